@@ -13,9 +13,9 @@ HELD = "class Held:\n    def __del__(self): print('freed')\nheld = [Held()]\n"
 
 def ended(work: str, **how) -> subprocess.CompletedProcess[str]:
     """A process whose `work` is ended by fanout."""
-    start = "import atexit, sys, threading, time\nfrom fanout.cli.ending import end_with\n"
+    start = "import atexit, sys, threading, time\nfrom fanout.cli.process_exit import exit_with\n"
     return subprocess.run(
-        [sys.executable, "-c", f"{start}{dedent(work)}\nend_with(work)\n"],
+        [sys.executable, "-c", f"{start}{dedent(work)}\nexit_with(work)\n"],
         text=True,
         check=False,
         timeout=60,
@@ -32,10 +32,10 @@ ENDS = [
     (
         "what is held is not freed when the work is done with it",
         """
-        from fanout.cli.ending import hold
+        from fanout.cli.process_exit import keep_alive
         class Held:
             def __del__(self): print('freed')
-        def work(): hold(Held()); print('done'); return 0
+        def work(): keep_alive(Held()); print('done'); return 0
         """,
         0,
         "done\n",

@@ -65,8 +65,8 @@ def raising(error: BaseException):
 def test_help_loads_no_room_behind_a_verb(arguments):
     program = f"""
 import json, sys
-from fanout.cli.main import invoke
-invoke({arguments!r})
+from fanout.cli.main import run_arguments
+run_arguments({arguments!r})
 print(json.dumps(sorted(sys.modules)))
 """
     answer = subprocess.run(
@@ -82,8 +82,8 @@ print(json.dumps(sorted(sys.modules)))
 def test_a_verb_loads_no_library_before_it_has_a_use_for_it(verb):
     program = f"""
 import json, sys
-from fanout.cli.loading import load
-load("cli.verbs.{verb}")
+from fanout.cli.lazy_import import load_module
+load_module("cli.verbs.{verb}")
 print(json.dumps(sorted(sys.modules)))
 """
     answer = subprocess.run(

@@ -307,9 +307,9 @@ def test_what_was_used_stays_longer(fleet):
 READER = """
 import sys
 from pathlib import Path
-from fanout.cluster.files import FileCluster
-from fanout.cluster.parsed import ParsedFiles
-cluster = FileCluster([Path(sys.argv[1])], parsed=ParsedFiles(Path(sys.argv[2])))
+from fanout.cluster.file_cluster import FileCluster
+from fanout.cluster.manifest_cache import ManifestCache
+cluster = FileCluster([Path(sys.argv[1])], cache=ManifestCache(Path(sys.argv[2])))
 print(*cluster.read().objects.of_kind("", "ConfigMap").items(), sep="\\n")
 """
 

@@ -115,11 +115,12 @@ def test_keys_of_a_killed_process_go_and_those_in_use_stay(make_store, tmp_path)
     script = f"""
         import os, signal
         from pathlib import Path
-        from fanout.git.address import address
-        from fanout.git.credentials import Access, presented
-        from fanout.ports import Secret
-        access = Access(address("git@host:x.git", {{"ssh"}}), Secret(private_key="-----BEGIN KEY"))
-        with presented(access, Path({str(directory)!r}), Path("askpass")):
+        from fanout.git.repository_url import parse_address
+        from fanout.git.credentials import RemoteAccess, provide_credentials
+        from fanout.ports import Credentials
+        key = Credentials(private_key="-----BEGIN KEY")
+        access = RemoteAccess(parse_address("git@host:x.git", {{"ssh"}}), key)
+        with provide_credentials(access, Path({str(directory)!r}), Path("askpass")):
             os.kill(os.getpid(), signal.SIGKILL)
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=False)

@@ -267,12 +267,12 @@ def test_a_commit_contains_itself_and_what_came_before(downstream):
 def test_without_git_the_command_that_needs_it_says_so(tmp_path, bare):
     code = f"""
         from pathlib import Path
-        from fanout.git.store import MirrorStore
-        from fanout.plan.repository import Look, Remote
-        from fanout.telemetry.counters import Counters
+        from fanout.git.mirror_store import MirrorStore
+        from fanout.plan.observation.repository_state import RefListingRequest, Remote
+        from fanout.telemetry.metrics import Counters
         store = MirrorStore(Path({str(tmp_path / "m")!r}), install="x", counters=Counters(),
                             secrets=lambda _: None)
-        print(*store.look([Look(Remote({bare.url!r}), ())]).values())
+        print(*store.list_refs([RefListingRequest(Remote({bare.url!r}), ())]).values())
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],

@@ -185,8 +185,8 @@ def test_two_stores_on_one_directory_take_turns(downstream_of, make_store, bare)
 HOLDER = """
     import sys, time
     from pathlib import Path
-    from fanout.git.lock import locked
-    with locked(Path(sys.argv[1]), 1.0):
+    from fanout.git.mirror import file_lock
+    with file_lock(Path(sys.argv[1]), 1.0):
         print("held", flush=True)
         sys.stdin.read()
 """
@@ -243,17 +243,19 @@ def test_a_process_killed_with_a_mirror_in_its_hands_holds_up_nobody(
 PROGRAM = """
     import sys
     from pathlib import Path
-    from fanout.git.store import MirrorStore
-    from fanout.plan.repository import FileCommit, Identity, Look, Remote, RepositoryChange
-    from fanout.telemetry.counters import Counters
+    from fanout.git.mirror_store import MirrorStore
+    from fanout.plan.observation.repository_state import (
+        FileCommit, CommitIdentity, RefListingRequest, Remote, RepositoryChange)
+    from fanout.telemetry.metrics import Counters
     directory, url, name = sys.argv[1:]
     store = MirrorStore(Path(directory), install="x", counters=Counters(), secrets=lambda _: None)
     for number in range(5):
         ref = f"refs/heads/fanout/{name}"
         remote = Remote(url)
-        parent = store.look([Look(remote, ("refs/heads/*",))])[url].refs.get(ref, "")
+        request = RefListingRequest(remote, ("refs/heads/*",))
+        parent = store.list_refs([request])[url].refs.get(ref, "")
         commit = FileCommit(ref, parent, {f"{number}": b"x" * 1000}, (), "m", 1700000000)
-        change = RepositoryChange(remote, Identity("a", "b"), {ref: parent}, files=(commit,))
+        change = RepositoryChange(remote, CommitIdentity("a", "b"), {ref: parent}, files=(commit,))
         print(store.change([change])[url], flush=True)
 """
 

@@ -17,13 +17,13 @@ BIGGEST = 250  # MB for the whole process, which has 50 before it looks
 PROGRAM = """
     import re, sys
     from pathlib import Path
-    from fanout.git.store import MirrorStore
-    from fanout.plan.repository import Look, Remote
-    from fanout.telemetry.counters import Counters
+    from fanout.git.mirror_store import MirrorStore
+    from fanout.plan.observation.repository_state import RefListingRequest, Remote
+    from fanout.telemetry.metrics import Counters
     counters = Counters()
     store = MirrorStore(Path(sys.argv[1]), install="x", counters=counters, secrets=lambda _: None)
-    look = Look(Remote(sys.argv[2]), ("refs/heads/*",))
-    counts = [len(store.look([look])[sys.argv[2]].refs) for _ in range(2)]
+    look = RefListingRequest(Remote(sys.argv[2]), ("refs/heads/*",))
+    counts = [len(store.list_refs([look])[sys.argv[2]].refs) for _ in range(2)]
     # getrusage would tell of the process that started this one as well
     peak = int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) // 1024
     print(*counts, counters.read()["git_processes"], peak)

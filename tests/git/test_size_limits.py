@@ -106,7 +106,7 @@ MEASURE = """
 import resource, sys
 from pathlib import Path
 from fanout.errors import InvalidInput
-from fanout.git.reader import open_mirror
+from fanout.git.mirror_reader import open_mirror
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 with open_mirror(Path(sys.argv[1])) as reader:
     for tree in sys.argv[2:]:

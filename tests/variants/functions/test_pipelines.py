@@ -46,7 +46,9 @@ def test_a_function_s_version_is_in_the_digest(monkeypatch):
     before = resolve_inputs(prepared, variant, ClusterObjectIndex(())).digest
     newer = replace(function_registry.FUNCTIONS_BY_NAME["set-image"], version="next")
     monkeypatch.setattr(
-        function_registry, "FUNCTIONS_BY_NAME", {**function_registry.FUNCTIONS_BY_NAME, "set-image": newer}
+        function_registry,
+        "FUNCTIONS_BY_NAME",
+        {**function_registry.FUNCTIONS_BY_NAME, "set-image": newer},
     )
     assert resolve_inputs(prepared, variant, ClusterObjectIndex(())).digest != before
 
