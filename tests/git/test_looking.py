@@ -234,7 +234,7 @@ def test_reading_objects(furnished):
     head = furnished.bare.refs()[furnished.main]
     with furnished.store.reader(furnished.bare.remote) as reader:
         commit = reader.commit(head)
-        assert (commit.committer, commit.when, commit.parents) == ("A <a@b>", 1699000000, ())
+        assert (commit.committer, commit.timestamp, commit.parents) == ("A <a@b>", 1699000000, ())
         assert commit.message == "mä \n"
         tree = reader.paths(head, ["apps"])["apps"].tree
         entries = reader.entries(tree)

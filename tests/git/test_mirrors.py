@@ -274,7 +274,7 @@ def test_two_processes_write_through_one_mirror(tmp_path, bare):
     processes = [start(tmp_path, bare.url, name) for name in ("a", "b")]
     for process in processes:
         lines = process.communicate()[0].decode().splitlines()
-        assert [line.startswith("Written(") for line in lines] == [True] * 5
+        assert [line.startswith("PushedChange(") for line in lines] == [True] * 5
     for name in ("a", "b"):
         assert set(bare.files(f"fanout/{name}")) == set("01234")
     bare.check()
@@ -294,7 +294,7 @@ def test_a_killed_process_leaves_nothing_that_stops_the_next(tmp_path, bare, aft
     killed.stdout.close()
     lines = start(tmp_path, bare.url, "a").communicate()[0].decode().splitlines()
     # A git process that lived on may win one race; nothing is wrong after it.
-    assert sum(line.startswith("Written(") for line in lines) >= (5 if children else 4)
+    assert sum(line.startswith("PushedChange(") for line in lines) >= (5 if children else 4)
     bare.check()
 
 
