@@ -274,9 +274,11 @@ def test_an_interruption_leaves_no_lock_in_a_repository_of_others(
         from fanout.telemetry.metrics import Counters
         store = MirrorStore(Path({str(tmp_path / "m")!r}), install="x", counters=Counters(),
                             secrets=lambda _: None)
-        commit = FileCommit("refs/heads/written", "", {{"f": b"x"}}, (), "m", 1_700_000_000)
+        commit = FileCommit(ref="refs/heads/written", parent="", content_by_path={{"f": b"x"}},
+                            dropped_paths=(), message="m", timestamp=1_700_000_000)
         who = CommitIdentity("fanout", "fanout@localhost")
-        store.change([RepositoryChange(Remote(url), who, {{commit.ref: ""}}, files=(commit,))
+        store.change([RepositoryChange(remote=Remote(url), identity=who,
+                                       expected={{commit.ref: ""}}, files=(commit,))
                       for url in {urls!r}])
     """
     process = start_interruptible(
