@@ -123,7 +123,7 @@ class LazyProbes:
 
         Load nothing if there are none.
         """
-        return self.build(load_module("probes.asking")).ask(requests) if requests else []
+        return self.build(load_module("probes")).ask(requests) if requests else []
 
 
 @frozen
