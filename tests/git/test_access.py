@@ -90,7 +90,7 @@ WRONG = [
 )
 def test_who_is_not_let_in_is_told_so(make_store, bare, serve, name, secrets, words):
     remote = Remote(f"{serve().url()}/remote.git", name)
-    answer = make_store(secrets=secrets.get).look([RefListingRequest(remote, ())])[remote.url]
+    answer = make_store(secrets=secrets.get).list_refs([RefListingRequest(remote, ())])[remote.url]
     assert isinstance(answer, Denied), answer
     assert words in str(answer)
     assert "wr0ng-secret" not in str(answer)
@@ -107,7 +107,7 @@ def test_a_redirect_to_another_host_gets_no_secret(make_store, bare, serve):
     thief = serve(authorization="Basic none")
     remote = Remote(serve(redirect=thief.url()).url("remote.git"), "token")
     secrets = {"token": Credentials("robot", PASSWORD)}
-    answer = make_store(secrets=secrets.get).look([RefListingRequest(remote, ())])[remote.url]
+    answer = make_store(secrets=secrets.get).list_refs([RefListingRequest(remote, ())])[remote.url]
     assert isinstance(answer, Denied)
     assert thief.authorizations
     assert set(thief.authorizations) == {None}

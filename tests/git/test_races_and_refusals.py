@@ -121,7 +121,9 @@ def test_a_commit_on_a_draft_that_is_being_removed_is_never_lost(downstream):
     gone = tuple(map(downstream.ref, paths))
     with pytest.raises(Conflict):
         downstream.change(
-            expected={ref: refs[ref] for ref in gone}, remove=gone, drafts_under=downstream.under
+            expected={ref: refs[ref] for ref in gone},
+            removed_drafts=gone,
+            drafts_under=downstream.under,
         )
     assert set(gone) < set(downstream.bare.refs())
 
@@ -132,11 +134,13 @@ def test_a_draft_that_appears_while_others_are_removed_stays(downstream):
     branch = downstream.ref("new").removeprefix("refs/heads/")
     move_before_push(downstream, lambda: downstream.bare.commit({"x": "y\n"}, branch=branch))
     gone = (downstream.ref("one"),)
-    removal = {"remove": gone, "drafts_under": downstream.under}
+    removal = {"removed_drafts": gone, "drafts_under": downstream.under}
     with pytest.raises(Conflict):
         downstream.change(expected={ref: refs[ref] for ref in gone}, **removal)
     downstream.look()
-    assert downstream.change(expected={ref: refs[ref] for ref in gone}, **removal).removed == gone
+    assert (
+        downstream.change(expected={ref: refs[ref] for ref in gone}, **removal).removed_refs == gone
+    )
     assert downstream.ref("new") in downstream.bare.refs()
 
 
@@ -150,7 +154,7 @@ def test_what_was_published_stands_when_the_removal_fails(downstream):
     assert downstream.ref("one") in refs
     gone = (downstream.ref("one"),)
     expected = {ref: downstream.look().refs[ref] for ref in gone}
-    removal = {"expected": expected, "remove": gone, "drafts_under": downstream.under}
+    removal = {"expected": expected, "removed_drafts": gone, "drafts_under": downstream.under}
     with pytest.raises(Denied, match="does not let fanout remove branches of drafts"):
         downstream.change(**removal)
     downstream.bare.git("config", "receive.denyDeletes", "false")
@@ -183,7 +187,7 @@ REMOVALS = [
 @pytest.mark.parametrize(("_", "ref", "under"), REMOVALS, ids=[row[0] for row in REMOVALS])
 def test_only_drafts_of_this_installation_can_be_removed(downstream, _, ref, under):
     with pytest.raises(Bug, match="no draft of this installation"):
-        downstream.change(expected={ref: "1" * 40}, remove=(ref,), drafts_under=under)
+        downstream.change(expected={ref: "1" * 40}, removed_drafts=(ref,), drafts_under=under)
 
 
 HOOKS = [

@@ -124,7 +124,7 @@ def test_executables_and_symlinks_keep_their_mode(downstream):
         "run.sh": "100755",
     }
     draft = downstream.draft("q", {}, head)
-    draft = type(draft)(draft.ref, head, "q", entries, tree, "Copy\n", downstream.when)
+    draft = replace(draft, entries=entries, tree=tree, message="Copy\n")
     downstream.change(expected={draft.ref: ""}, drafts=(draft,))
     assert bare.git("ls-tree", draft.ref, "q").split()[2] == tree
 
@@ -186,9 +186,7 @@ def test_a_draft_without_a_branch_to_stand_on_is_refused(downstream):
 def test_a_tree_that_is_not_as_planned_is_never_pushed(downstream):
     head = downstream.look().refs[downstream.main]
     right = downstream.draft("p", downstream.package("p"), head)
-    wrong = type(right)(
-        right.ref, head, "p", right.entries, "1" * 40, right.message, downstream.when
-    )
+    wrong = replace(right, tree="1" * 40)
     with pytest.raises(Bug, match="planned was 1111"):
         downstream.change(
             expected={right.ref: ""},

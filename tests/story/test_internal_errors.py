@@ -96,7 +96,7 @@ def _name(arg: Any) -> str:
 def told(name: str) -> Callable[..., bool]:
     """Is any argument what a pass knows of this policy?"""
     return lambda *args, **_: any(
-        getattr(getattr(arg, "named", None), "name", "") == name for arg in args
+        getattr(getattr(arg, "resolved_policy", None), "name", "") == name for arg in args
     )
 
 
@@ -135,44 +135,109 @@ FAR = {"far": {"good/cph"}}
 # Where it is raised, for whom, and what is not published for it.
 FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
     # A PromotionPolicy may be in a file that is not read, so that nothing is published.
-    ("reading a file", "cluster.files:read_content", texts("{name: bad}"), ALL),
-    ("putting files together", "cluster.declared:_doubled", texts("policy-bad"), ALL),
-    ("naming a policy", "reconcile.names:_policy", named("bad"), BAD),
-    ("naming a written variant", "reconcile.names:_written", named("hand"), HAND),
-    ("a target's place", "selection.assemble:Assembly.repository", texts("edge/bad"), AMS),
-    ("a target's templates", "selection.assemble:Assembly._variant", texts("edge/bad"), AMS),
-    ("reading records", "cluster.records:read_branch", texts("policy='bad'"), BAD),
-    ("places of a policy", "reconcile.places:_others", named("bad"), BAD),
-    ("what is to be listed", "reconcile.look:_upstream_refs", named("bad"), BAD),
-    ("what is known of places", "reconcile.whereabouts:_located", named("bad"), BAD),
-    ("who may decide", "reconcile.promotions:administrators", named("bad"), BAD),
-    ("listing a repository", "git.store:MirrorStore._look", at("far"), FAR),
-    ("viewing a repository", "reconcile.views:Views._read", at("far"), FAR),
-    ("pushing to a repository", "git.store:MirrorStore._change", to("far"), FAR),
-    ("revisions", "reconcile.judge:revisions", named("bad"), BAD),
-    ("upstream packages", "reconcile.upstream:Packages.get", texts("'logging'"), BAD),
-    ("finding drafts elsewhere", "reconcile.opening:Opener._find_strays", told("bad"), BAD),
-    ("asking machines", "reconcile.probing:due", with_cases("bad"), BAD),
-    ("proving evidence", "reconcile.judge:prove", with_cases("bad"), BAD),
-    ("the gates", "reconcile.conditions:evaluate", texts("name='bad-"), BAD),
-    ("a step", "reconcile.judge:plan_step", named("bad"), BAD),
-    ("planning", "reconcile.judge:plan_policy", texts("'bad'"), BAD),
-    ("opening a case", "reconcile.opening:Opener._opening", below("bad/ams"), AMS),
-    ("what people changed", "reconcile.opening:Opener._looked_at", below("bad/ams"), AMS),
+    ("reading a file", "cluster.file_cluster:read_content", texts("{name: bad}"), ALL),
+    (
+        "putting files together",
+        "cluster.declared_objects:_find_duplicates",
+        texts("policy-bad"),
+        ALL,
+    ),
+    ("naming a policy", "reconcile.selection.policy_resolution:_resolve_policy", named("bad"), BAD),
+    (
+        "naming a written variant",
+        "reconcile.selection.policy_resolution:_resolve_package_variant",
+        named("hand"),
+        HAND,
+    ),
+    (
+        "a target's place",
+        "selection.variant_builder:VariantBuilder.find_repository",
+        texts("edge/bad"),
+        AMS,
+    ),
+    (
+        "a target's templates",
+        "selection.variant_builder:VariantBuilder._build_variant",
+        texts("edge/bad"),
+        AMS,
+    ),
+    ("reading records", "cluster.policy_state_store:read_branch", texts("policy='bad'"), BAD),
+    ("places of a policy", "reconcile.ownership.path_ownership:_find_former", named("bad"), BAD),
+    (
+        "what is to be listed",
+        "reconcile.observation.repository_listing:_upstream_refs",
+        named("bad"),
+        BAD,
+    ),
+    (
+        "what is known of places",
+        "reconcile.ownership.path_ownership:_locate_repositories",
+        named("bad"),
+        BAD,
+    ),
+    (
+        "who may decide",
+        "reconcile.selection.policy_resolution:governing_promotions",
+        named("bad"),
+        BAD,
+    ),
+    ("listing a repository", "git.mirror_store:MirrorStore._list_one", at("far"), FAR),
+    (
+        "viewing a repository",
+        "reconcile.observation.repository_observer:RepositoryObserver._read_listed",
+        at("far"),
+        FAR,
+    ),
+    ("pushing to a repository", "git.mirror_store:MirrorStore._change_one", to("far"), FAR),
+    ("revisions", "reconcile.policy_evaluator:find_revisions", named("bad"), BAD),
+    (
+        "upstream packages",
+        "reconcile.observation.upstream_packages:UpstreamPackages.get_package",
+        texts("'logging'"),
+        BAD,
+    ),
+    (
+        "finding drafts elsewhere",
+        "reconcile.case_builder:CaseBuilder._find_misplaced_drafts",
+        told("bad"),
+        BAD,
+    ),
+    ("asking machines", "reconcile.evidence.check_probes:find_due_checks", with_cases("bad"), BAD),
+    ("proving evidence", "reconcile.policy_evaluator:match_evidence", with_cases("bad"), BAD),
+    (
+        "the gates",
+        "reconcile.selection.propagation_conditions:evaluate_gates",
+        texts("name='bad-"),
+        BAD,
+    ),
+    ("a step", "reconcile.policy_evaluator:plan_step", named("bad"), BAD),
+    ("planning", "reconcile.policy_evaluator:plan_policy", texts("'bad'"), BAD),
+    ("opening a case", "reconcile.case_builder:CaseBuilder._open_recovered", below("bad/ams"), AMS),
+    ("what people changed", "reconcile.case_builder:CaseBuilder._inspect", below("bad/ams"), AMS),
     # One variant of the stage failed, and none may (maxFailures), so that the other waits.
-    ("inputs", "reconcile.render:resolve", below("bad/ams"), BAD),
-    ("rendering", "reconcile.render:render", below("bad/ams"), BAD),
-    ("a draft's commit", "plan.change:_draft", named("bad"), BAD),
-    ("a merge commit", "plan.change:_merge", lambda key, *_: key.policy == "bad", BAD),
-    ("recording", "cluster.records:GitRecords._changed_shards", texts("policy='bad'"), BAD),
+    ("inputs", "reconcile.rendering.draft_rendering:resolve_inputs", below("bad/ams"), BAD),
+    ("rendering", "reconcile.rendering.draft_rendering:render_variant", below("bad/ams"), BAD),
+    ("a draft's commit", "plan.repository_changes:_build_draft", named("bad"), BAD),
+    (
+        "a merge commit",
+        "plan.repository_changes:_build_merge",
+        lambda key, *_: key.policy == "bad",
+        BAD,
+    ),
+    (
+        "recording",
+        "cluster.policy_state_store:PolicyStateStore._changed_shards",
+        texts("policy='bad'"),
+        BAD,
+    ),
 ]
 # Behind the push, or in the pass after it.
 LATE = [
-    ("reading the status", "reconcile.recalled:read_status", texts("variant/bad")),
-    ("places on record", "reconcile.places:_remember", texts("'bad-")),
-    ("what came of a push", "reconcile.execute:_settled", named("bad")),
-    ("outcomes", "reconcile.execute:_outcome", texts("policy='bad'")),
-    ("troubles", "reconcile.report:_troubles", told("bad")),
+    ("reading the status", "reconcile.memo.case_memo:parse_status", texts("variant/bad")),
+    ("places on record", "reconcile.ownership.path_ownership:_add_owner", texts("'bad-")),
+    ("what came of a push", "reconcile.execution.plan_execution:_settle", named("bad")),
+    ("outcomes", "reconcile.execution.plan_execution:_build_outcome", texts("policy='bad'")),
+    ("troubles", "reconcile.pass_results:_find_problems", told("bad")),
 ]
 
 
@@ -290,7 +355,7 @@ def test_what_fails_behind_a_push_is_found_again(
 
 def test_the_trace_is_shown_when_asked_and_once(company_of_two: Fleet):
     fleet = company_of_two
-    with injected("reconcile.render:render", named("bad")):
+    with injected("reconcile.rendering.draft_rendering:render_variant", named("bad")):
         swept = fleet.sweep("-v")
     assert swept.err.count("Traceback (most recent call last)") == 1
     assert "ZeroDivisionError: injected" in swept.err
@@ -299,7 +364,7 @@ def test_the_trace_is_shown_when_asked_and_once(company_of_two: Fleet):
 
 def test_a_commit_without_its_message_is_published_all_the_same(company_of_two: Fleet):
     fleet = company_of_two
-    with injected("sandbox.pool:ProcessSandbox.fill", lambda *_: True):
+    with injected("sandbox.evaluator:ProcessSandbox.render", lambda *_: True):
         fleet.sweep()
         swept = fleet.sweep()
     assert published(fleet) == ALL
@@ -313,7 +378,7 @@ def test_a_schedule_that_fails_binds_whom_it_names_and_nobody_else(company_of_tw
     fleet.write("timed.yaml", PROMOTION.replace('  policies: ["*"]', schedule).replace(
         "name: everything", "name: timed"
     ))  # fmt: skip
-    with injected("schedule.sweeps:last_fire", lambda *_: True), staying(fleet) as until:
+    with injected("schedule.sweep_schedule:last_fire", lambda *_: True), staying(fleet) as until:
         log = until(lambda: published(fleet) == without(BAD))
         assert str(log).count("InternalError") == 1
         assert "PromotionPolicy default/timed" in str(log)
@@ -321,7 +386,7 @@ def test_a_schedule_that_fails_binds_whom_it_names_and_nobody_else(company_of_tw
 
 def test_machines_read_the_reason(company_of_two: Fleet):
     fleet = company_of_two
-    with injected("reconcile.judge:revisions", named("bad")):
+    with injected("reconcile.policy_evaluator:find_revisions", named("bad")):
         fleet.sweep()
         [problem] = fleet.sweep("-o", "json").json["problems"]
         assert (problem["policy"], problem["reason"]) == ("default/bad", "InternalError")
@@ -336,7 +401,7 @@ def test_nothing_is_removed_for_a_policy_that_fanout_cannot_name(company_of_two:
     fleet = company_of_two
     fleet.settle()
     fleet.write("policy-good.yaml", targets("good", GOOD) + "# so that it is looked at again\n")
-    with injected("reconcile.names:_policy", named("bad")):
+    with injected("reconcile.selection.policy_resolution:_resolve_policy", named("bad")):
         swept = fleet.sweep()
         assert swept.code == 3
         assert "target" not in swept.err
