@@ -20,7 +20,7 @@ from fanout.cli.process_exit import ExitCode
 _BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 _FILE = re.compile(r"`((?:work|policies)/[^`]+)`[^`]*\Z")
 _OR_TRUE = " || true"
-_PASS = re.compile(r"fanout (?:sweep|plan)\b")
+_PASS = re.compile(r"fanout (?:sweep|plan|retry|skip|promote|rollback)\b")
 _FAILED = re.compile(r"^[\w-]+/[\w-]+: [^:\n]+: check [\w-]+ failed: ", re.MULTILINE)
 
 

@@ -40,8 +40,8 @@ from fanout.sandbox.evaluator import ProcessSandbox
 from fanout.sandbox.function_runner import ProgramRunner, find_allowed_programs
 from fanout.sandbox.worker_protocol import WorkerLimits as SandboxLimits
 from fanout.telemetry.error_isolation import LOGGER_NAME, TracebackFilter
-from fanout.telemetry.logging_setup import Redactor
 from fanout.telemetry.metrics import Counters, NoProgress, ProgressReporter
+from fanout.telemetry.redaction import Redactor
 from fanout.values import frozen
 from fanout.variants.render_model import RenderLimits
 

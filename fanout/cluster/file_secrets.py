@@ -16,7 +16,7 @@ from pathlib import Path
 
 from fanout.errors import Denied
 from fanout.ports import TOKEN_USER, Credentials
-from fanout.telemetry.logging_setup import Redactor
+from fanout.telemetry.redaction import Redactor
 
 VARIABLE_PREFIX = "FANOUT_SECRET_"
 _KEY_HEADER = "-----BEGIN "

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from fanout.api.urls import GitProtocol
 from fanout.git.repository_url import RepositoryAddress
 from fanout.ports import Credentials
-from fanout.telemetry.logging_setup import Redactor
+from fanout.telemetry.redaction import Redactor
 from fanout.values import frozen
 
 # Answers only for the host that the secret is for, so a redirect gets nothing.

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from fanout.api.field_errors import InvalidValue
 from fanout.api.urls import GitProtocol, check_url, parse_protocol
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.telemetry.logging_setup import Redactor
+from fanout.telemetry.redaction import Redactor
 from fanout.values import frozen
 
 

@@ -9,7 +9,7 @@ from fanout.api.urls import (
     check_url,
     is_secret_parameter,
 )
-from fanout.telemetry.logging_setup import Redactor
+from fanout.telemetry.redaction import Redactor
 
 SECRET = [
     "token", "access_token", "accessToken", "accesstoken", "private_token", "PRIVATE-TOKEN",

@@ -32,7 +32,7 @@ RESOLVED = {
     "a time is read in any zone": (
         {"now": "2026-03-01T13:00:00.9+01:00"},
         {},
-        {"pretended": datetime(2026, 3, 1, 12, tzinfo=UTC)},
+        {"now_override": datetime(2026, 3, 1, 12, tzinfo=UTC)},
     ),
     "verbosity is a number in the environment": ({}, {"FANOUT_VERBOSITY": "2"}, {"verbosity": 2}),
     "the output": ({"output": "wide"}, {"FANOUT_OUTPUT": "json"}, {"output": OutputFormat.WIDE}),

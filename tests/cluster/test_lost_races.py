@@ -31,6 +31,6 @@ def test_a_record_goes_through_though_others_win_many_races(world, monkeypatch):
         return change(commits, by)
 
     monkeypatch.setattr("fanout.cluster.records_repository._MAX_PAUSE", 0.1)
-    monkeypatch.setattr(records, "_change", late)
+    monkeypatch.setattr(records, "_push_commits", late)
     records.append(KEY, [evidence()], JO, AT)
     assert len(world.process().read([KEY])[KEY].records) == 13

@@ -7,7 +7,7 @@ import pytest
 from fanout.cluster.file_secrets import FileSecrets, secret_variable
 from fanout.errors import Denied
 from fanout.ports import TOKEN_USER, Credentials
-from fanout.telemetry.logging_setup import Redactor
+from fanout.telemetry.redaction import Redactor
 
 KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n-----END OPENSSH PRIVATE KEY-----\n"
 

@@ -22,8 +22,10 @@ PROGRAM = """
         remote = Remote(url)
         listing = store.list_refs([RefListingRequest(remote, ("refs/heads/fanout/*",))])[url]
         data = random.Random(size).randbytes(size)
-        commit = FileCommit(ref, "", {"big": data}, (), "m", 1700000000)
-        change = RepositoryChange(remote, CommitIdentity("a", "b"), {ref: ""}, files=(commit,))
+        commit = FileCommit(ref=ref, parent="", content_by_path={"big": data},
+                            dropped_paths=(), message="m", timestamp=1700000000)
+        change = RepositoryChange(remote=remote, identity=CommitIdentity("a", "b"),
+                                  expected={ref: ""}, files=(commit,))
         answer = store.change([change])[url]
         print(answer.reason if isinstance(answer, FanoutError) else "written")
 """

@@ -254,8 +254,10 @@ PROGRAM = """
         remote = Remote(url)
         request = RefListingRequest(remote, ("refs/heads/*",))
         parent = store.list_refs([request])[url].refs.get(ref, "")
-        commit = FileCommit(ref, parent, {f"{number}": b"x" * 1000}, (), "m", 1700000000)
-        change = RepositoryChange(remote, CommitIdentity("a", "b"), {ref: parent}, files=(commit,))
+        commit = FileCommit(ref=ref, parent=parent, content_by_path={f"{number}": b"x" * 1000},
+                            dropped_paths=(), message="m", timestamp=1700000000)
+        change = RepositoryChange(remote=remote, identity=CommitIdentity("a", "b"),
+                                  expected={ref: parent}, files=(commit,))
         print(store.change([change])[url], flush=True)
 """
 

@@ -30,8 +30,10 @@ PROGRAM = """
     listing = store.list_refs([RefListingRequest(Remote(url), ("refs/heads/*",))])[url]
     chance = random.Random(1)
     put = {f"file-{number}": chance.randbytes(300_000) for number in range(10)}
-    commit = FileCommit(ref, "", put, (), "m", 1700000000)
-    change = RepositoryChange(Remote(url), CommitIdentity("a", "b"), {ref: ""}, files=(commit,))
+    commit = FileCommit(ref=ref, parent="", content_by_path=put,
+                        dropped_paths=(), message="m", timestamp=1700000000)
+    change = RepositoryChange(remote=Remote(url), identity=CommitIdentity("a", "b"),
+                              expected={ref: ""}, files=(commit,))
     if limit != "none":
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))

@@ -7,7 +7,8 @@ import logging
 import pytest
 import structlog
 
-from fanout.telemetry.logging_setup import Redactor, configure_logging
+from fanout.telemetry.logging_setup import configure_logging
+from fanout.telemetry.redaction import Redactor
 
 
 class Terminal(io.StringIO):

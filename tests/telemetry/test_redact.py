@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.telemetry.logging_setup import REDACTED, Redactor
+from fanout.telemetry.redaction import REDACTED, Redactor
 
 SHOWN = [
     (
