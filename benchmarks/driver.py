@@ -51,7 +51,7 @@ def _troubles(report: PassReport) -> list[str]:
     found = [outcome.problem for outcome in report.failed_outcomes]
     for item in report.pass_plan.policies:
         found += [failure.problem for failure in item.failures]
-        found += [str(case.render_failure) for case in item.cases if case.render_failure]
+        found += [str(case.render_failure) for case in item.variants if case.render_failure]
         found += [str(item.error)] if item.error else []
     return found
 

@@ -125,8 +125,8 @@ def _plan_variants(
     published: dict[str, VariantLine] = {}
     actions: list[PlanAction] = []
     for planned in steps:
-        case = planned.rendered
-        name = case.spec.name
+        variant = planned.rendered
+        name = variant.spec.name
         recorded = recorded_status.variants.get(name)
         # A draft's branch has all data about it. Without this, every first draft of a
         # large fleet would cost a line in the records.
@@ -136,11 +136,11 @@ def _plan_variants(
         line = _line_before_push(planned, moment)
         if line is not recorded:
             recorded = recorded or VariantLine(
-                repository=case.observed.repository_state.identity,
-                path=case.spec.path,
+                repository=variant.observed.repository_state.identity,
+                path=variant.spec.path,
                 orphan=line.orphan,
             )
-            differences = _line_actions(case, recorded, line)
+            differences = _line_actions(variant, recorded, line)
             # A stage alone is no reason to write a line. Lines of older versions have none,
             # and the first pass of a new version would rewrite all of them.
             if differences or replace(line, stage=recorded.stage) != recorded:
@@ -148,11 +148,11 @@ def _plan_variants(
             actions += differences
         if planned.step is VariantStep.PUBLISH:
             published[name] = _line_after_push(
-                line, case, new_places, _publication_after_push(case, moment)
+                line, variant, new_places, _publication_after_push(variant, moment)
             )
-        elif case.observed.is_unrecorded:
+        elif variant.observed.is_unrecorded:
             published[name] = _line_after_push(
-                line, case, new_places, _observed_publication(case, moment)
+                line, variant, new_places, _observed_publication(variant, moment)
             )
         actions += _step_actions(planned)
     return lines, published, actions
@@ -181,21 +181,21 @@ def _has_draft_only(planned: DecidedVariant) -> bool:
 
 def _line_before_push(planned: DecidedVariant, moment: RecordPosition) -> VariantLine:
     """Return the variant's line as it is recorded before anything is pushed."""
-    case, line = planned.rendered, planned.rendered.observed.status_line
-    if line.stage != case.spec.stage:
-        line = replace(line, stage=case.spec.stage)
+    variant, line = planned.rendered, planned.rendered.observed.status_line
+    if line.stage != variant.spec.stage:
+        line = replace(line, stage=variant.spec.stage)
     if planned.step is VariantStep.ADOPT:
-        line = replace(line, grant=None, published=_adopted_publication(case, moment))
+        line = replace(line, grant=None, published=_adopted_publication(variant, moment))
     if planned.release:
-        line = replace(line, grant=_build_grant(case, moment))
+        line = replace(line, grant=_build_grant(variant, moment))
     return line if line.answers == planned.answers else replace(line, answers=planned.answers)
 
 
 def _answer_actions(
-    case: RenderedVariant, recorded: VariantLine, line: VariantLine
+    variant: RenderedVariant, recorded: VariantLine, line: VariantLine
 ) -> list[PlanAction]:
     """Return record actions for machine answers that are new or no longer count."""
-    name = case.spec.name
+    name = variant.spec.name
     answered = {(it.check, it.digest) for it in line.answers}
     details = [
         f"that check {it.check} of {name} has {it.verdict.value}"
@@ -207,116 +207,123 @@ def _answer_actions(
         for it in recorded.answers
         if (it.check, it.digest) not in answered
     ]
-    return [_build_action(ActionKind.RECORD, case, detail) for detail in details]
+    return [_build_action(ActionKind.RECORD, variant, detail) for detail in details]
 
 
 def _line_actions(
-    case: RenderedVariant, recorded: VariantLine, line: VariantLine
+    variant: RenderedVariant, recorded: VariantLine, line: VariantLine
 ) -> list[PlanAction]:
     """Return record actions for differences of the line that no other action reports.
 
     A stage that is not on record yet is no difference; it is written when anything else is.
     """
-    actions, name = _answer_actions(case, recorded, line), case.spec.name
-    published = case.observed.status_line.published
+    actions, name = _answer_actions(variant, recorded, line), variant.spec.name
+    published = variant.observed.status_line.published
     if published is not None and _recorded_tag(recorded) != published.tag and published.tag:
         detail = f"that {name} is published at {published.revision}, as its tag says"
-        actions.append(_build_action(ActionKind.RECORD, case, detail))
+        actions.append(_build_action(ActionKind.RECORD, variant, detail))
     if line.place != recorded.place:
-        actions.append(_relocation_action(case, recorded))
+        actions.append(_relocation_action(variant, recorded))
     if line.orphan != recorded.orphan:
-        actions.append(_build_action(ActionKind.RECORD, case, f"the deletionPolicy of {name}"))
+        actions.append(_build_action(ActionKind.RECORD, variant, f"the deletionPolicy of {name}"))
     if recorded.stage not in ("", line.stage):
         stage_phrase = f"in stage {line.stage}" if line.stage else "in no stage"
-        actions.append(_build_action(ActionKind.RECORD, case, f"that {name} is {stage_phrase} now"))
+        actions.append(
+            _build_action(ActionKind.RECORD, variant, f"that {name} is {stage_phrase} now")
+        )
     return actions
 
 
-def _build_grant(case: RenderedVariant, moment: RecordPosition) -> GrantLine:
-    assert case.observed.draft is not None, "only a standing draft is released"
-    trailers = case.observed.draft.trailers
+def _build_grant(variant: RenderedVariant, moment: RecordPosition) -> GrantLine:
+    assert variant.observed.draft is not None, "only a standing draft is released"
+    trailers = variant.observed.draft.trailers
     grant = GrantLine(
         revision=trailers.revision,
         commit=trailers.commit,
         digest=trailers.digest,
-        tree=case.observed.draft.tree or "",
+        tree=variant.observed.draft.tree or "",
         at=moment.now,
-        reads=_draft_reads(case),
-        rejected=limit_lines(rejected_lines_of_draft(case.observed.draft)),
+        reads=_draft_reads(variant),
+        rejected=limit_lines(rejected_lines_of_draft(variant.observed.draft)),
         records=moment.last_record,
     )
-    if case.observed.status_line.place == (case.observed.repository_state.identity, case.spec.path):
+    if variant.observed.status_line.place == (
+        variant.observed.repository_state.identity,
+        variant.spec.path,
+    ):
         return grant
-    return replace(grant, repository=case.observed.repository_state.identity, path=case.spec.path)
+    return replace(
+        grant, repository=variant.observed.repository_state.identity, path=variant.spec.path
+    )
 
 
-def _draft_reads(case: RenderedVariant) -> Mapping[str, str]:
+def _draft_reads(variant: RenderedVariant) -> Mapping[str, str]:
     """Return the cluster objects that the draft depends on; known only if it is current."""
     return (
-        case.selected.inputs.object_versions
-        if case.selected.inputs is not None and case.selected.has_current_draft
+        variant.selected.inputs.object_versions
+        if variant.selected.inputs is not None and variant.selected.has_current_draft
         else {}
     )
 
 
-def _adopted_publication(case: RenderedVariant, moment: RecordPosition) -> PublishedLine:
+def _adopted_publication(variant: RenderedVariant, moment: RecordPosition) -> PublishedLine:
     """Return the publication of changed inputs that render to the published bytes."""
-    assert case.selected.inputs is not None, "a rendered case has inputs"
-    assert case.draft_content is not None, "an adopted case is rendered"
-    assert case.rendering is not None, "an adopted case is rendered"
+    assert variant.selected.inputs is not None, "a rendered variant has inputs"
+    assert variant.draft_content is not None, "an adopted variant is rendered"
+    assert variant.rendering is not None, "an adopted variant is rendered"
     # A reverted publication is not in force any more, so its clocks do not go on.
-    previous = case.observed.published if case.observed.reverted_publication is None else None
-    same_revision = previous is not None and previous.revision == case.selected.revision
+    previous = variant.observed.published if variant.observed.reverted_publication is None else None
+    same_revision = previous is not None and previous.revision == variant.selected.revision
     return PublishedLine(
-        revision=case.selected.revision,
-        commit=case.selected.upstream_commit,
-        digest=case.selected.inputs.digest,
-        tree=case.draft_content.tree,
+        revision=variant.selected.revision,
+        commit=variant.selected.upstream_commit,
+        digest=variant.selected.inputs.digest,
+        tree=variant.draft_content.tree,
         at=previous.at if previous and same_revision else moment.now,
-        merge=previous.merge if previous else case.observed.repository_state.head,
+        merge=previous.merge if previous else variant.observed.repository_state.head,
         tag=previous.tag if previous else "",
-        pristine=case.rendering.tree,
-        reads=case.selected.inputs.object_versions,
+        pristine=variant.rendering.tree,
+        reads=variant.selected.inputs.object_versions,
         heard=previous.heard if previous and same_revision else moment.last_evidence,
-        since=previous.in_force_since(case.selected.revision) if previous else None,
+        since=previous.in_force_since(variant.selected.revision) if previous else None,
         rejected=previous.rejected if previous and same_revision else (),
     )
 
 
-def _observed_publication(case: RenderedVariant, moment: RecordPosition) -> PublishedLine | None:
+def _observed_publication(variant: RenderedVariant, moment: RecordPosition) -> PublishedLine | None:
     """Return the line of a publication that Git shows and that is not on record."""
-    published, recorded = case.observed.published, case.observed.status_line.published
+    published, recorded = variant.observed.published, variant.observed.status_line.published
     if published is None:
         return None
     since = recorded.in_force_since(published.revision) if recorded is not None else None
     return replace(
-        published, reads=case.selected.cluster_reads, heard=moment.last_evidence, since=since
+        published, reads=variant.selected.cluster_reads, heard=moment.last_evidence, since=since
     )
 
 
-def _publication_after_push(case: RenderedVariant, moment: RecordPosition) -> PublishedLine:
+def _publication_after_push(variant: RenderedVariant, moment: RecordPosition) -> PublishedLine:
     """Return the publication line for after the push; the merge commit is filled in then."""
-    assert case.observed.draft is not None, "only a standing draft is published"
-    trailers = case.observed.draft.trailers
+    assert variant.observed.draft is not None, "only a standing draft is published"
+    trailers = variant.observed.draft.trailers
     return PublishedLine(
         revision=trailers.revision,
         commit=trailers.commit,
         digest=trailers.digest,
-        tree=case.observed.draft.tree or "",
+        tree=variant.observed.draft.tree or "",
         at=moment.now,
         pristine=trailers.rendered,
-        reads=_draft_reads(case),
+        reads=_draft_reads(variant),
         heard=moment.last_evidence,
-        since=case.observed.published.in_force_since(trailers.revision)
-        if case.observed.published is not None
+        since=variant.observed.published.in_force_since(trailers.revision)
+        if variant.observed.published is not None
         else None,
-        rejected=limit_lines(rejected_lines_of_draft(case.observed.draft)),
+        rejected=limit_lines(rejected_lines_of_draft(variant.observed.draft)),
     )
 
 
 def _line_after_push(
     line: VariantLine,
-    case: RenderedVariant,
+    variant: RenderedVariant,
     new_places: frozenset[PackagePlace],
     published: PublishedLine | None,
 ) -> VariantLine:
@@ -326,7 +333,7 @@ def _line_after_push(
     the package of this variant is not there any more.
     """
     abandoned = [place for place in line.left if place.place not in new_places]
-    previous = case.observed.previous
+    previous = variant.observed.previous
     if (
         previous is not None
         and line.place not in new_places
@@ -335,20 +342,20 @@ def _line_after_push(
         # The tree that the draft was written onto. An edit made at the old place since
         # then is not in it, and must keep the old package from being removed.
         taken_tree = (
-            case.observed.draft.trailers.onto
-            if case.observed.draft is not None
+            variant.observed.draft.trailers.onto
+            if variant.observed.draft is not None
             else previous.path_state.tree
         )
         abandoned.append(
             PreviousLocationLine(previous.repository_state.identity, previous.path, taken_tree)
         )
     return VariantLine(
-        repository=case.observed.repository_state.identity,
-        path=case.spec.path,
+        repository=variant.observed.repository_state.identity,
+        path=variant.spec.path,
         published=published,
         left=tuple(abandoned),
         orphan=line.orphan,
-        stage=case.spec.stage,
+        stage=variant.spec.stage,
     )
 
 
@@ -356,28 +363,33 @@ def _recorded_tag(line: VariantLine) -> str:
     return line.published.tag if line.published is not None else ""
 
 
-def _relocation_action(case: RenderedVariant, recorded: VariantLine) -> PlanAction:
-    location = f"{case.spec.repository}:{case.spec.path}"
+def _relocation_action(variant: RenderedVariant, recorded: VariantLine) -> PlanAction:
+    location = f"{variant.spec.repository}:{variant.spec.path}"
     return _build_action(
-        ActionKind.RECORD, case, f"that {case.spec.name} is {location} and not {recorded.path}"
+        ActionKind.RECORD,
+        variant,
+        f"that {variant.spec.name} is {location} and not {recorded.path}",
     )
 
 
 def _step_actions(planned: DecidedVariant) -> list[PlanAction]:
-    case, step = planned.rendered, planned.step
-    actions = [_build_action(ActionKind.RELEASE, case)] if planned.release else []
+    variant, step = planned.rendered, planned.step
+    actions = [_build_action(ActionKind.RELEASE, variant)] if planned.release else []
     if step in _ACTION_KINDS:
-        actions.append(_build_action(_ACTION_KINDS[step], case, _removal_reason(step)))
-    if case.observed.is_unrecorded and case.observed.published is not None:
-        detail = f"that {case.spec.name} is published at {case.observed.published.revision}"
-        actions.append(_build_action(ActionKind.RECORD, case, detail))
+        actions.append(_build_action(_ACTION_KINDS[step], variant, _removal_reason(step)))
+    if variant.observed.is_unrecorded and variant.observed.published is not None:
+        detail = f"that {variant.spec.name} is published at {variant.observed.published.revision}"
+        actions.append(_build_action(ActionKind.RECORD, variant, detail))
     elif step is VariantStep.ADOPT:
         detail = (
-            f"that {case.spec.name} is at {case.selected.revision} with its present inputs already"
+            f"that {variant.spec.name} is at {variant.selected.revision}"
+            " with its present inputs already"
         )
-        actions.append(_build_action(ActionKind.RECORD, case, detail))
-    if case.observed.draft is not None and step in (VariantStep.SETTLE, VariantStep.ADOPT):
-        actions.append(_build_action(ActionKind.REMOVE_DRAFT, case, "its content is on the branch"))
+        actions.append(_build_action(ActionKind.RECORD, variant, detail))
+    if variant.observed.draft is not None and step in (VariantStep.SETTLE, VariantStep.ADOPT):
+        actions.append(
+            _build_action(ActionKind.REMOVE_DRAFT, variant, "its content is on the branch")
+        )
     return actions
 
 
@@ -385,8 +397,8 @@ def _removal_reason(step: VariantStep) -> str:
     return "what it proposes is in force already" if step is VariantStep.REMOVE else ""
 
 
-def _build_action(kind: ActionKind, case: RenderedVariant, detail: str = "") -> PlanAction:
-    spec, draft = case.spec, case.observed.draft
+def _build_action(kind: ActionKind, variant: RenderedVariant, detail: str = "") -> PlanAction:
+    spec, draft = variant.spec, variant.observed.draft
     return PlanAction(
         kind=kind,
         namespace=spec.namespace,
@@ -395,10 +407,12 @@ def _build_action(kind: ActionKind, case: RenderedVariant, detail: str = "") -> 
         variant=spec.name,
         repository=spec.repository,
         path=spec.path,
-        revision=case.selected.revision,
-        digest=case.selected.inputs.digest if case.selected.inputs else "",
-        tree=case.draft_content.tree if case.draft_content else (draft.tree or "" if draft else ""),
-        ref=case.observed.draft_ref if kind is not ActionKind.RECORD else "",
+        revision=variant.selected.revision,
+        digest=variant.selected.inputs.digest if variant.selected.inputs else "",
+        tree=variant.draft_content.tree
+        if variant.draft_content
+        else (draft.tree or "" if draft else ""),
+        ref=variant.observed.draft_ref if kind is not ActionKind.RECORD else "",
         expected=draft.commit if draft and kind is not ActionKind.RECORD else "",
         detail=detail,
     )
@@ -423,7 +437,7 @@ def _used_revisions(steps: Sequence[DecidedVariant]) -> dict[str, str]:
 def _written_repositories(steps: Sequence[DecidedVariant]) -> set[str]:
     """Return the identities of the repositories to which drafts are written."""
     writes = (planned.rendered for planned in steps if planned.step is VariantStep.WRITE)
-    return {case.observed.repository_state.identity for case in writes}
+    return {variant.observed.repository_state.identity for variant in writes}
 
 
 def _verdict_actions(

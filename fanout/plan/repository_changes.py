@@ -99,9 +99,13 @@ def build_changes(
                     )
                     work.removals.append((variant_removal, removal))
     by_name = {(plan.namespace, plan.name): plan for plan in plans}
-    for key, cases in sorted(group_publications(plans).items(), key=lambda item: astuple(item[0])):
+    for key, variants in sorted(
+        group_publications(plans).items(), key=lambda item: astuple(item[0])
+    ):
         plan = by_name[key.namespace, key.policy]
-        work_by_repository[key.repository].merges.append(_build_merge(key, cases, plan, settings))
+        work_by_repository[key.repository].merges.append(
+            _build_merge(key, variants, plan, settings)
+        )
     all_changes = (
         _build_change(work_by_repository[repository], settings)
         for repository in sorted(work_by_repository)
@@ -113,7 +117,7 @@ def _build_change(work: _RepositoryWork, settings: CommitSettings) -> Repository
     steps = sorted(work.steps, key=lambda planned: planned.rendered.spec.path)
     state = work.state
     writes = [planned.rendered for planned in steps if planned.step is VariantStep.WRITE]
-    rendered_cases = [
+    rendered_variants = [
         planned.rendered
         for planned in steps
         if planned.step in (VariantStep.WRITE, VariantStep.ADOPT)
@@ -133,9 +137,9 @@ def _build_change(work: _RepositoryWork, settings: CommitSettings) -> Repository
         remote=state.remote,
         identity=settings.identity,
         expected={},
-        blobs=_collect_blobs(rendered_cases),
-        trees=_pristine_trees(rendered_cases),
-        drafts=tuple(_build_draft(case, settings) for case in writes),
+        blobs=_collect_blobs(rendered_variants),
+        trees=_pristine_trees(rendered_variants),
+        drafts=tuple(_build_draft(variant, settings) for variant in writes),
         branch=state.branch if merges else "",
         merges=merges,
         tags=tags,
@@ -196,149 +200,149 @@ def _with_expected_refs(change: RepositoryChange, state: RepositoryState) -> Rep
     return replace(change, expected=expected)
 
 
-def _build_draft(case: RenderedVariant, settings: CommitSettings) -> DraftCommit:
-    assert case.draft_content is not None, "a draft is rendered before it is written"
-    assert case.rendering is not None, "and what it was before people's edits is known"
-    assert case.selected.inputs is not None, "and has inputs"
-    spec = case.spec
-    taken_drafts = _replaced_drafts(case)
+def _build_draft(variant: RenderedVariant, settings: CommitSettings) -> DraftCommit:
+    assert variant.draft_content is not None, "a draft is rendered before it is written"
+    assert variant.rendering is not None, "and what it was before people's edits is known"
+    assert variant.selected.inputs is not None, "and has inputs"
+    spec = variant.spec
+    taken_drafts = _replaced_drafts(variant)
     trailers = DraftTrailers(
         install=settings.install,
         policy=f"{spec.namespace}/{spec.policy}",
         variant=spec.name,
         stage=spec.stage or "none",
-        revision=case.selected.revision,
-        commit=case.selected.upstream_commit,
-        digest=case.selected.inputs.digest,
-        onto=case.observed.onto_tree,
-        tree=case.draft_content.tree,
-        conflicts=format_disputes(case.disputes),
+        revision=variant.selected.revision,
+        commit=variant.selected.upstream_commit,
+        digest=variant.selected.inputs.digest,
+        onto=variant.observed.onto_tree,
+        tree=variant.draft_content.tree,
+        conflicts=format_disputes(variant.disputes),
         takes=" ".join(sorted([draft.commit for _, draft in taken_drafts])),
-        rendered=case.rendering.tree,
+        rendered=variant.rendering.tree,
     )
     return DraftCommit(
-        ref=case.observed.draft_ref,
-        base=case.observed.repository_state.head,
+        ref=variant.observed.draft_ref,
+        base=variant.observed.repository_state.head,
         path=spec.path,
-        entries=case.draft_content.entries,
-        tree=case.draft_content.tree,
+        entries=variant.draft_content.entries,
+        tree=variant.draft_content.tree,
         message=format_draft_message(
-            _draft_subject(case), trailers, conflict_paragraph(_conflict_lines(case))
+            _draft_subject(variant), trailers, conflict_paragraph(_conflict_lines(variant))
         ),
         # The time comes from the inputs, not from the clock: the same inputs give the
         # same commit id.
-        timestamp=max(case.selected.upstream_time, case.observed.repository_state.head_time),
+        timestamp=max(variant.selected.upstream_time, variant.observed.repository_state.head_time),
         more_parents=tuple(
             [
                 draft.commit
                 for state, draft in taken_drafts
-                if state.identity == case.observed.repository_state.identity
+                if state.identity == variant.observed.repository_state.identity
             ]
         ),
     )
 
 
-def _conflict_lines(case: RenderedVariant) -> tuple[str, ...]:
-    return rejected_lines(case.merged.conflicts) if case.merged is not None else ()
+def _conflict_lines(variant: RenderedVariant) -> tuple[str, ...]:
+    return rejected_lines(variant.merged.conflicts) if variant.merged is not None else ()
 
 
-def _draft_subject(case: RenderedVariant) -> str:
-    spec = case.spec
-    if case.selected.is_rollback:
-        return f"Take {spec.path} back to {spec.upstream_package} {case.selected.revision}"
+def _draft_subject(variant: RenderedVariant) -> str:
+    spec = variant.spec
+    if variant.selected.is_rollback:
+        return f"Take {spec.path} back to {spec.upstream_package} {variant.selected.revision}"
     verb = (
         "Adopt"
-        if case.observed.is_unmanaged
+        if variant.observed.is_unmanaged
         else "Update"
-        if case.observed.path_state.tree
+        if variant.observed.path_state.tree
         else "Add"
     )
     location = spec.path
-    if case.observed.is_moving:
-        verb, location = "Move", f"{case.observed.package_location.path} to {spec.path}"
-    return f"{verb} {location} at {spec.upstream_package} {case.selected.revision}"
+    if variant.observed.is_moving:
+        verb, location = "Move", f"{variant.observed.package_location.path} to {spec.path}"
+    return f"{verb} {location} at {spec.upstream_package} {variant.selected.revision}"
 
 
-def _replaced_drafts(case: RenderedVariant) -> list[tuple[RepositoryState, OpenDraft]]:
+def _replaced_drafts(variant: RenderedVariant) -> list[tuple[RepositoryState, OpenDraft]]:
     """Return the edited drafts that the new one replaces, with their repositories."""
     drafts = (
-        [(case.observed.repository_state, case.observed.draft)]
-        if case.observed.draft is not None
+        [(variant.observed.repository_state, variant.observed.draft)]
+        if variant.observed.draft is not None
         else []
     )
     drafts += [
         (misplaced.repository_state, misplaced.draft)
-        for misplaced in case.observed.misplaced_drafts
+        for misplaced in variant.observed.misplaced_drafts
     ]
     return [(state, draft) for state, draft in drafts if draft.has_edits]
 
 
-def _collect_blobs(rendered_cases: Iterable[RenderedVariant]) -> BlobUnion:
+def _collect_blobs(rendered_variants: Iterable[RenderedVariant]) -> BlobUnion:
     """Collect all content that may be needed; the writer skips what the repository has."""
     blobs = BlobUnion()
     # Variants at one revision share one package object, whose files are added once.
     packages = {
-        id(case.selected.package): case.selected.package
-        for case in rendered_cases
-        if case.selected.package is not None
+        id(variant.selected.package): variant.selected.package
+        for variant in rendered_variants
+        if variant.selected.package is not None
     }
     for package in packages.values():
         blobs.add({entry.oid: data for entry, data in package.upstream.files.values()})
-    for case in rendered_cases:
-        assert case.rendering is not None, "a draft is rendered before it is written"
-        blobs.add(case.rendering.blobs)
-        if case.merged is not None:
-            blobs.add(case.merged.content.blobs)
+    for variant in rendered_variants:
+        assert variant.rendering is not None, "a draft is rendered before it is written"
+        blobs.add(variant.rendering.blobs)
+        if variant.merged is not None:
+            blobs.add(variant.merged.content.blobs)
     return blobs
 
 
-def _pristine_trees(rendered_cases: Iterable[RenderedVariant]) -> tuple[StoredTree, ...]:
+def _pristine_trees(rendered_variants: Iterable[RenderedVariant]) -> tuple[StoredTree, ...]:
     """Return the renderings that no draft contains unchanged, since edits were merged."""
     return tuple(
-        StoredTree(case.rendering.entries, case.rendering.tree)
-        for case in rendered_cases
-        if case.merged is not None and case.rendering is not None
+        StoredTree(variant.rendering.entries, variant.rendering.tree)
+        for variant in rendered_variants
+        if variant.merged is not None and variant.rendering is not None
     )
 
 
 def group_publications(
     plans: Sequence[PolicyPlan],
 ) -> dict[PublicationGroup, list[RenderedVariant]]:
-    """Group the cases to publish; each group is one stage in one repository (design §5)."""
+    """Group the variants to publish; each group is one stage in one repository (design §5)."""
     groups: dict[PublicationGroup, list[RenderedVariant]] = {}
     for plan in plans:
         for planned in plan.steps:
             if planned.step is VariantStep.PUBLISH:
-                case = planned.rendered
+                variant = planned.rendered
                 key = PublicationGroup(
-                    case.observed.repository_state.identity,
+                    variant.observed.repository_state.identity,
                     plan.namespace,
                     plan.name,
-                    case.spec.stage,
+                    variant.spec.stage,
                 )
-                groups.setdefault(key, []).append(case)
-    for cases in groups.values():
-        cases.sort(key=lambda case: case.spec.path)
+                groups.setdefault(key, []).append(variant)
+    for variants in groups.values():
+        variants.sort(key=lambda variant: variant.spec.path)
     return groups
 
 
 def _build_merge(
     group: PublicationGroup,
-    cases: Sequence[RenderedVariant],
+    variants: Sequence[RenderedVariant],
     plan: PolicyPlan,
     settings: CommitSettings,
 ) -> PublicationMerge:
-    released = [plan.planned.variants[case.spec.name].grant for case in cases]
+    released = [plan.planned.variants[variant.spec.name].grant for variant in variants]
     grants = [grant for grant in released if grant is not None]
     message = with_paragraph(
-        settings.messages.get(group) or default_message(group, cases),
-        conflict_paragraph(_rejected_lines(cases)),
+        settings.messages.get(group) or default_message(group, variants),
+        conflict_paragraph(_rejected_lines(variants)),
     )
     record_names = sorted({grant.records for grant in grants} - {"", NO_VALUE})
     # Names of records begin with their time, so the last in order is the newest.
     newest = record_names[-1] if record_names else grants[0].records
     return PublicationMerge(
-        drafts=tuple(_build_merged_draft(case) for case in cases),
+        drafts=tuple(_build_merged_draft(variant) for variant in variants),
         message=with_last_record(message, newest) if newest else message,
         # The time of the release and not of the push: a pass repeated after an
         # interruption makes the same commit.
@@ -346,50 +350,50 @@ def _build_merge(
     )
 
 
-def _rejected_lines(cases: Sequence[RenderedVariant]) -> list[str]:
+def _rejected_lines(variants: Sequence[RenderedVariant]) -> list[str]:
     """Return the values rejected in the drafts, with paths if there are several."""
     return [
-        f"{case.spec.path}: {line}" if len(cases) > 1 else line
-        for case in cases
-        if case.observed.draft is not None
-        for line in rejected_lines_of_draft(case.observed.draft)
+        f"{variant.spec.path}: {line}" if len(variants) > 1 else line
+        for variant in variants
+        if variant.observed.draft is not None
+        for line in rejected_lines_of_draft(variant.observed.draft)
     ]
 
 
-def default_message(group: PublicationGroup, cases: Sequence[RenderedVariant]) -> str:
+def default_message(group: PublicationGroup, variants: Sequence[RenderedVariant]) -> str:
     """Return the message of a publication without a commitTemplate."""
     return format_publication_message(
-        f"{group.namespace}/{cases[0].spec.policy}",
+        f"{group.namespace}/{variants[0].spec.policy}",
         group.stage,
-        ", ".join(sorted({case.selected.revision for case in cases})),
-        [case.spec.path for case in cases],
+        ", ".join(sorted({variant.selected.revision for variant in variants})),
+        [variant.spec.path for variant in variants],
     )
 
 
-def _build_merged_draft(case: RenderedVariant) -> MergedDraft:
-    assert case.observed.draft is not None, "only a standing draft is published"
-    assert case.observed.draft.tree is not None, "a draft has its package"
+def _build_merged_draft(variant: RenderedVariant) -> MergedDraft:
+    assert variant.observed.draft is not None, "only a standing draft is published"
+    assert variant.observed.draft.tree is not None, "a draft has its package"
     return MergedDraft(
-        commit=case.observed.draft.commit,
-        path=case.spec.path,
-        tree=case.observed.draft.tree,
-        tag=next_publication_tag(case),
-        last_tag=last_publication_tag(case),
-        last_commit=case.observed.repository_state.refs.get(last_publication_tag(case), ""),
+        commit=variant.observed.draft.commit,
+        path=variant.spec.path,
+        tree=variant.observed.draft.tree,
+        tag=next_publication_tag(variant),
+        last_tag=last_publication_tag(variant),
+        last_commit=variant.observed.repository_state.refs.get(last_publication_tag(variant), ""),
     )
 
 
-def last_publication_tag(case: RenderedVariant) -> str:
+def last_publication_tag(variant: RenderedVariant) -> str:
     """Return the newest publication tag at the variant's path, or "" without one."""
-    number = case.observed.repository_state.publication_numbers.get(case.spec.path, 0)
-    return tag_ref(case.spec.path, number) if number else ""
+    number = variant.observed.repository_state.publication_numbers.get(variant.spec.path, 0)
+    return tag_ref(variant.spec.path, number) if number else ""
 
 
-def next_publication_tag(case: RenderedVariant) -> str:
+def next_publication_tag(variant: RenderedVariant) -> str:
     """Return the tag of the next publication: the highest listed number plus one."""
     return tag_ref(
-        case.spec.path,
-        case.observed.repository_state.publication_numbers.get(case.spec.path, 0) + 1,
+        variant.spec.path,
+        variant.observed.repository_state.publication_numbers.get(variant.spec.path, 0) + 1,
     )
 
 
@@ -403,26 +407,28 @@ def _build_vendor_commit(
     drop += [path for _, removal in work.removals for path in removal.dropped_renderings]
     times = [state.vendor_time, state.head_time]
     for planned in steps:
-        case, step = planned.rendered, planned.step
-        path = case.spec.path
-        pending = case.observed.drafted_rendering
+        variant, step = planned.rendered, planned.step
+        path = variant.spec.path
+        pending = variant.observed.drafted_rendering
         if step is VariantStep.WRITE:
-            assert case.rendering is not None, "a draft is rendered before it is written"
-            put[f"drafts/{path}"] = case.rendering.tree
-            times.append(case.selected.upstream_time)
+            assert variant.rendering is not None, "a draft is rendered before it is written"
+            put[f"drafts/{path}"] = variant.rendering.tree
+            times.append(variant.selected.upstream_time)
         elif pending is not None:
             drop.append(f"drafts/{path}")
             if step in (VariantStep.PUBLISH, VariantStep.SETTLE):
                 put[f"published/{path}"] = pending
         if step is VariantStep.ADOPT:
-            assert case.rendering is not None, "what is in force already is known by rendering it"
-            put[f"published/{path}"] = case.rendering.tree
-        if case.observed.is_unrecorded and step is VariantStep.WRITE and pending is not None:
+            assert variant.rendering is not None, (
+                "what is in force already is known by rendering it"
+            )
+            put[f"published/{path}"] = variant.rendering.tree
+        if variant.observed.is_unrecorded and step is VariantStep.WRITE and pending is not None:
             put[f"published/{path}"] = pending
-        elif case.observed.unfinished_push is not None and step is VariantStep.WRITE:
+        elif variant.observed.unfinished_push is not None and step is VariantStep.WRITE:
             # The branch is put back to the renderings from before the interrupted push.
-            if case.observed.unfinished_push.published_tree is not None:
-                put[f"published/{path}"] = case.observed.unfinished_push.published_tree
+            if variant.observed.unfinished_push.published_tree is not None:
+                put[f"published/{path}"] = variant.observed.unfinished_push.published_tree
             else:
                 drop.append(f"published/{path}")
     # Unchanged entries are left out, so that a pass without effects writes no

@@ -24,7 +24,7 @@ from fanout.values import frozen, replace
 
 
 @frozen
-class CaseContext:
+class ObservationContext:
     """Context of a variant beside its repository state and its recorded line."""
 
     _: KW_ONLY
@@ -48,13 +48,13 @@ class CaseContext:
     keeps_package: bool = False  # it is written by hand, and its package stays when it goes
 
 
-def open_case(
+def observe_variant(
     spec: VariantSpec,
     repository_state: RepositoryState,
     status_line: VariantLine | None,
-    context: CaseContext,
+    context: ObservationContext,
 ) -> ObservedVariant:
-    """Build the case of a variant before its candidate is selected.
+    """Observe a variant before its candidate is selected.
 
     `status_line` is None for a variant that is not on record yet.
     """
@@ -63,7 +63,7 @@ def open_case(
     status_line = status_line or VariantLine(
         repository=repository_state.identity, path=spec.path, orphan=context.keeps_package
     )
-    case = ObservedVariant(
+    variant = ObservedVariant(
         spec=spec,
         repository_state=repository_state,
         draft_ref=ref,
@@ -83,30 +83,37 @@ def open_case(
         published_for_another=context.taken_hold is not None,
         unfinished_push=context.unfinished_push,
     )
-    publication = _unrecorded_publication(case, context)
+    publication = _unrecorded_publication(variant, context)
     if publication is not None:
-        case = replace(case, published=publication, is_unrecorded=True)
-    obstacle = _find_obstacle(case, context)
-    return case if obstacle is None else replace(case, obstacle=obstacle)
+        variant = replace(variant, published=publication, is_unrecorded=True)
+    obstacle = _find_obstacle(variant, context)
+    return variant if obstacle is None else replace(variant, obstacle=obstacle)
 
 
-def _unrecorded_publication(case: ObservedVariant, context: CaseContext) -> PublishedLine | None:
+def _unrecorded_publication(
+    variant: ObservedVariant, context: ObservationContext
+) -> PublishedLine | None:
     """Return a publication that Git shows and that is not on record yet.
 
     It occurs when a pass ended between its push and its record, and when a draft was merged
     by hand. Its clocks start now, so nothing can be back-dated (design §6, "Checks").
     """
-    tree, grant, draft, now = case.path_state.tree, case.status_line.grant, case.draft, context.now
-    recorded = case.status_line.published if case.previous is None else None
-    if case.published_for_another:
+    tree, grant, draft, now = (
+        variant.path_state.tree,
+        variant.status_line.grant,
+        variant.draft,
+        context.now,
+    )
+    recorded = variant.status_line.published if variant.previous is None else None
+    if variant.published_for_another:
         return None
     if (
         tree is None
         or (recorded is not None and recorded.tree == tree)
-        or _was_present_before(case, context)
+        or _was_present_before(variant, context)
     ):
         return None
-    if case.status_line.granted_place != (case.repository_state.identity, case.spec.path):
+    if variant.status_line.granted_place != (variant.repository_state.identity, variant.spec.path):
         # A release for another place is no sign that this tree was published by it.
         grant = None
     # The draft comes before the release: it also has what people added after the
@@ -123,7 +130,7 @@ def _unrecorded_publication(case: ObservedVariant, context: CaseContext) -> Publ
             digest=trailers.digest,
             tree=tree,
             at=now,
-            merge=case.repository_state.head,
+            merge=variant.repository_state.head,
             out_of_band=not is_granted,
             pristine=trailers.rendered,
             reads=grant.reads if grant is not None and is_granted else {},
@@ -136,28 +143,29 @@ def _unrecorded_publication(case: ObservedVariant, context: CaseContext) -> Publ
             digest=grant.digest,
             tree=tree,
             at=now,
-            merge=case.repository_state.head,
-            pristine=case.drafted_rendering or case.published_rendering or "",
+            merge=variant.repository_state.head,
+            pristine=variant.drafted_rendering or variant.published_rendering or "",
             reads=grant.reads,
             rejected=grant.rejected,
         )
     return None
 
 
-def _was_present_before(case: ObservedVariant, context: CaseContext) -> bool:
+def _was_present_before(variant: ObservedVariant, context: ObservationContext) -> bool:
     """Return whether the tree was on the branch before, so that it shows no publication.
 
     A draft that adopts a package may change nothing in it. Its publication shows in the
     branch of renderings, which the same push moves.
     """
-    if case.previous is not None:
+    if variant.previous is not None:
         return (
-            case.path_state.tree == context.unpublished_tree and case.drafted_rendering is not None
+            variant.path_state.tree == context.unpublished_tree
+            and variant.drafted_rendering is not None
         )
-    if case.published_rendering is not None:
+    if variant.published_rendering is not None:
         return False
-    draft = case.draft
-    return case.may_adopt if draft is None else draft.trailers.onto == case.path_state.tree
+    draft = variant.draft
+    return variant.may_adopt if draft is None else draft.trailers.onto == variant.path_state.tree
 
 
 def unreadable_repository_hold(failure: FanoutError, owner: str) -> Hold:
@@ -167,9 +175,9 @@ def unreadable_repository_hold(failure: FanoutError, owner: str) -> Hold:
     return Hold("RepositoryUnavailable", str(failure), actor=owner)
 
 
-def _find_obstacle(case: ObservedVariant, context: CaseContext) -> Hold | None:
+def _find_obstacle(variant: ObservedVariant, context: ObservationContext) -> Hold | None:
     """Return the first hold that prevents any draft for this variant."""
-    spec, state = case.spec, case.repository_state
+    spec, state = variant.spec, variant.repository_state
     owner = "the maintainers of " + spec.repository
     if state.failure is not None:
         return unreadable_repository_hold(state.failure, owner)
@@ -184,11 +192,11 @@ def _find_obstacle(case: ObservedVariant, context: CaseContext) -> Hold | None:
             f"repository {spec.repository} has no branch {branch}; push a first commit to it",
             actor=owner,
         )
-    if case.path_state.problem:
+    if variant.path_state.problem:
         return Hold(
             "InvalidPath",
-            f"{spec.repository}:{spec.path}: {case.path_state.problem}; take it off the branch, or"
-            " choose another downstream.package",
+            f"{spec.repository}:{spec.path}: {variant.path_state.problem}; take it off the branch,"
+            " or choose another downstream.package",
             actor=owner,
         )
     if spec.path in state.other_installations:
@@ -203,22 +211,30 @@ def _find_obstacle(case: ObservedVariant, context: CaseContext) -> Hold | None:
     # which the checks below would report as a fault.
     if context.move_hold is not None or context.wait_hold is not None:
         return context.move_hold
-    return _occupied_path_hold(case, context, owner)
+    return _occupied_path_hold(variant, context, owner)
 
 
-def _occupied_path_hold(case: ObservedVariant, context: CaseContext, owner: str) -> Hold | None:
+def _occupied_path_hold(
+    variant: ObservedVariant, context: ObservationContext, owner: str
+) -> Hold | None:
     """Return a hold if another package or draft occupies the variant's path or branch."""
-    spec, state = case.spec, case.repository_state
+    spec, state = variant.spec, variant.repository_state
     location = f"{spec.repository}:{spec.path}"
-    if context.taken_hold is not None and case.path_state.tree is not None and not case.is_moving:
+    if (
+        context.taken_hold is not None
+        and variant.path_state.tree is not None
+        and not variant.is_moving
+    ):
         return context.taken_hold
-    is_other_draft = case.draft is None and case.draft_ref in state.drafts
-    if case.draft_ref in state.unmanaged_drafts or (is_other_draft and not context.replaces_draft):
-        ref = case.draft_ref.removeprefix("refs/heads/")
+    is_other_draft = variant.draft is None and variant.draft_ref in state.drafts
+    if variant.draft_ref in state.unmanaged_drafts or (
+        is_other_draft and not context.replaces_draft
+    ):
+        ref = variant.draft_ref.removeprefix("refs/heads/")
         return Hold(
             "PathTaken", f"branch {ref} is not a draft of {spec.name}; remove it", actor=owner
         )
-    if case.is_moving and case.path_state.tree not in (None, context.unpublished_tree):
+    if variant.is_moving and variant.path_state.tree not in (None, context.unpublished_tree):
         return Hold(
             "PathTaken",
             f"{location} holds a package that is not this variant's, which moves there; choose"
@@ -226,7 +242,7 @@ def _occupied_path_hold(case: ObservedVariant, context: CaseContext, owner: str)
             " path or remove it",
             actor=owner,
         )
-    if case.is_unmanaged and not case.may_adopt:
+    if variant.is_unmanaged and not variant.may_adopt:
         return Hold(
             "PathTaken",
             f"{location} holds a package that fanout did not write; adopt it with adoptionPolicy:"

@@ -73,7 +73,7 @@ class PolicyResult:
     policy_state: PolicyRecords
     status: RecordedStatus = field(default_factory=RecordedStatus)
     revisions: Mapping[str, str] = field(default_factory=dict)
-    cases: tuple[RenderedVariant, ...] = ()
+    variants: tuple[RenderedVariant, ...] = ()
     rules: tuple[StageRule, ...] = ()  # its stages, in its order
     facts: PolicyFacts | None = None
     decision: PolicyEvaluation | None = None
@@ -118,7 +118,7 @@ class PolicyResult:
             for it in self.orphans
         }
         return recorded_decision_statuses(
-            self.records, self.cases, now, published_at, self.status.removed
+            self.records, self.variants, now, published_at, self.status.removed
         )
 
     @property
@@ -291,7 +291,9 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
             )
     if policy_result.error is not None:
         return  # the policy's error is the reason for all its holds
-    for repository, sentence in find_lost_renderings([it.observed for it in policy_result.cases]):
+    for repository, sentence in find_lost_renderings(
+        [it.observed for it in policy_result.variants]
+    ):
         reason = str(Reason.BASE_MISSING)
         reminder = (
             "the branch of renderings does not have what is published there; see"
@@ -307,71 +309,77 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
             again=reminder,
         )
     undecided_conflicts = policy_result.undecided_conflicts
-    for case in policy_result.cases:
+    for variant in policy_result.variants:
         yield from _find_variant_problems(
-            policy_result, case, undecided_conflicts.get(case.spec.name, 0)
+            policy_result, variant, undecided_conflicts.get(variant.spec.name, 0)
         )
 
 
 def _find_variant_problems(
-    policy_result: PolicyResult, case: RenderedVariant, open_conflicts: int
+    policy_result: PolicyResult, variant: RenderedVariant, open_conflicts: int
 ) -> Iterator[PassProblem]:
     """Yield problems of the variant, and the decisions that people have to make about it.
 
     `open_conflicts`: number of undecided merge conflicts of its open draft.
     """
-    spec = case.spec
+    spec = variant.spec
     decision = policy_result.decision.variants.get(spec.name) if policy_result.decision else None
     hold = _find_hold(decision) if decision else None
-    if case.render_failure is not None:
-        yield _build_problem(
-            policy_result, case, case.render_failure.reason, str(case.render_failure), failed=True
-        )
-    elif case.observed.obstacle is not None:
+    if variant.render_failure is not None:
         yield _build_problem(
             policy_result,
-            case,
-            case.observed.obstacle.reason,
-            case.observed.obstacle.sentence,
+            variant,
+            variant.render_failure.reason,
+            str(variant.render_failure),
+            failed=True,
+        )
+    elif variant.observed.obstacle is not None:
+        yield _build_problem(
+            policy_result,
+            variant,
+            variant.observed.obstacle.reason,
+            variant.observed.obstacle.sentence,
             failed=True,
         )
     elif hold is not None and hold.reason != Reason.MERGE_CONFLICT:
         is_misplaced = hold.reason == Reason.NOT_IN_STAGE and bool(spec.stage)
-        yield _build_problem(policy_result, case, hold.reason, hold.sentence, failed=is_misplaced)
-    if case.observed.missing_tag:
         yield _build_problem(
-            policy_result, case, Reason.TAG_MISSING, describe_lost_tag(case.observed)
+            policy_result, variant, hold.reason, hold.sentence, failed=is_misplaced
         )
-    if tag_problem := find_tag_problem(case.observed):
-        yield _build_problem(policy_result, case, *tag_problem)
-    if case.observed.published_faults and case.render_failure is None:
+    if variant.observed.missing_tag:
         yield _build_problem(
-            policy_result, case, Reason.PACKAGE_BROKEN, describe_faults(case.observed)
+            policy_result, variant, Reason.TAG_MISSING, describe_lost_tag(variant.observed)
         )
-    if conflict_count := _count_undecided(case, open_conflicts):
-        yield _build_conflict_problem(policy_result, case, conflict_count)
+    if tag_problem := find_tag_problem(variant.observed):
+        yield _build_problem(policy_result, variant, *tag_problem)
+    if variant.observed.published_faults and variant.render_failure is None:
+        yield _build_problem(
+            policy_result, variant, Reason.PACKAGE_BROKEN, describe_faults(variant.observed)
+        )
+    if conflict_count := _count_undecided(variant, open_conflicts):
+        yield _build_conflict_problem(policy_result, variant, conflict_count)
     for leftover in policy_result.remaining_leftovers.get(spec.name, ()):
-        yield _build_problem(policy_result, case, leftover.reason, leftover.sentence)
+        yield _build_problem(policy_result, variant, leftover.reason, leftover.sentence)
     if (
-        case.observed.is_unrecorded
-        and case.observed.published is not None
-        and case.observed.published.out_of_band
+        variant.observed.is_unrecorded
+        and variant.observed.published is not None
+        and variant.observed.published.out_of_band
     ):
         sentence = "a person merged its draft without its gates"
-        yield _build_problem(policy_result, case, Reason.OUT_OF_BAND, sentence)
+        yield _build_problem(policy_result, variant, Reason.OUT_OF_BAND, sentence)
 
 
 def _build_problem(
     policy_result: PolicyResult,
-    case: RenderedVariant,
+    variant: RenderedVariant,
     reason: str,
     sentence: str,
     reminder: str = "",
     *,
     failed: bool = False,
 ) -> PassProblem:
-    spec = case.spec
-    names = (spec.target, f"{spec.repository}:{spec.path}", spec.path, case.observed.draft_ref)
+    spec = variant.spec
+    names = (spec.target, f"{spec.repository}:{spec.path}", spec.path, variant.observed.draft_ref)
     return PassProblem(
         policy=policy_result.title,
         subject=spec.name,
@@ -384,10 +392,10 @@ def _build_problem(
 
 
 def _build_conflict_problem(
-    policy_result: PolicyResult, case: RenderedVariant, conflict_count: int
+    policy_result: PolicyResult, variant: RenderedVariant, conflict_count: int
 ) -> PassProblem:
     """Build the problem of a draft's merge conflicts: in full when written, then short."""
-    spec, reminder = case.spec, ""
+    spec, reminder = variant.spec, ""
     conflicts = format_count(conflict_count, "merge conflict")
     undecided = format_count(conflict_count, "undecided merge conflict")
     if spec.name in policy_result.publishing:
@@ -399,7 +407,7 @@ def _build_conflict_problem(
             f" `fanout resolve {policy_result.resolved_policy.name} --variant {spec.name}"
             " --reason WHY`"
         )
-        if case.merged is None:
+        if variant.merged is None:
             parts = (
                 (policy_result.resolved_policy.name, spec.stage, spec.name)
                 if spec.policy
@@ -407,7 +415,7 @@ def _build_conflict_problem(
             )
             explain_argument = "/".join(parts)
             reminder = f"{undecided}; see `fanout explain {explain_argument}`"
-    problem = _build_problem(policy_result, case, Reason.MERGE_CONFLICT, sentence, reminder)
+    problem = _build_problem(policy_result, variant, Reason.MERGE_CONFLICT, sentence, reminder)
     return replace(problem, accepted=spec.name in policy_result.publishing)
 
 
@@ -418,10 +426,10 @@ def _find_hold(decision: VariantEvaluation) -> Hold | None:
     return next((hold for hold in decision.holds if hold.reason in NEEDS_REPAIR), None)
 
 
-def _count_undecided(case: RenderedVariant, open_conflicts: int) -> int:
+def _count_undecided(variant: RenderedVariant, open_conflicts: int) -> int:
     """Return the number of undecided values in the open draft, or in the new one."""
-    if case.merged is None:
+    if variant.merged is None:
         return open_conflicts
-    if case.observed.choices.default_side is not None:
+    if variant.observed.choices.default_side is not None:
         return 0
-    return sum(not conflict.is_decided for conflict in case.disputes)
+    return sum(not conflict.is_decided for conflict in variant.disputes)

@@ -1,4 +1,4 @@
-"""Evaluation of one policy: revisions, cases, renderings, gate decisions, plan."""
+"""Evaluation of one policy: revisions, variants, renderings, gate decisions, plan."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
@@ -46,11 +46,10 @@ from fanout.plan.removal.move_cleanup import (
 )
 from fanout.plan.rendered_variant import RenderedVariant, without_candidate
 from fanout.ports import GitStore
-from fanout.reconcile.case_builder import CaseBuilder
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.evidence.check_probes import CheckProber
 from fanout.reconcile.evidence.evidence_matching import match_evidence
-from fanout.reconcile.memo.case_memo import CaseMemo, CaseMemos
+from fanout.reconcile.memo.variant_memo import VariantMemo, VariantMemos
 from fanout.reconcile.observation.repository_listing import orphans_packages
 from fanout.reconcile.observation.upstream_packages import find_revisions, mark_lost_tags
 from fanout.reconcile.pass_results import PolicyResult
@@ -86,6 +85,7 @@ from fanout.reconcile.rendering.draft_rendering import DraftRenderer
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions
 from fanout.reconcile.variant_dependencies import policy_key
+from fanout.reconcile.variant_observer import VariantObserver
 from fanout.reconcile.world import Setup
 from fanout.telemetry.error_isolation import BARRIER
 from fanout.values import frozen, replace
@@ -104,7 +104,7 @@ class PolicyEvaluator:
     publish: bool
     edit_detector: DownstreamEditDetector
     conditions: PropagationConditions
-    case_memos: CaseMemos
+    variant_memos: VariantMemos
 
     def evaluate(self, inputs: PolicyInputs) -> tuple[PolicyResult, PolicyPlan | None]:
         """Return the result of the policy in this pass, and its plan.
@@ -114,7 +114,7 @@ class PolicyEvaluator:
         status = RecordedStatus()
         try:
             with BARRIER:
-                recorded_status = _read_recorded_status(inputs, self._case_memo(inputs))
+                recorded_status = _read_recorded_status(inputs, self._variant_memo(inputs))
                 status = correct_status(recorded_status, self.now)
                 # Clocks of machines differ. Corrected before anything is derived: a record counts
                 # from no earlier than the record before it, and one dated ahead does not redate
@@ -150,20 +150,20 @@ class PolicyEvaluator:
         """Return the result of a stopped policy, with its recorded and observed state."""
         try:
             with BARRIER:
-                cases = self._build_case_builder(inputs, status).build_cases()
+                variants = self._build_variant_observer(inputs, status).observe_variants()
                 orphans = find_orphans(
                     inputs.resolved_policy, status, inputs.path_ownership.repository_states.values()
                 )
         except FanoutError:  # the repositories cannot be read either
-            cases, orphans = (), ()
+            variants, orphans = (), ()
         return PolicyResult(
             resolved_policy=inputs.resolved_policy,
             policy_state=inputs.policy_state,
             status=status,
-            cases=tuple(without_candidate(case) for case in cases),
+            variants=tuple(without_candidate(variant) for variant in variants),
             rules=self._build_rules(inputs),
             decision=stop_policy(
-                self._build_rules(inputs), (case.spec for case in cases), status, error
+                self._build_rules(inputs), (variant.spec for variant in variants), status, error
             ),
             repository_states=tuple(inputs.path_ownership.repository_states.values()),
             orphans=orphans,
@@ -194,9 +194,11 @@ class PolicyEvaluator:
         Raises what stops the policy: records that are missing or older than a repository shows.
         """
         resolved_policy = inputs.resolved_policy
-        case_builder = self._build_case_builder(inputs, status)
+        variant_observer = self._build_variant_observer(inputs, status)
         with self.renderer.counters.times.phase("opening"):
-            variants = mark_lost_tags(resolved_policy, case_builder.build_cases(), inputs.listings)
+            variants = mark_lost_tags(
+                resolved_policy, variant_observer.observe_variants(), inputs.listings
+            )
         bootstrap_repositories = self._check_bootstrap(inputs, variants)
         refuse_missing_records(_format_title(resolved_policy), inputs.policy_state, variants)
         # By observed heads: repositories may show no trace of the lost records.
@@ -219,9 +221,9 @@ class PolicyEvaluator:
             gate_inputs=build_gate_inputs(
                 inputs, status, allowed_revisions, gate_records, self._build_rules(inputs), self.now
             ),
-            case_memo=self._case_memo(inputs),
+            variant_memo=self._variant_memo(inputs),
             bootstrap_repositories=bootstrap_repositories,
-            emptied_repositories=case_builder.find_emptied_repositories(),
+            emptied_repositories=variant_observer.find_emptied_repositories(),
         )
 
     def _select_candidates(self, observed: ObservedPolicy) -> SelectedPolicy:
@@ -232,7 +234,7 @@ class PolicyEvaluator:
             observed.gate_inputs,
             observed.variants,
             observed.evidence,
-            observed.case_memo.preliminary_facts,
+            observed.variant_memo.preliminary_facts,
         )
         pins = find_rollbacks(preliminary_facts)
         variants = self.renderer.choose_candidates(
@@ -241,7 +243,7 @@ class PolicyEvaluator:
             choose_candidates(preliminary_facts),
             observed.revisions,
             pins,
-            observed.case_memo,
+            observed.variant_memo,
         )
         return SelectedPolicy(observed, variants, pins, find_suspended(preliminary_facts))
 
@@ -258,7 +260,7 @@ class PolicyEvaluator:
             observed.gate_inputs,
             rendered.variants,
             observed.evidence,
-            observed.case_memo.gate_facts,
+            observed.variant_memo.gate_facts,
         )
         return DecidedPolicy(rendered, facts, self.conditions.decide(facts), rendered.variants)
 
@@ -319,7 +321,7 @@ class PolicyEvaluator:
             next_candidates,
             observed.revisions,
             decided.rendered.selected.pins,
-            CaseMemo(),
+            VariantMemo(),
         )
         [rendered] = self.renderer.render_due(selected)
         return rendered
@@ -359,7 +361,7 @@ class PolicyEvaluator:
             policy_state=inputs.policy_state,
             status=status,
             revisions=observed.revisions,
-            cases=decided.rendered.variants,
+            variants=decided.rendered.variants,
             rules=observed.gate_inputs.rules,
             facts=decided.facts,
             decision=add_removal_hold(decision, removals),
@@ -403,7 +405,7 @@ class PolicyEvaluator:
         return build_rules(inputs, self.conditions.get_condition)
 
     def _check_bootstrap(
-        self, inputs: PolicyInputs, cases: Sequence[ObservedVariant]
+        self, inputs: PolicyInputs, variants: Sequence[ObservedVariant]
     ) -> frozenset[str]:
         """Return repositories with earlier activity that a bootstrap must record.
 
@@ -415,7 +417,7 @@ class PolicyEvaluator:
         activity_inputs = (
             inputs.resolved_policy,
             inputs.path_ownership.repository_states,
-            cases,
+            variants,
             self.git,
         )
         if self.setup.new_records:
@@ -423,8 +425,10 @@ class PolicyEvaluator:
         refuse_lost_policy_state(*activity_inputs)
         return frozenset()
 
-    def _build_case_builder(self, inputs: PolicyInputs, status: RecordedStatus) -> CaseBuilder:
-        return CaseBuilder(
+    def _build_variant_observer(
+        self, inputs: PolicyInputs, status: RecordedStatus
+    ) -> VariantObserver:
+        return VariantObserver(
             git=self.git,
             install=self.setup.install,
             now=self.now,
@@ -433,7 +437,7 @@ class PolicyEvaluator:
             path_ownership=inputs.path_ownership,
             resolutions=read_resolutions(find_applicable_records(inputs, self.now)),
             edit_detector=self.edit_detector,
-            case_memo=self._case_memo(inputs),
+            variant_memo=self._variant_memo(inputs),
             record_baseline=self._build_record_baseline(inputs),
         )
 
@@ -444,8 +448,8 @@ class PolicyEvaluator:
             return RecordBaseline(record_names, self.now, self.now)
         return RecordBaseline(record_names, decision.at if decision is not None else None, self.now)
 
-    def _case_memo(self, inputs: PolicyInputs) -> CaseMemo:
-        return self.case_memos.for_policy(policy_key(inputs.resolved_policy))
+    def _variant_memo(self, inputs: PolicyInputs) -> VariantMemo:
+        return self.variant_memos.for_policy(policy_key(inputs.resolved_policy))
 
     def _find_departing_steps(
         self, inputs: PolicyInputs, steps: Sequence[DecidedVariant], gate_facts: PolicyFacts
@@ -482,7 +486,7 @@ class PolicyEvaluator:
         ]
 
 
-def _read_recorded_status(inputs: PolicyInputs, case_memo: CaseMemo) -> RecordedStatus:
+def _read_recorded_status(inputs: PolicyInputs, variant_memo: VariantMemo) -> RecordedStatus:
     """Return the recorded status. Fails closed: unreadable records hold the policy.
 
     Raises InvalidInput for unreadable records or lines, and the failure of reading them.
@@ -492,7 +496,7 @@ def _read_recorded_status(inputs: PolicyInputs, case_memo: CaseMemo) -> Recorded
     if inputs.policy_state.unreadable:
         raise InvalidInput(inputs.policy_state.unreadable[0], reason="RecordUnreadable")
     try:
-        return case_memo.read_status(inputs.policy_state.status)
+        return variant_memo.read_status(inputs.policy_state.status)
     except ValueError as error:
         raise InvalidInput(
             f"the status on record has a line that cannot be understood: {error}",

@@ -132,7 +132,7 @@ def _stop_result(policy_result: PolicyResult, policy_errors: PolicyErrors) -> Po
         error=error,
         decision=stop_policy(
             policy_result.rules,
-            (case.spec for case in policy_result.cases),
+            (variant.spec for variant in policy_result.variants),
             policy_result.status,
             error,
         ),

@@ -11,7 +11,7 @@ from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.selected_variant import SelectedVariant
-from fanout.reconcile.memo.case_memo import CaseMemo
+from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.values import frozen
@@ -28,7 +28,7 @@ class ObservedPolicy:
     variants: tuple[ObservedVariant, ...]
     evidence: Mapping[str, ObservedEvidence]  # by variant
     gate_inputs: GateInputs
-    case_memo: CaseMemo
+    variant_memo: VariantMemo
     bootstrap_repositories: frozenset[str]  # with earlier activity that is to be recorded
     emptied_repositories: frozenset[str]  # on record, without anything of the policy
 

@@ -135,11 +135,11 @@ def summarize_function_warnings(policy_results: Sequence[PolicyResult]) -> list[
     """Return a sentence for each warning of functions, with the variants it concerns."""
     variants_by_warning: dict[tuple[str, str], list[str]] = {}
     for policy_result in policy_results:
-        for case in policy_result.cases:
-            for result in case.rendering.results if case.rendering else ():
+        for variant in policy_result.variants:
+            for result in variant.rendering.results if variant.rendering else ():
                 if result.severity == "warning":
                     key = (policy_result.resolved_policy.name, result.sentence)
-                    variants_by_warning.setdefault(key, []).append(case.spec.name)
+                    variants_by_warning.setdefault(key, []).append(variant.spec.name)
     return [
         f"{policy}: {sentence} ({_list_names(variants)})"
         for (policy, sentence), variants in variants_by_warning.items()

@@ -20,8 +20,8 @@ from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.evidence.check_probes import CheckProber
 from fanout.reconcile.function_result_cache import FunctionResultCache
-from fanout.reconcile.memo.case_memo import CaseMemos
 from fanout.reconcile.memo.policy_memo import PassInputs, PolicyMemo
+from fanout.reconcile.memo.variant_memo import VariantMemos
 from fanout.reconcile.observation.mirror_access import PackageContentCache
 from fanout.reconcile.observation.repository_listing import build_remote
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
@@ -107,7 +107,7 @@ class Reconciler:
         self._conditions = PropagationConditions(world.sandbox)
         self._rollback = RollbackSelector(world.git)
         self._policy_memo = PolicyMemo()
-        self._case_memos = CaseMemos(long_running)
+        self._variant_memos = VariantMemos(long_running)
         self._packages = UpstreamPackages(world.git, world.setup.limits)
         self._function_results = FunctionResultCache(world.function_runtime)
         self._resolved_policies: (
@@ -144,7 +144,7 @@ class Reconciler:
             repository_states = self._read_repository_states(scope, listings)
         pass_inputs = PassInputs(declared, mode.publish, listings, scope.policy_states)
         self._policy_memo.begin_pass(map(policy_key, scope.all_policies))
-        self._case_memos.retain(map(policy_key, scope.all_policies))
+        self._variant_memos.retain(map(policy_key, scope.all_policies))
         context = _EvaluationContext(
             scope,
             mode,
@@ -287,7 +287,7 @@ class Reconciler:
             publish=publish,
             edit_detector=self._edit_detector,
             conditions=self._conditions,
-            case_memos=self._case_memos,
+            variant_memos=self._variant_memos,
         )
 
     def _resolve_policies(self, declared: DeclaredObjects) -> tuple[ResolvedPolicy, ...]:

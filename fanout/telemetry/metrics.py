@@ -19,7 +19,7 @@ PHASES = (
     "listings",  # of repositories, and fetches
     "views",  # observation of each mirror
     "judging",  # evaluation of policies, except the four phases below
-    "opening",  # opening of cases: published and drafted state of each variant
+    "opening",  # observation of variants: published and drafted state of each variant
     "choosing",  # a revision for each variant, and digests of its inputs
     "rendering",
     "merging",  # of renderings with downstream edits

@@ -198,7 +198,7 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
     ),
     (
         "finding drafts elsewhere",
-        "reconcile.case_builder:CaseBuilder._find_misplaced_drafts",
+        "reconcile.variant_observer:VariantObserver._find_misplaced_drafts",
         told("bad"),
         BAD,
     ),
@@ -212,8 +212,18 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
     ),
     ("a step", "reconcile.policy_evaluator:plan_step", named("bad"), BAD),
     ("planning", "reconcile.policy_evaluator:plan_policy", texts("'bad'"), BAD),
-    ("opening a case", "reconcile.case_builder:CaseBuilder._open_recovered", below("bad/ams"), AMS),
-    ("what people changed", "reconcile.case_builder:CaseBuilder._inspect", below("bad/ams"), AMS),
+    (
+        "observing a variant",
+        "reconcile.variant_observer:VariantObserver._observe_recovered",
+        below("bad/ams"),
+        AMS,
+    ),
+    (
+        "what people changed",
+        "reconcile.variant_observer:VariantObserver._inspect",
+        below("bad/ams"),
+        AMS,
+    ),
     # One variant of the stage failed, and none may (maxFailures), so that the other waits.
     ("inputs", "reconcile.rendering.draft_rendering:resolve_inputs", below("bad/ams"), BAD),
     ("rendering", "reconcile.rendering.draft_rendering:render_variant", below("bad/ams"), BAD),
@@ -233,7 +243,7 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
 ]
 # Behind the push, or in the pass after it.
 LATE = [
-    ("reading the status", "reconcile.memo.case_memo:parse_status", texts("variant/bad")),
+    ("reading the status", "reconcile.memo.variant_memo:parse_status", texts("variant/bad")),
     ("places on record", "reconcile.ownership.path_ownership:_add_owner", texts("'bad-")),
     ("what came of a push", "reconcile.execution.plan_execution:_settle", named("bad")),
     ("outcomes", "reconcile.execution.plan_execution:_build_outcome", texts("policy='bad'")),

@@ -24,18 +24,18 @@ from fanout.selection.target_selection import usable_repositories
 from fanout.selection.variant_naming import build_variant_name, variant_digest
 
 
-def unique_names(case: RenderedVariant) -> tuple[str, ...]:
+def unique_names(variant: RenderedVariant) -> tuple[str, ...]:
     """Return the unique names of a variant in its policy.
 
     These are its name, its target and `repository:path`.
     """
-    spec = case.spec
+    spec = variant.spec
     return (spec.name, spec.target, f"{spec.repository}:{spec.path}")
 
 
-def short_names(case: RenderedVariant) -> tuple[str, ...]:
+def short_names(variant: RenderedVariant) -> tuple[str, ...]:
     """Return the names that variants may share: path, and short forms of the target."""
-    spec = case.spec
+    spec = variant.spec
     return (spec.path, *target_names(spec.target, spec.repository))
 
 
@@ -54,15 +54,15 @@ def target_names(key: str, repository: str = "") -> tuple[str, ...]:
     return (*repository_names, name, *qualified_names, f"{kind}/{name}", f"{kind.lower()}/{name}")
 
 
-def find_cases(cases: Iterable[RenderedVariant], name: str) -> list[RenderedVariant]:
+def find_named_variants(variants: Iterable[RenderedVariant], name: str) -> list[RenderedVariant]:
     """Return the variants with this name.
 
     Only if there is none, those with it as a short name.
     """
-    candidates = list(cases)
+    candidates = list(variants)
     # A short name of one variant may be the full name of another, which then is meant.
-    by_unique_name = [case for case in candidates if name in unique_names(case)]
-    return by_unique_name or [case for case in candidates if name in short_names(case)]
+    by_unique_name = [variant for variant in candidates if name in unique_names(variant)]
+    return by_unique_name or [variant for variant in candidates if name in short_names(variant)]
 
 
 def match_orphaned(
@@ -180,11 +180,11 @@ def find_variant_of(item: PolicyResult, name: str, stage: str = "") -> RenderedV
     A variant is named by name, target, `repository:path`, path or short target name. Raises
     InvalidInput if there is none, if there are several, and if it is not in the stage.
     """
-    matches = find_cases(item.cases, name)
+    matches = find_named_variants(item.variants, name)
     if len(matches) != 1:
-        stage_cases = [case for case in item.cases if stage in ("", case.spec.stage)]
+        stage_variants = [variant for variant in item.variants if stage in ("", variant.spec.stage)]
         raise build_ambiguous_name(
-            name, matches, stage_cases, f"{item.title} has no variant {name}"
+            name, matches, stage_variants, f"{item.title} has no variant {name}"
         )
     own_stage = matches[0].spec.stage
     if stage and stage != own_stage:
@@ -211,13 +211,17 @@ def build_ambiguous_name(
     empty; `none_message`: the message for that case.
     """
     if matches:
-        choices = format_names(f"{case.spec.name} (target {case.spec.target})" for case in matches)
+        choices = format_names(
+            f"{variant.spec.name} (target {variant.spec.target})" for variant in matches
+        )
         return InvalidInput(
             f"{name} is several variants", reason="NotFound", remedy=f"name one of them: {choices}"
         )
-    names = [case.spec.name for case in suggested]
+    names = [variant.spec.name for variant in suggested]
     known_names = [
-        known_name for case in suggested for known_name in (*unique_names(case), *short_names(case))
+        known_name
+        for variant in suggested
+        for known_name in (*unique_names(variant), *short_names(variant))
     ]
     otherwise = f"there are: {format_names(names)}" if names else "see `fanout get variants`"
     return InvalidInput(
@@ -247,7 +251,7 @@ def refuse_unknown_stage(item: PolicyResult, stage: str) -> None:
         )
 
 
-def select_cases(
+def select_variants(
     item: PolicyResult, stage: str, variants: Sequence[str] = ()
 ) -> list[RenderedVariant]:
     """Return the variants of a stage.
@@ -255,9 +259,9 @@ def select_cases(
     With `variants`, those of them that have these names.
     """
     return [
-        case
-        for case in item.cases
-        if case.spec.stage == stage and (not variants or case.spec.name in variants)
+        variant
+        for variant in item.variants
+        if variant.spec.stage == stage and (not variants or variant.spec.name in variants)
     ]
 
 
@@ -280,12 +284,12 @@ def find_variant(program: Program, name: str) -> tuple[PolicyResult, RenderedVar
     Searches all policies. Raises InvalidInput, and Stopped if a problem stops the policy.
     """
     policies = program.observe(PassMode(namespace=program.settings.namespace)).policies
-    # Keyed by identity: hashing a case by value would hash everything that it holds.
-    owners = {id(case): item for item in policies for case in item.cases}
-    cases = [case for item in policies for case in item.cases]
-    matches = find_cases(cases, name)
+    # Keyed by identity: hashing a variant by value would hash everything that it holds.
+    owners = {id(variant): item for item in policies for variant in item.variants}
+    variants = [variant for item in policies for variant in item.variants]
+    matches = find_named_variants(variants, name)
     if len(matches) != 1:
-        raise build_ambiguous_name(name, matches, cases, f"there is no variant {name}")
+        raise build_ambiguous_name(name, matches, variants, f"there is no variant {name}")
     item = owners[id(matches[0])]
     refuse_stopped(item)
     return item, matches[0]

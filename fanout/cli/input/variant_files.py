@@ -33,24 +33,25 @@ def open_variant_files(program: Program, name: str) -> "VariantFiles":
     Raises InvalidInput if there is no such variant or it has no candidate, and the errors
     of rendering it or merging downstream edits into it.
     """
-    item, case = find_variant(program, name)
-    if case.render_failure is not None:
-        raise case.render_failure
-    if case.selected.is_rollback and case.selected.earlier_publication is None:
-        assert case.selected.rollback_hold is not None, "it never had what it is to go back to"
+    item, variant = find_variant(program, name)
+    if variant.render_failure is not None:
+        raise variant.render_failure
+    if variant.selected.is_rollback and variant.selected.earlier_publication is None:
+        assert variant.selected.rollback_hold is not None, "it never had what it is to go back to"
         raise Stopped(
-            f"{case.spec.name} is held: {case.selected.rollback_hold.sentence}",
-            reason=case.selected.rollback_hold.reason,
+            f"{variant.spec.name} is held: {variant.selected.rollback_hold.sentence}",
+            reason=variant.selected.rollback_hold.reason,
         )
-    if not case.selected.is_rollback and (
-        case.selected.package is None or case.selected.inputs is None
+    if not variant.selected.is_rollback and (
+        variant.selected.package is None or variant.selected.inputs is None
     ):
         raise InvalidInput(
-            f"{case.spec.name} has no candidate: its stage is {case.spec.stage or 'not given'}",
+            f"{variant.spec.name} has no candidate:"
+            f" its stage is {variant.spec.stage or 'not given'}",
             reason="NoRevision",
             remedy="see `fanout explain`",
         )
-    return VariantFiles(program, item, _render_case(program, case))
+    return VariantFiles(program, item, _render_again(program, variant))
 
 
 @frozen
@@ -59,22 +60,22 @@ class VariantFiles:
 
     program: Program
     item: PolicyResult
-    case: RenderedVariant
+    variant: RenderedVariant
 
     @property
     def conflicts(self) -> tuple[MergeConflict, ...]:
         """Conflicts of merging downstream edits into the rendering, decided or not."""
-        return self.case.merged.conflicts if self.case.merged else ()
+        return self.variant.merged.conflicts if self.variant.merged else ()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes of that merge for people, beside its conflicts."""
-        return self.case.merged.notes if self.case.merged else ()
+        return self.variant.merged.notes if self.variant.merged else ()
 
     @property
     def undecided(self) -> tuple[MergeConflict, ...]:
         """Conflicts that neither a commit on the draft nor a recorded decision has decided."""
-        decided = {item.key for item in self.case.disputes if item.is_decided}
+        decided = {item.key for item in self.variant.disputes if item.is_decided}
         return tuple(item for item in self.conflicts if item.key not in decided)
 
     def refuse_without_draft(self) -> None:
@@ -82,29 +83,28 @@ class VariantFiles:
 
         The downstream edits in such a draft are unknown.
         """
-        case, reverted = self.case, self.case.observed.reverted_publication
-        hold = case.observed.obstacle
-        if case.observed.is_removed_by_hand or (
+        variant, reverted = self.variant, self.variant.observed.reverted_publication
+        hold = variant.observed.obstacle
+        if variant.observed.is_removed_by_hand or (
             reverted is not None and (reverted.is_other_package or reverted.pristine_tree is None)
         ):
-            hold = hold or case.observed.revert_hold
-        if case.observed.lacks_base and not case.observed.is_unmanaged:
-            location = (
-                f"{case.observed.package_location.repository}:{case.observed.package_location.path}"
-            )
+            hold = hold or variant.observed.revert_hold
+        if variant.observed.lacks_base and not variant.observed.is_unmanaged:
+            package_location = variant.observed.package_location
+            location = f"{package_location.repository}:{package_location.path}"
             missing_base = Hold(
                 "BaseMissing", f"{location} has people's edits, and their base is lost"
             )
-            hold = hold or case.selected.draft_hold or missing_base
+            hold = hold or variant.selected.draft_hold or missing_base
         if hold is not None:
-            problem = f"{case.spec.name} is held and has no next draft: {hold.sentence}"
+            problem = f"{variant.spec.name} is held and has no next draft: {hold.sentence}"
             raise Stopped(problem, reason=hold.reason)
 
     def read_upstream(self) -> Files:
         """Return upstream's package at the candidate revision."""
-        if self.case.selected.package is None:  # a rollback renders nothing
-            return self._upstream_at(self.case.selected.upstream_commit)
-        content = self.case.selected.package.upstream.files
+        if self.variant.selected.package is None:  # a rollback renders nothing
+            return self._upstream_at(self.variant.selected.upstream_commit)
+        content = self.variant.selected.package.upstream.files
         return {path: (entry.mode, data) for path, (entry, data) in content.items()}
 
     def read_published_upstream(self) -> Files:
@@ -112,7 +112,7 @@ class VariantFiles:
 
         Empty if upstream no longer has it.
         """
-        origin, published = self.case.observed.origin, self.case.observed.published
+        origin, published = self.variant.observed.origin, self.variant.observed.published
         # An adopted package was cloned by another tool; its Kptfile names upstream and tree of that
         # time.
         if origin is not None:
@@ -131,20 +131,20 @@ class VariantFiles:
 
     def read_rendering(self) -> Files:
         """Return the rendering of the candidate without downstream edits."""
-        assert self.case.rendering is not None, "it has been rendered"
-        return self._resolve_content(self.case.rendering)
+        assert self.variant.rendering is not None, "it has been rendered"
+        return self._resolve_content(self.variant.rendering)
 
     def read_merged(self) -> Files:
         """Return the rendering of the candidate with downstream edits merged into it."""
-        content = self.case.draft_content
+        content = self.variant.draft_content
         assert content is not None, "it has been rendered"
         return self._resolve_content(content)
 
     def read_published(self) -> Files:
         """Return the package on the downstream branch."""
         return self._read_tree(
-            self.case.observed.package_location.repository_state.remote,
-            self.case.observed.package_state.tree,
+            self.variant.observed.package_location.repository_state.remote,
+            self.variant.observed.package_state.tree,
         )
 
     def read_published_change(self) -> tuple[Files, Files]:
@@ -154,23 +154,23 @@ class VariantFiles:
         now.
         """
         local = self.read_published()
-        if self.case.observed.is_unmanaged:
+        if self.variant.observed.is_unmanaged:
             change = _run_merger(
-                self.program, lambda it: it.read_adoption_change(self.case.observed, local)
+                self.program, lambda it: it.read_adoption_change(self.variant.observed, local)
             )
             return change if change is not None else (_NO_FILES, local)
         return self._read_tree(
-            self.case.observed.package_location.repository_state.remote,
-            self.case.observed.pristine_tree,
+            self.variant.observed.package_location.repository_state.remote,
+            self.variant.observed.pristine_tree,
         ), local
 
     def read_draft_change(self) -> tuple[Files, Files]:
         """Return the draft as fanout wrote it, and as its branch is now."""
-        change = _run_merger(self.program, lambda it: it.read_draft_change(self.case.observed))
+        change = _run_merger(self.program, lambda it: it.read_draft_change(self.variant.observed))
         return change if change is not None else (_NO_FILES, _NO_FILES)
 
     def _resolve_content(self, content: RenderedPackage) -> Files:
-        package = self.case.selected.package
+        package = self.variant.selected.package
         files = package.upstream.files.values() if package is not None else ()
         blobs = {entry.oid: data for entry, data in files}
         blobs |= content.blobs
@@ -184,12 +184,12 @@ class VariantFiles:
         return {path: (entry.mode, data) for path, (entry, data) in files.items()}
 
 
-def _render_case(program: Program, case: RenderedVariant) -> RenderedVariant:
-    """Return the case with its rendering, and with downstream edits merged into it."""
+def _render_again(program: Program, variant: RenderedVariant) -> RenderedVariant:
+    """Return the variant with its rendering, and with downstream edits merged into it."""
     # The pass renders only drafts that are to be written; a current draft is rendered here.
-    if case.rendering is not None:
-        return case
-    selected = case.selected
+    if variant.rendering is not None:
+        return variant
+    selected = variant.selected
     if selected.earlier_publication is not None:
         return RollbackSelector(program.world.git).load_content(
             _keep_published(selected, selected.earlier_publication)
@@ -201,22 +201,24 @@ def _render_case(program: Program, case: RenderedVariant) -> RenderedVariant:
     rendered = answers.run_until_answered(
         lambda responses: render_variant(package, spec, inputs, responses)
     )
-    case = replace(case, rendering=rendered)
+    variant = replace(variant, rendering=rendered)
     return (
-        _run_merger(program, lambda it: it.merge_edits(case)) if case.observed.needs_merge else case
+        _run_merger(program, lambda it: it.merge_edits(variant))
+        if variant.observed.needs_merge
+        else variant
     )
 
 
-def _keep_published(case: SelectedVariant, earlier: EarlierPublication) -> SelectedVariant:
-    """Return the case, aimed at the published package if its rollback is published already.
+def _keep_published(variant: SelectedVariant, earlier: EarlierPublication) -> SelectedVariant:
+    """Return the variant, aimed at the published package if its rollback is published already.
 
     Downstream edits since the rollback then stay in the files.
     """
-    if not case.is_in_force:
-        return case
-    tree = case.observed.package_state.tree or earlier.tree
+    if not variant.is_in_force:
+        return variant
+    tree = variant.observed.package_state.tree or earlier.tree
     return replace(
-        case,
+        variant,
         earlier_publication=replace(
             earlier, tree=tree, pristine_tree=earlier.pristine_tree or tree
         ),

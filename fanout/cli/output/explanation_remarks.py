@@ -102,50 +102,50 @@ def _pending_removals(item: PolicyResult) -> Iterator[Explanation]:
 
 def build_stage_remarks(item: PolicyResult, stage: str) -> tuple[Explanation, ...]:
     """Return remarks on undecided conflicts, tags and out-of-band publications."""
-    members = {case.spec.name for case in item.cases if case.spec.stage == stage}
+    members = {variant.spec.name for variant in item.variants if variant.spec.stage == stage}
     relevant = (it for it in item.problems if it.reason in _STAGE_REASONS and it.subject in members)
     problems = tuple(
         Explanation(it.first.reason, "Held", it.sentence) for it in group_problems(relevant)
     )
-    cases = [case for case in item.cases if case.spec.name in members]
+    variants = [variant for variant in item.variants if variant.spec.name in members]
     return (
         *_pin_remarks(item, stage),
         *problems,
-        *_damage_remarks(cases),
-        *_out_of_band_remarks(cases),
+        *_damage_remarks(variants),
+        *_out_of_band_remarks(variants),
     )
 
 
 def build_variant_remarks(
-    item: PolicyResult, case: RenderedVariant, conflicts: Sequence[MergeConflict]
+    item: PolicyResult, variant: RenderedVariant, conflicts: Sequence[MergeConflict]
 ) -> tuple[Explanation, ...]:
     """Return remarks on each conflict of the variant, and on what was out of band."""
-    remarks = list(build_conflict_remarks(item, case, conflicts))
-    if case.observed.missing_tag:
+    remarks = list(build_conflict_remarks(item, variant, conflicts))
+    if variant.observed.missing_tag:
         remarks.append(
-            Explanation(str(Reason.TAG_MISSING), "True", describe_lost_tag(case.observed))
+            Explanation(str(Reason.TAG_MISSING), "True", describe_lost_tag(variant.observed))
         )
-    if (moved_tag := find_tag_problem(case.observed)) is not None:
+    if (moved_tag := find_tag_problem(variant.observed)) is not None:
         remarks.append(Explanation(str(moved_tag[0]), "True", moved_tag[1]))
-    if case.observed.has_edits_in_force:
-        remarks.append(Explanation("Edited", "True", describe_edits(case.observed)))
-    pin = _pin_remarks(item, case.spec.stage, case.spec.name)
-    return (*pin, *remarks, *_damage_remarks([case]), *_out_of_band_remarks([case]))
+    if variant.observed.has_edits_in_force:
+        remarks.append(Explanation("Edited", "True", describe_edits(variant.observed)))
+    pin = _pin_remarks(item, variant.spec.stage, variant.spec.name)
+    return (*pin, *remarks, *_damage_remarks([variant]), *_out_of_band_remarks([variant]))
 
 
 def build_conflict_remarks(
-    item: PolicyResult, case: RenderedVariant, conflicts: Sequence[MergeConflict]
+    item: PolicyResult, variant: RenderedVariant, conflicts: Sequence[MergeConflict]
 ) -> Iterator[Explanation]:
     """Yield each conflict of the variant's draft, and each rejected published value."""
-    yield from (_conflict_remark(item, case, conflict) for conflict in conflicts)
-    if case.observed.published is None:
+    yield from (_conflict_remark(item, variant, conflict) for conflict in conflicts)
+    if variant.observed.published is None:
         return
-    for rejected_value in case.observed.published.rejected:
+    for rejected_value in variant.observed.published.rejected:
         sentence = (
-            f"decided when {case.observed.published.revision} was published: {rejected_value}"
+            f"decided when {variant.observed.published.revision} was published: {rejected_value}"
         )
         yield Explanation(
-            str(Reason.CONFLICT_DECIDED), "True", sentence, since=case.observed.published.at
+            str(Reason.CONFLICT_DECIDED), "True", sentence, since=variant.observed.published.at
         )
 
 
@@ -171,10 +171,10 @@ def _variant_pins(
     """Yield the rollbacks, by decision, of variants without the rest of their stage."""
     variants_by_decision: dict[str, list[str]] = {}
     pins: dict[str, tuple[Pin, DecisionFacts]] = {}
-    for case in item.cases:
-        pin = find_pin(rule, decisions.rollbacks, case.spec.name)
-        if case.spec.stage == rule.name and pin is not None and pin.decision is not None:
-            variants_by_decision.setdefault(pin.decision.name, []).append(case.spec.name)
+    for variant in item.variants:
+        pin = find_pin(rule, decisions.rollbacks, variant.spec.name)
+        if variant.spec.stage == rule.name and pin is not None and pin.decision is not None:
+            variants_by_decision.setdefault(pin.decision.name, []).append(variant.spec.name)
             pins[pin.decision.name] = pin, pin.decision
     for name, (pin, decision) in pins.items():
         yield _rollback_remark(item, format_names(variants_by_decision[name]), pin, decision)
@@ -194,10 +194,10 @@ def _rollback_remark(
 
 
 def _conflict_remark(
-    item: PolicyResult, case: RenderedVariant, conflict: MergeConflict
+    item: PolicyResult, variant: RenderedVariant, conflict: MergeConflict
 ) -> Explanation:
     subject = f"conflict {conflict.key}"
-    decision = _find_resolution(item, case, conflict)
+    decision = _find_resolution(item, variant, conflict)
     if decision is not None:
         why = decision.spec.get("reason", "")
         sentence = (
@@ -205,10 +205,10 @@ def _conflict_remark(
             f" {why}"
         )
         return Explanation(subject, Verdict.PASSED.value, sentence, since=decision.at)
-    if case.observed.draft is not None and conflict.key in case.observed.draft.settled_keys:
+    if variant.observed.draft is not None and conflict.key in variant.observed.draft.settled_keys:
         sentence = f"{conflict}; a commit on the draft has decided it, and its value stands"
         return Explanation(subject, Verdict.PASSED.value, sentence)
-    if case.observed.choices.default_side is not None:
+    if variant.observed.choices.default_side is not None:
         sentence = f"{conflict} and stands in the draft, as spec.onConflict says"
         return Explanation(subject, Verdict.PASSED.value, sentence, actor="the policy's author")
     other_side = "local" if conflict.winner == "upstream" else "upstream"
@@ -218,16 +218,16 @@ def _conflict_remark(
         f"{conflict} and stands in the draft until a person decides",
         actor="whoever maintains the package: a commit on the draft that changes the file, or"
         f" fanout resolve"
-        f" {item.resolved_policy.name} --variant {case.spec.name} --reason WHY; with --take"
+        f" {item.resolved_policy.name} --variant {variant.spec.name} --reason WHY; with --take"
         f" {conflict.key}={other_side} for the other value",
     )
 
 
 def _find_resolution(
-    item: PolicyResult, case: RenderedVariant, conflict: MergeConflict
+    item: PolicyResult, variant: RenderedVariant, conflict: MergeConflict
 ) -> RecordEntry | None:
     """Return the latest decision that covers the conflict, or None."""
-    spec = case.spec
+    spec = variant.spec
     for record in reversed(item.policy_state.records):
         if record.kind != "Decision" or record.spec["action"] != RESOLVE:
             continue
@@ -235,8 +235,8 @@ def _find_resolution(
         # A decision without choices accepts one draft as it is; one with choices also covers later
         # drafts.
         is_for_draft = (
-            case.observed.draft is not None
-            and resolution.revision == case.observed.draft.trailers.revision
+            variant.observed.draft is not None
+            and resolution.revision == variant.observed.draft.trailers.revision
         )
         covers_conflict = conflict.key in resolution.choices if resolution.choices else is_for_draft
         if resolution.covers(spec.stage, spec.name) and covers_conflict:
@@ -244,22 +244,22 @@ def _find_resolution(
     return None
 
 
-def _damage_remarks(cases: Sequence[RenderedVariant]) -> Iterator[Explanation]:
+def _damage_remarks(variants: Sequence[RenderedVariant]) -> Iterator[Explanation]:
     """Yield broken published packages, and repositories whose renderings are lost."""
-    for case in cases:
-        if case.observed.published_faults:
-            yield Explanation(str(Reason.PACKAGE_BROKEN), "True", describe_faults(case.observed))
-    for repository, sentence in find_lost_renderings([it.observed for it in cases]):
+    for variant in variants:
+        if variant.observed.published_faults:
+            yield Explanation(str(Reason.PACKAGE_BROKEN), "True", describe_faults(variant.observed))
+    for repository, sentence in find_lost_renderings([it.observed for it in variants]):
         yield Explanation(str(Reason.BASE_MISSING), "True", f"{repository}: {sentence}")
 
 
-def _out_of_band_remarks(cases: Iterable[RenderedVariant]) -> Iterator[Explanation]:
+def _out_of_band_remarks(variants: Iterable[RenderedVariant]) -> Iterator[Explanation]:
     """Yield a line for each revision that was merged without its gates."""
     by_revision: dict[str, list[tuple[str, datetime]]] = {}
-    for case in cases:
-        if case.observed.published is not None and case.observed.published.out_of_band:
-            publication = (case.spec.name, case.observed.published.at)
-            by_revision.setdefault(case.observed.published.revision, []).append(publication)
+    for variant in variants:
+        if variant.observed.published is not None and variant.observed.published.out_of_band:
+            publication = (variant.spec.name, variant.observed.published.at)
+            by_revision.setdefault(variant.observed.published.revision, []).append(publication)
     for revision, published in by_revision.items():
         names = format_names(name for name, _ in published)
         sentence = f"{names}: a person merged {revision} without its gates"
@@ -267,10 +267,10 @@ def _out_of_band_remarks(cases: Iterable[RenderedVariant]) -> Iterator[Explanati
         yield Explanation(str(Reason.OUT_OF_BAND), "True", sentence, since=since)
 
 
-def has_conflicts(case: RenderedVariant) -> bool:
+def has_conflicts(variant: RenderedVariant) -> bool:
     """Return whether the open draft has conflicts, decided or not."""
-    return case.observed.draft is not None and bool(
-        parse_disputes(case.observed.draft.trailers.conflicts)
+    return variant.observed.draft is not None and bool(
+        parse_disputes(variant.observed.draft.trailers.conflicts)
     )
 
 

@@ -29,7 +29,7 @@ def format_not_entitled(rule: ApprovalRule, author: CommitIdentity) -> str:
 
 
 def build_no_draft(
-    item: PolicyResult, stage: str, revision: str, cases: Sequence[RenderedVariant]
+    item: PolicyResult, stage: str, revision: str, variants: Sequence[RenderedVariant]
 ) -> InvalidInput:
     """Build the error for a revision without a draft, with the time of its next one.
 
@@ -38,20 +38,20 @@ def build_no_draft(
     """
     problem = f"stage {stage} of {item.title} has no draft of {revision}"
     decisions = item.decision.variants if item.decision else {}
-    candidates = {decisions[case.spec.name].candidate for case in cases}
+    candidates = {decisions[variant.spec.name].candidate for variant in variants}
     if revision not in item.revisions:
         allowed = ", ".join(item.revisions)
         remedy = (
             f"choose one that the policy's rule allows: {allowed}" if allowed else "there is none"
         )
-    elif not cases:
+    elif not variants:
         problem, remedy = f"{problem}: no variant is in it", "see `fanout get variants`"
     elif revision not in candidates:
         problem = f"{problem}: its candidate is {format_names(candidates)}"
         remedy = _format_draft_time(item, stage, revision)
     elif all(
-        case.observed.published is not None and case.observed.published.revision == revision
-        for case in cases
+        variant.observed.published is not None and variant.observed.published.revision == revision
+        for variant in variants
     ):
         problem = f"{problem}: it is published there already"
         remedy = "there is nothing to approve"
@@ -84,10 +84,10 @@ def _format_draft_time(item: PolicyResult, stage: str, revision: str) -> str:
 
 
 def find_reviewed(
-    item: PolicyResult, cases: Sequence[RenderedVariant], trees: Collection[str]
+    item: PolicyResult, selected_variants: Sequence[RenderedVariant], trees: Collection[str]
 ) -> list[VariantFacts]:
     """Return the gates' facts of those variants whose drafts have these trees."""
-    names = {case.spec.name for case in cases}
+    names = {variant.spec.name for variant in selected_variants}
     variants = item.facts.variants if item.facts else ()
     return [it for it in variants if it.name in names and it.draft and it.draft.tree in trees]
 

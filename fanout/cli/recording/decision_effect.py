@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
-from fanout.cli.input.name_lookup import select_cases
+from fanout.cli.input.name_lookup import select_variants
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.evaluation_results import VariantState
@@ -24,18 +24,18 @@ from fanout.values import frozen, replace
 
 
 def find_nothing_to_publish(
-    item: PolicyResult, stage: str, cases: Sequence[RenderedVariant], revision: str
+    item: PolicyResult, stage: str, variants: Sequence[RenderedVariant], revision: str
 ) -> str:
     """Return why a decision would publish nothing; empty if it still has steps to take.
 
     For variants without a draft to review. Raises InvalidInput if a draft is to be written
     first: the decision would be about something that does not exist yet.
     """
-    due = [case for case in cases if not is_in_force(case, revision)]
+    due = [variant for variant in variants if not is_in_force(variant, revision)]
     if not due:
-        return _format_idle(stage, revision, has_variants=bool(cases))
-    drafted = any(_is_drafted_at(case, revision) for case in due)
-    if drafted or all(_is_published_at(case, revision) for case in cases):
+        return _format_idle(stage, revision, has_variants=bool(variants))
+    drafted = any(_is_drafted_at(variant, revision) for variant in due)
+    if drafted or all(_is_published_at(variant, revision) for variant in variants):
         reasons = "; ".join(_format_reasons(item, stage, due, revision))
         raise InvalidInput(
             f"there is no draft of {revision} that is up to date: {reasons}",
@@ -69,7 +69,7 @@ def refuse_unreachable(
     stage_decision = evaluate_gates(replace(facts, records=records)).stages.get(stage)
     published = {
         it.observed.published.revision
-        for it in select_cases(item, stage)
+        for it in select_variants(item, stage)
         if it.observed.published is not None
     }
     if (
@@ -119,7 +119,7 @@ def _build_pinned_error(item: PolicyResult, stage: str, revision: str, pin: Pin)
 
 
 def report_undrafted(
-    item: PolicyResult, cases: Sequence[RenderedVariant], trees: Collection[str], revision: str
+    item: PolicyResult, variants: Sequence[RenderedVariant], trees: Collection[str], revision: str
 ) -> Iterator[str]:
     """Yield how many variants the decision leaves out for lack of a draft to review.
 
@@ -129,15 +129,15 @@ def report_undrafted(
     assert item.decision is not None, "the caller has looked"
     decisions = item.decision.variants
     number = sum(
-        not is_in_force(case, revision)
-        and (case.observed.draft is None or case.observed.draft.tree not in trees)
-        and decisions[case.spec.name].state is not VariantState.SUSPENDED
-        for case in cases
+        not is_in_force(variant, revision)
+        and (variant.observed.draft is None or variant.observed.draft.tree not in trees)
+        and decisions[variant.spec.name].state is not VariantState.SUSPENDED
+        for variant in variants
     )
     if number:
         have, pronoun = ("has", "it") if number == 1 else ("have", "them")
         yield (
-            f"{number} of {format_count(len(cases), 'variant')} {have} no draft of {revision}"
+            f"{number} of {format_count(len(variants), 'variant')} {have} no draft of {revision}"
             " that is up"
             f" to date: the decision is not about {pronoun}; decide again once there is one"
         )
@@ -153,24 +153,24 @@ def report_unpublished(
     for item in report.pass_plan.policies:
         if item.error is not None or item.decision is None:
             continue  # the pass has reported it
-        cases = select_cases(item, stage, variants)
+        stage_variants = select_variants(item, stage, variants)
         published = {
             outcome.action.variant
             for outcome in report.outcomes
             if outcome.is_done and outcome.action.kind is ActionKind.PUBLISH
         }
         waiting = [
-            case
-            for case in cases
-            if case.spec.name not in published and not is_in_force(case, revision)
+            variant
+            for variant in stage_variants
+            if variant.spec.name not in published and not is_in_force(variant, revision)
         ]
         if waiting:
-            head = _format_head(len(waiting), len(cases), bool(published))
+            head = _format_head(len(waiting), len(stage_variants), bool(published))
             yield from (
                 f"{head}: {line}" for line in _format_reasons(item, stage, waiting, revision)
             )
         elif not published:
-            yield _format_idle(stage, revision, has_variants=bool(cases))
+            yield _format_idle(stage, revision, has_variants=bool(stage_variants))
 
 
 def _format_idle(stage: str, revision: str, *, has_variants: bool) -> str:
@@ -180,18 +180,22 @@ def _format_idle(stage: str, revision: str, *, has_variants: bool) -> str:
     return f"nothing is to be published: {revision} is published {place} already"
 
 
-def _is_published_at(case: RenderedVariant, revision: str) -> bool:
-    return case.observed.published is not None and case.observed.published.revision == revision
+def _is_published_at(variant: RenderedVariant, revision: str) -> bool:
+    return (
+        variant.observed.published is not None and variant.observed.published.revision == revision
+    )
 
 
-def _is_drafted_at(case: RenderedVariant, revision: str) -> bool:
-    return case.observed.draft is not None and case.observed.draft.trailers.revision == revision
+def _is_drafted_at(variant: RenderedVariant, revision: str) -> bool:
+    return (
+        variant.observed.draft is not None and variant.observed.draft.trailers.revision == revision
+    )
 
 
-def is_in_force(case: RenderedVariant, revision: str) -> bool:
+def is_in_force(variant: RenderedVariant, revision: str) -> bool:
     """Return whether the revision is published for the variant with its current inputs."""
-    return _is_published_at(case, revision) and (
-        case.selected.revision != revision or case.selected.is_in_force
+    return _is_published_at(variant, revision) and (
+        variant.selected.revision != revision or variant.selected.is_in_force
     )
 
 
@@ -208,7 +212,7 @@ def _format_reasons(
     assert item.decision is not None, "the caller has looked"
     stage_decision = item.decision.stages.get(stage)
     if stage_decision is not None and stage_decision.candidate == revision:
-        holds = [item.decision.variants[case.spec.name].holds for case in waiting]
+        holds = [item.decision.variants[variant.spec.name].holds for variant in waiting]
         yield from _format_holds(holds)
     elif stage_decision is not None:
         yield (
@@ -305,19 +309,20 @@ def promotion_effect(
     item = _find_evaluated(report)
     if item is None:
         return DecisionEffect()
-    cases = select_cases(item, stage, variants)
+    stage_variants = select_variants(item, stage, variants)
     published = _variants_done(report, ActionKind.PUBLISH)
     pending = sum(
-        case.spec.name not in published and not is_in_force(case, revision)
-        for case in cases
-        if not trees or (case.observed.draft is not None and case.observed.draft.tree in trees)
+        variant.spec.name not in published and not is_in_force(variant, revision)
+        for variant in stage_variants
+        if not trees
+        or (variant.observed.draft is not None and variant.observed.draft.tree in trees)
     )
     steps = (
         published
         | _variants_done(report, ActionKind.RELEASE)
         | _variants_done(report, ActionKind.WRITE_DRAFT)
     )
-    advanced = steps & {case.spec.name for case in cases}
+    advanced = steps & {variant.spec.name for variant in stage_variants}
     # Gates still hold some variants, so the decision stays active for a later sweep.
     if pending:
         gates = "its gates open" if pending == 1 else "their gates open"
@@ -326,21 +331,21 @@ def promotion_effect(
             f" {gates}"
         )
         advanced_before = earlier is not None and any(
-            _has_advanced(case, revision, earlier) for case in cases
+            _has_advanced(variant, revision, earlier) for variant in stage_variants
         )
         return DecisionEffect(sentence, bool(advanced) or advanced_before)
     return DecisionEffect("the decision is carried out" if published else "", happened=True)
 
 
-def _has_advanced(case: RenderedVariant, revision: str, decision: RecordEntry) -> bool:
+def _has_advanced(variant: RenderedVariant, revision: str, decision: RecordEntry) -> bool:
     """Return whether the variant advanced to the revision since the decision.
 
     It advanced if it was drafted, released or published.
     """
     published, grant, draft = (
-        case.observed.published,
-        case.observed.status_line.grant,
-        case.observed.draft,
+        variant.observed.published,
+        variant.observed.status_line.grant,
+        variant.observed.draft,
     )
     if published is not None and published.revision == revision and published.at >= decision.at:
         return True
@@ -357,21 +362,21 @@ def rollback_effect(
     item = _find_evaluated(report)
     if item is None:
         return DecisionEffect()
-    cases, published = (
-        select_cases(item, stage, variants),
+    stage_variants, published = (
+        select_variants(item, stage, variants),
         _variants_done(report, ActionKind.PUBLISH),
     )
-    rolled_back = sum(_is_rolled_back(case, revision, published) for case in cases)
+    rolled_back = sum(_is_rolled_back(variant, revision, published) for variant in stage_variants)
     sentence = (
-        f"the decision stands: {rolled_back} of {format_count(len(cases), 'variant')} at"
+        f"the decision stands: {rolled_back} of {format_count(len(stage_variants), 'variant')} at"
         f" {revision}, to stay"
         " there until it is withdrawn or something else is promoted"
     )
     return DecisionEffect(sentence, bool(rolled_back))
 
 
-def _is_rolled_back(case: RenderedVariant, revision: str, published: Collection[str]) -> bool:
-    return case.spec.name in published or is_in_force(case, revision)
+def _is_rolled_back(variant: RenderedVariant, revision: str, published: Collection[str]) -> bool:
+    return variant.spec.name in published or is_in_force(variant, revision)
 
 
 def _variants_done(report: PassReport, kind: ActionKind) -> frozenset[str]:

@@ -106,16 +106,16 @@ def build_subject(item: PolicyResult, stage: str, variants: Sequence[str]) -> di
     }
 
 
-def current_trees(cases: Sequence[RenderedVariant], revision: str) -> list[str]:
+def current_trees(variants: Sequence[RenderedVariant], revision: str) -> list[str]:
     """Return the trees of the up-to-date drafts, which people can have reviewed."""
     return sorted(
         {
-            case.observed.draft.tree
-            for case in cases
-            if case.observed.draft is not None
-            and case.observed.draft.tree
-            and case.selected.has_current_draft
-            and case.observed.draft.trailers.revision == revision
+            variant.observed.draft.tree
+            for variant in variants
+            if variant.observed.draft is not None
+            and variant.observed.draft.tree
+            and variant.selected.has_current_draft
+            and variant.observed.draft.trailers.revision == revision
         }
     )
 

@@ -10,7 +10,7 @@ from fanout.cli.input.name_lookup import (
     find_evaluated_policy,
     refuse_no_stage,
     require_candidate,
-    select_cases,
+    select_variants,
 )
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.pass_output import print_report
@@ -79,15 +79,15 @@ def build_command(action: Action, help_text: str, choose: VariantChooser) -> cli
                 item, stage
             )
             spec |= {"action": action.value, "revision": revision, "reason": options["reason"]}
-            cases = select_cases(item, stage, named_variants)
+            variants = select_variants(item, stage, named_variants)
             try:
-                chosen, notes = choose(item, stage, named_variants, cases, revision)
-                names, earlier = sorted(case.spec.name for case in chosen), None
+                chosen, notes = choose(item, stage, named_variants, variants, revision)
+                names, earlier = sorted(variant.spec.name for variant in chosen), None
             except InvalidInput:
                 # Run again, the verb finds its variants no longer failed or not yet skipped: that
                 # is its effect.
                 earlier = _find_earlier(
-                    item, spec, named_variants or [it.spec.name for it in cases], author
+                    item, spec, named_variants or [it.spec.name for it in variants], author
                 )
                 if earlier is None:
                     raise
@@ -145,9 +145,9 @@ def _require_known(item: PolicyResult, revision: str) -> str:
     Raises InvalidInput unless the policy allows it or has published it.
     """
     published = {
-        case.observed.published.revision
-        for case in item.cases
-        if case.observed.published is not None
+        variant.observed.published.revision
+        for variant in item.variants
+        if variant.observed.published is not None
     }
     known_revisions = dict.fromkeys([*item.revisions, *sorted(published)])
     if revision and revision not in known_revisions:

@@ -216,7 +216,7 @@ def _format_still_suspended(
 
     Empty if one is not.
     """
-    stages = {case.spec.name: case.spec.stage for case in item.cases}
+    stages = {variant.spec.name: variant.spec.stage for variant in item.variants}
     files = _suspended_by_files(item)
     sentences: list[str] = []
     for scope in named_scopes:
@@ -256,7 +256,9 @@ def _suspended_by_files(item: PolicyResult) -> list[str]:
         and item.resolved_policy.upstream_policy.spec.suspend
     )
     stages = [_format_scope(("stage", rule.name)) for rule in item.rules if rule.suspended]
-    variants = [_format_scope(("variant", it.spec.name)) for it in item.cases if it.spec.suspended]
+    variants = [
+        _format_scope(("variant", it.spec.name)) for it in item.variants if it.spec.suspended
+    ]
     return [*(["the policy"] if policy_suspended else []), *stages, *variants]
 
 

@@ -14,13 +14,13 @@ from fanout.values import frozen
 class VariantSelection:
     """Variants that a promotion or an approval covers, of those that were requested."""
 
-    cases: tuple[RenderedVariant, ...]
+    variants: tuple[RenderedVariant, ...]
     has_conflicts: bool = False  # drafts with undecided merge conflicts are among them
     note: str = ""  # the variants left out, the reason, and the remedy
 
 
 def select_decided(
-    item: PolicyResult, cases: Sequence[RenderedVariant], verb: str, *, accept: bool
+    item: PolicyResult, variants: Sequence[RenderedVariant], verb: str, *, accept: bool
 ) -> VariantSelection:
     """Select the variants whose drafts have no undecided merge conflicts.
 
@@ -28,13 +28,13 @@ def select_decided(
     "approved" or "published". Raises Stopped if no variant remains.
     """
     undecided = item.undecided_conflicts
-    with_conflicts = [case for case in cases if undecided.get(case.spec.name, 0)]
+    with_conflicts = [variant for variant in variants if undecided.get(variant.spec.name, 0)]
     if accept or not with_conflicts:
-        return VariantSelection(tuple(cases), bool(with_conflicts))
-    names = [case.spec.name for case in with_conflicts]
+        return VariantSelection(tuple(variants), bool(with_conflicts))
+    names = [variant.spec.name for variant in with_conflicts]
     have, are = ("has", "is") if len(with_conflicts) == 1 else ("have", "are")
     # An error and not a note: with all variants left out, nothing that was asked for happens.
-    if len(with_conflicts) == len(cases):
+    if len(with_conflicts) == len(variants):
         raise Stopped(
             f"nothing is {verb}: {format_count(len(with_conflicts), 'variant')} {have} undecided"
             " merge conflicts:"
@@ -43,11 +43,11 @@ def select_decided(
             remedy=_format_remedy(item, names[0]),
         )
     note = (
-        f"{len(with_conflicts)} of {format_count(len(cases), 'variant')} {have} undecided merge"
+        f"{len(with_conflicts)} of {format_count(len(variants), 'variant')} {have} undecided merge"
         " conflicts and"
         f" {are} not {verb}: {format_names(names)}. {_format_remedy(item, names[0])}"
     )
-    without_conflicts = tuple(case for case in cases if case.spec.name not in names)
+    without_conflicts = tuple(variant for variant in variants if variant.spec.name not in names)
     return VariantSelection(without_conflicts, note=note)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from fanout.cli.input.name_lookup import find_evaluated_policy, select_cases
+from fanout.cli.input.name_lookup import find_evaluated_policy, select_variants
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode, exit_code_after
@@ -68,13 +68,16 @@ def command(
         named_variants = spec.get("variants", ())
         # A named variant's draft was looked at, so it can be approved; its conflicts still hold it.
         selection = select_decided(
-            item, select_cases(item, stage, named_variants), "approved", accept=bool(named_variants)
+            item,
+            select_variants(item, stage, named_variants),
+            "approved",
+            accept=bool(named_variants),
         )
-        cases = selection.cases
-        trees = spec["trees"] = current_trees(cases, revision)
+        selected_variants = selection.variants
+        trees = spec["trees"] = current_trees(selected_variants, revision)
         if not trees:
-            raise build_no_draft(item, stage, revision, cases)
-        reviewed = find_reviewed(item, cases, trees)
+            raise build_no_draft(item, stage, revision, selected_variants)
+        reviewed = find_reviewed(item, selected_variants, trees)
         approved = find_approved(item, rule, author, reviewed)
         all_approved = bool(reviewed) and len(approved) == len(reviewed)
         if not all_approved or rule.expires is not None:
@@ -167,12 +170,12 @@ def _revisions_to_approve(item: PolicyResult, rule: StageRule) -> set[str]:
     decisions = item.decision.variants if item.decision else {}
     checks = {check.name for check in rule.approvals}
     return {
-        case.observed.draft.trailers.revision
-        for case in select_cases(item, rule.name)
-        if case.observed.draft is not None
-        and case.selected.has_current_draft
+        variant.observed.draft.trailers.revision
+        for variant in select_variants(item, rule.name)
+        if variant.observed.draft is not None
+        and variant.selected.has_current_draft
         and any(
             check.name in checks and check.verdict is not Verdict.PASSED
-            for check in decisions[case.spec.name].checks
+            for check in decisions[variant.spec.name].checks
         )
     }

@@ -10,7 +10,7 @@ from fanout.cli.input.completion import complete_subjects
 from fanout.cli.input.name_lookup import (
     build_ambiguous_name,
     explain_orphaned,
-    find_cases,
+    find_named_variants,
     find_orphaned,
     find_variant_of,
     target_names,
@@ -104,14 +104,16 @@ def _find_single_variant(
     Orphaned variants are found too. Raises InvalidInput if several have the name, and
     Stopped for a target without a variant, with the reason.
     """
-    matches = [(item, case) for item in policies for case in find_cases(item.cases, name)]
+    matches = [
+        (item, variant) for item in policies for variant in find_named_variants(item.variants, name)
+    ]
     preferred = [it for it in matches if name in unique_names(it[1])] or matches
     if len(preferred) == 1:
-        item, case = preferred[0]
+        item, variant = preferred[0]
         is_hand_written = item.resolved_policy.upstream_policy is None
-        return item, case.spec.stage, "" if is_hand_written else case.spec.name
+        return item, variant.spec.stage, "" if is_hand_written else variant.spec.name
     if preferred:
-        raise build_ambiguous_name(name, [case for _, case in preferred], (), "")
+        raise build_ambiguous_name(name, [variant for _, variant in preferred], (), "")
     for item in policies:
         _refuse_failed(item, name)
     orphaned = [(item, it) for item in policies for it in find_orphaned(item, declared, name)]
@@ -126,9 +128,9 @@ def _has_failed(item: PolicyResult, stage: str, variant: str) -> bool:
 
     A target without a variant is in no stage.
     """
-    names = {case.spec.name for case in item.cases if case.spec.stage == stage}
+    names = {variant.spec.name for variant in item.variants if variant.spec.stage == stage}
     if variant:
-        names = {case.spec.name for case in find_cases(item.cases, variant)}
+        names = {variant.spec.name for variant in find_named_variants(item.variants, variant)}
     return any(it.needs_fix and (not stage or it.subject in names) for it in item.problems)
 
 
@@ -143,12 +145,12 @@ def _explain(program: Program, item: PolicyResult, stage: str, variant: str) -> 
         return Explanation(f"policy {item.resolved_policy.name}", reason, str(problem))
     if variant:
         orphaned = find_orphaned(item, program.read_declared(), variant)
-        if len(orphaned) == 1 and not find_cases(item.cases, variant):
+        if len(orphaned) == 1 and not find_named_variants(item.variants, variant):
             return explain_orphaned(item, orphaned[0])
-        case = _find_variant(item, stage, variant)
-        explanation = explain_variant(item.facts, item.decision, case.spec.name)
+        rendered = _find_variant(item, stage, variant)
+        explanation = explain_variant(item.facts, item.decision, rendered.spec.name)
         return _with_remarks(
-            explanation, build_variant_remarks(item, case, _find_conflicts(program, case))
+            explanation, build_variant_remarks(item, rendered, _find_conflicts(program, rendered))
         )
     if stage:
         return _with_remarks(
@@ -159,18 +161,18 @@ def _explain(program: Program, item: PolicyResult, stage: str, variant: str) -> 
     )
     # A hand-written variant is explained as its own policy, so its conflicts are listed here.
     if item.resolved_policy.upstream_policy is None:
-        for case in item.cases:
-            remarks = build_conflict_remarks(item, case, _find_conflicts(program, case))
+        for rendered in item.variants:
+            remarks = build_conflict_remarks(item, rendered, _find_conflicts(program, rendered))
             explanation = _with_remarks(explanation, tuple(remarks))
     return explanation
 
 
-def _find_conflicts(program: Program, case: RenderedVariant) -> tuple[MergeConflict, ...]:
+def _find_conflicts(program: Program, variant: RenderedVariant) -> tuple[MergeConflict, ...]:
     """Return the conflicts of the variant's draft, decided or not, by merging it again."""
     # The draft's trailers have only keys and winners of conflicts; the values take another
     # merge. A draft without conflicts is spared it.
-    is_current = case.selected.has_current_draft and has_conflicts(case)
-    return open_variant_files(program, case.spec.name).conflicts if is_current else ()
+    is_current = variant.selected.has_current_draft and has_conflicts(variant)
+    return open_variant_files(program, variant.spec.name).conflicts if is_current else ()
 
 
 def _with_remarks(explanation: Explanation, remarks: tuple[Explanation, ...]) -> Explanation:
@@ -194,7 +196,7 @@ def _find_variant(item: PolicyResult, stage: str, name: str) -> RenderedVariant:
 
 def _refuse_failed(item: PolicyResult, name: str) -> None:
     """Raise Stopped with the failure of the target of this name that has no variant."""
-    allows_short = not find_cases(item.cases, name)
+    allows_short = not find_named_variants(item.variants, name)
     for failure in item.resolved_policy.failures:
         if failure.target == name or (allows_short and name in target_names(failure.target)):
             raise Stopped(failure.problem, reason=failure.reason)

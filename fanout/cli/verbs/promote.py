@@ -9,7 +9,7 @@ from fanout.cli.input.name_lookup import (
     find_evaluated_policy,
     refuse_no_stage,
     require_candidate,
-    select_cases,
+    select_variants,
 )
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.pass_output import print_report
@@ -93,21 +93,21 @@ def command(
             refuse_unnamed(item, options["variants"])
         names = spec.get("variants", ())
         selection = select_decided(
-            item, select_cases(item, stage, names), "published", accept=accept_conflicts
+            item, select_variants(item, stage, names), "published", accept=accept_conflicts
         )
-        cases = selection.cases
-        trees = current_trees(cases, candidate)
+        variants = selection.variants
+        trees = current_trees(variants, candidate)
         overrides_verification = OverridableGate.VERIFICATION.value in options["overrides"]
         # An override of verification is also about the published revision, which needs no draft.
         no_effect_reason = (
             ""
             if trees or overrides_verification
-            else find_nothing_to_publish(item, stage, cases, candidate)
+            else find_nothing_to_publish(item, stage, variants, candidate)
         )
         if no_effect_reason:
             print_report(PassReport(PassPlan(now=settings.now(), policies=(item,))), settings)
             print_message(no_effect_reason, settings.color)
-            return exit_code_after(int(bool(selection.note)), effect=bool(cases))
+            return exit_code_after(int(bool(selection.note)), effect=bool(variants))
         refuse_unreachable(
             item, stage, names, candidate, overrides_verification=overrides_verification
         )
@@ -129,17 +129,17 @@ def command(
     effect = promotion_effect(report, stage, names, candidate, trees, earlier)
     if overrides_verification and not trees:
         effect = compare_evaluations(
-            evaluate_without(item, earlier), report, stage, candidate, _names_of(cases)
+            evaluate_without(item, earlier), report, stage, candidate, _names_of(variants)
         )
     print_report(report, settings, effect.sentence)
     for sentence in (
-        *_format_remaining(item, report, stage, cases, trees, candidate),
+        *_format_remaining(item, report, stage, variants, trees, candidate),
         selection.note,
     ):
         if sentence:
             print_message(sentence, settings.color)
     # Variants that were left out need a person too, so all that were requested count.
-    stage_names = _names_of(select_cases(item, stage, names))
+    stage_names = _names_of(select_variants(item, stage, names))
     return exit_code_after(report.fix_count_of(stage_names), effect=effect.happened)
 
 
@@ -147,18 +147,18 @@ def _format_remaining(
     item: PolicyResult,
     report: PassReport,
     stage: str,
-    cases: Sequence[RenderedVariant],
+    variants: Sequence[RenderedVariant],
     trees: Sequence[str],
     candidate: str,
 ) -> Iterator[str]:
     """Yield variants that the promotion leaves out, or did not publish, with reasons."""
     if trees:
-        yield from report_undrafted(item, cases, trees, candidate)
-    yield from report_unpublished(report, stage, _names_of(cases), candidate)
+        yield from report_undrafted(item, variants, trees, candidate)
+    yield from report_unpublished(report, stage, _names_of(variants), candidate)
 
 
-def _names_of(cases: Sequence[RenderedVariant]) -> list[str]:
-    return [case.spec.name for case in cases]
+def _names_of(variants: Sequence[RenderedVariant]) -> list[str]:
+    return [variant.spec.name for variant in variants]
 
 
 def _require_known(item: PolicyResult, revision: str) -> str:

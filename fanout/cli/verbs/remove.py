@@ -8,7 +8,7 @@ import click
 from fanout.api.field_errors import suggest_name
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.cli.input.name_lookup import (
-    find_cases,
+    find_named_variants,
     find_orphaned_paths,
     find_policy,
     match_orphaned,
@@ -231,12 +231,17 @@ def _resolve_name(item: PolicyResult, name: str, declared: DeclaredObjects) -> s
         )
     if name in orphaned or name in item.status.variants:
         return name
-    removable = orphaned | item.status.variants.keys() - {case.spec.name for case in item.cases}
+    removable = orphaned | item.status.variants.keys() - {
+        variant.spec.name for variant in item.variants
+    }
     matching_orphans = match_orphaned(
         item.resolved_policy, removable, find_orphaned_paths(item, declared), name
     )
     matches = sorted(
-        {*matching_orphans, *(case.spec.name for case in find_cases(item.cases, name))}
+        {
+            *matching_orphans,
+            *(variant.spec.name for variant in find_named_variants(item.variants, name)),
+        }
     )
     if len(matches) > 1:
         raise InvalidInput(

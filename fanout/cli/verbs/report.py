@@ -9,7 +9,7 @@ import click
 
 from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.text_fields import LINK
-from fanout.cli.input.name_lookup import find_recordable_policy, refuse_no_stage, select_cases
+from fanout.cli.input.name_lookup import find_recordable_policy, refuse_no_stage, select_variants
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.recording.record_options import (
@@ -39,22 +39,22 @@ _ALL_DIGITS = 40
 def resolve_commit(
     commit_id: str,
     stage: str,
-    cases: Sequence[RenderedVariant],
+    variants: Sequence[RenderedVariant],
     git: GitStore,
     *,
     drafted: bool = False,
 ) -> str:
     """Return the full id of the commit with this id or prefix.
 
-    `cases`: the variants that it is evidence about. Raises InvalidInput unless the commit
+    `variants`: those that it is evidence about. Raises InvalidInput unless the commit
     contains the package of at least one of them as it is published, or with `drafted` as it
     is drafted: otherwise the evidence could never count (design §5).
     """
-    commit = _expand_prefix(commit_id.lower(), label_stage(stage), cases)
+    commit = _expand_prefix(commit_id.lower(), label_stage(stage), variants)
     if drafted:
         if not any(
             it.drafted_commits
-            for it in match_evidence([commit], [it.observed for it in cases], git, {}).values()
+            for it in match_evidence([commit], [it.observed for it in variants], git, {}).values()
         ):
             raise InvalidInput(
                 f"at {commit} no variant of {label_stage(stage)} is as it is drafted",
@@ -62,9 +62,9 @@ def resolve_commit(
                 remedy="name the commit of a draft that was looked at",
             )
         return commit
-    if not any(_branch_contains(view, commit, git) for view in _repository_states(cases)):
+    if not any(_branch_contains(view, commit, git) for view in _repository_states(variants)):
         searched = (
-            ", ".join(view.remote.url for view in _repository_states(cases)) or "none is in use"
+            ", ".join(view.remote.url for view in _repository_states(variants)) or "none is in use"
         )
         raise InvalidInput(
             f"commit {commit} is on the branch of none of the repositories of"
@@ -74,7 +74,7 @@ def resolve_commit(
         )
     if not any(
         it.published_commits
-        for it in match_evidence([commit], [it.observed for it in cases], git, {}).values()
+        for it in match_evidence([commit], [it.observed for it in variants], git, {}).values()
     ):
         raise InvalidInput(
             f"at {commit} no variant of {label_stage(stage)} is as it is published",
@@ -84,7 +84,7 @@ def resolve_commit(
     return commit
 
 
-def _expand_prefix(commit_id: str, stage: str, cases: Sequence[RenderedVariant]) -> str:
+def _expand_prefix(commit_id: str, stage: str, variants: Sequence[RenderedVariant]) -> str:
     if not re.fullmatch(rf"[0-9a-f]{{{_MIN_DIGITS},{_ALL_DIGITS}}}", commit_id):
         raise InvalidInput(
             f"{commit_id} is no commit id",
@@ -94,7 +94,9 @@ def _expand_prefix(commit_id: str, stage: str, cases: Sequence[RenderedVariant])
     # A full id is not looked up among known commits: the branch may be ahead of them.
     if len(commit_id) == _ALL_DIGITS:
         return commit_id
-    matches = sorted({commit for commit in _known_commits(cases) if commit.startswith(commit_id)})
+    matches = sorted(
+        {commit for commit in _known_commits(variants) if commit.startswith(commit_id)}
+    )
     if len(matches) != 1:
         problem = (
             f"{commit_id} is the beginning of {' and of '.join(matches)}"
@@ -105,24 +107,24 @@ def _expand_prefix(commit_id: str, stage: str, cases: Sequence[RenderedVariant])
     return matches[0]
 
 
-def _known_commits(cases: Sequence[RenderedVariant]) -> Iterable[str]:
+def _known_commits(variants: Sequence[RenderedVariant]) -> Iterable[str]:
     """Yield the commits of publications and drafts, and the heads of their branches."""
-    for case in cases:
-        yield case.observed.repository_state.head
-        if case.observed.draft is not None:
-            yield case.observed.draft.commit
-        if case.observed.published is not None:
-            yield case.observed.published.merge
-        number = case.observed.repository_state.publication_numbers.get(case.spec.path, 0)
+    for variant in variants:
+        yield variant.observed.repository_state.head
+        if variant.observed.draft is not None:
+            yield variant.observed.draft.commit
+        if variant.observed.published is not None:
+            yield variant.observed.published.merge
+        number = variant.observed.repository_state.publication_numbers.get(variant.spec.path, 0)
         if number:
-            yield case.observed.repository_state.refs[tag_ref(case.spec.path, number)]
+            yield variant.observed.repository_state.refs[tag_ref(variant.spec.path, number)]
 
 
-def _repository_states(cases: Sequence[RenderedVariant]) -> list[RepositoryState]:
+def _repository_states(variants: Sequence[RenderedVariant]) -> list[RepositoryState]:
     states = {
-        case.observed.repository_state.identity: case.observed.repository_state
-        for case in cases
-        if case.observed.repository_state.failure is None
+        variant.observed.repository_state.identity: variant.observed.repository_state
+        for variant in variants
+        if variant.observed.repository_state.failure is None
     }
     return [states[key] for key in sorted(states)]
 
@@ -175,18 +177,20 @@ def command(
         refuse_no_stage(item, stage)
         spec = build_subject(item, stage, variants)
         drafted = _is_draft_check(item, stage, options["check"])
-        cases = select_cases(item, stage, spec.get("variants", ()))
+        stage_variants = select_variants(item, stage, spec.get("variants", ()))
         if options["commit"]:
             git = program.world.git
             options["commit"] = resolve_commit(
-                options["commit"], stage, cases, git, drafted=drafted
+                options["commit"], stage, stage_variants, git, drafted=drafted
             )
         elif drafted:
-            _refuse_undrafted(item, stage, cases, options["revision"])
+            _refuse_undrafted(item, stage, stage_variants, options["revision"])
         else:
-            _refuse_unpublished(item, stage, cases, options["revision"])
+            _refuse_unpublished(item, stage, stage_variants, options["revision"])
         spec |= {name: value for name, value in options.items() if value}
-        earlier = _find_equal_report(item, spec, reporter, cases, settings.now(), drafted=drafted)
+        earlier = _find_equal_report(
+            item, spec, reporter, stage_variants, settings.now(), drafted=drafted
+        )
         name = earlier or append_record(program, item, "Evidence", spec, reporter)
     write_stdout(f"evidence.fanout.dev/{name} {'already recorded' if earlier else 'recorded'}\n")
 
@@ -195,7 +199,7 @@ def _find_equal_report(
     item: PolicyResult,
     spec: Mapping[str, Any],
     reporter: CommitIdentity,
-    cases: Sequence[RenderedVariant],
+    variants: Sequence[RenderedVariant],
     now: datetime,
     *,
     drafted: bool,
@@ -210,10 +214,10 @@ def _find_equal_report(
     if earlier is None or not timedelta() <= now - earlier.at <= _REPEAT_INTERVAL:
         return ""
     names = [it.name for it in item.records]
-    for case in cases:
-        draft, published = case.observed.draft, case.observed.published
+    for variant in variants:
+        draft, published = variant.observed.draft, variant.observed.published
         if drafted:
-            line = item.status.drafts.get(case.spec.name)
+            line = item.status.drafts.get(variant.spec.name)
             if line is None or draft is None or line.digest != draft.trailers.digest:
                 return ""
             since, last_evidence = line.at, ""
@@ -265,13 +269,15 @@ def _is_draft_check(item: PolicyResult, stage: str, check: str) -> bool:
 
 
 def _refuse_unpublished(
-    item: PolicyResult, stage: str, cases: Sequence[RenderedVariant], revision: str
+    item: PolicyResult, stage: str, variants: Sequence[RenderedVariant], revision: str
 ) -> None:
     """Raise InvalidInput unless the revision is published.
 
     Evidence about another revision would never count (design §6).
     """
-    publications = (case.observed.published for case in cases if case.observed.revert_hold is None)
+    publications = (
+        variant.observed.published for variant in variants if variant.observed.revert_hold is None
+    )
     published = sorted({item.revision for item in publications if item})
     if revision not in published:
         published_sentence = (
@@ -285,11 +291,11 @@ def _refuse_unpublished(
 
 
 def _refuse_undrafted(
-    item: PolicyResult, stage: str, cases: Sequence[RenderedVariant], revision: str
+    item: PolicyResult, stage: str, variants: Sequence[RenderedVariant], revision: str
 ) -> None:
     """Raise InvalidInput unless the revision is drafted: the evidence would never count."""
     drafted = sorted(
-        {it.observed.draft.trailers.revision for it in cases if it.observed.draft is not None}
+        {it.observed.draft.trailers.revision for it in variants if it.observed.draft is not None}
     )
     if revision not in drafted:
         drafted_sentence = (

@@ -158,8 +158,8 @@ def _find_conflicts(
         for variant in (item.facts.variants if item.facts else ())
         if variant.draft is not None and variant.draft.conflict_count
     }
-    for case in item.cases:
-        spec, draft = case.spec, case.observed.draft
+    for variant in item.variants:
+        spec, draft = variant.spec, variant.observed.draft
         is_selected = stage in ("", spec.stage) and (not variants or spec.name in variants)
         if not is_selected or draft is None:
             continue
@@ -169,7 +169,7 @@ def _find_conflicts(
             if it.key not in draft.settled_keys
         ]
         if conflicts and (include_decided or spec.name in undecided):
-            drafts.append((case, conflicts))
+            drafts.append((variant, conflicts))
     return drafts
 
 
@@ -183,12 +183,12 @@ def _group_choices(
     Each group is recorded as one decision.
     """
     groups: _Groups = {}
-    for case, conflicts in drafts:
-        assert case.observed.draft is not None, "it has disputes"
+    for variant, conflicts in drafts:
+        assert variant.observed.draft is not None, "it has disputes"
         choices = _choose_sides(conflicts, default_side, by_key)
         if choices:
-            key = (case.observed.draft.trailers.revision, frozenset(choices.items()))
-            groups.setdefault(key, []).append(case.spec.name)
+            key = (variant.observed.draft.trailers.revision, frozenset(choices.items()))
+            groups.setdefault(key, []).append(variant.spec.name)
     return groups
 
 

@@ -15,7 +15,7 @@ def _choose_failed(
     item: PolicyResult,
     stage: str,
     names: tuple[str, ...],
-    cases: list[RenderedVariant],
+    variants: list[RenderedVariant],
     revision: str,
 ) -> ChosenVariants:
     """Return the variants that failed at the revision.
@@ -27,18 +27,18 @@ def _choose_failed(
     decisions = item.decision.variants
     states = _TO_RETRY if names else (VariantState.FAILED,)
     stopped = [
-        case
-        for case in cases
-        if decisions[case.spec.name].candidate == revision
-        and decisions[case.spec.name].state in states
+        variant
+        for variant in variants
+        if decisions[variant.spec.name].candidate == revision
+        and decisions[variant.spec.name].state in states
     ]
-    retried = [case for case in stopped if case.render_failure is None]
-    not_rendered = [case for case in stopped if case.render_failure is not None]
+    retried = [variant for variant in stopped if variant.render_failure is None]
+    not_rendered = [variant for variant in stopped if variant.render_failure is not None]
     notes = []
     if not_rendered:
         notes.append(
             f"{format_count(len(not_rendered), 'variant')} cannot be rendered"
-            f" ({format_names(case.spec.name for case in not_rendered)}), which every sweep"
+            f" ({format_names(variant.spec.name for variant in not_rendered)}), which every sweep"
             " tries again"
         )
     if not retried:

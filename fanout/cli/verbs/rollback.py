@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import click
 
 from fanout.api.gate_vocabulary import OverridableGate
-from fanout.cli.input.name_lookup import find_evaluated_policy, refuse_no_stage, select_cases
+from fanout.cli.input.name_lookup import find_evaluated_policy, refuse_no_stage, select_variants
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.pass_output import print_report
 from fanout.cli.output.printer import write_stdout
@@ -40,7 +40,7 @@ def find_rollback_revision(
     program: Program,
     item: PolicyResult,
     stage: str,
-    cases: Sequence[RenderedVariant],
+    variants: Sequence[RenderedVariant],
     requested: str,
 ) -> str:
     """Return the revision that a rollback goes back to.
@@ -50,16 +50,16 @@ def find_rollback_revision(
     published there.
     """
     subject = _format_subject(item, stage)
-    if not cases:
+    if not variants:
         raise InvalidInput(
             f"no variant is in {subject}", reason="NothingToDo", remedy="see `fanout get variants`"
         )
-    active = _active_rollbacks(item, stage, [case.spec.name for case in cases])
+    active = _active_rollbacks(item, stage, [variant.spec.name for variant in variants])
     # Running the verb again continues an active rollback instead of going back one revision
     # further.
     if not requested and active:
         return active[0].revision
-    published = list_published_revisions(program.world.git, [it.observed for it in cases])
+    published = list_published_revisions(program.world.git, [it.observed for it in variants])
     ever_published = {revision for revisions in published.values() for revision in revisions}
     ages = RevisionAges(tuple(item.revisions))
     if requested in ever_published:
@@ -73,7 +73,7 @@ def find_rollback_revision(
             else "nothing was",
         )
     present = _find_newest(
-        {it.observed.published.revision for it in cases if it.observed.published}, ages
+        {it.observed.published.revision for it in variants if it.observed.published}, ages
     )
     earlier = {
         last_before
@@ -107,15 +107,15 @@ def find_active_rollback(
     return equal_pins[0].name if len(equal_pins) == len(scopes) else ""
 
 
-def report_lost_edits(cases: Iterable[RenderedVariant], revision: str) -> Iterator[str]:
+def report_lost_edits(variants: Iterable[RenderedVariant], revision: str) -> Iterator[str]:
     """Yield a sentence on downstream edits that the rollback does not contain."""
     edited = [
-        f"{case.observed.package_location.repository}:{case.observed.package_location.path}"
-        for case in cases
-        if case.observed.published is not None
-        and case.observed.published.revision != revision
-        and case.observed.reverted_publication is None
-        and case.observed.package_state.tree not in (None, case.observed.published.tree)
+        f"{variant.observed.package_location.repository}:{variant.observed.package_location.path}"
+        for variant in variants
+        if variant.observed.published is not None
+        and variant.observed.published.revision != revision
+        and variant.observed.reverted_publication is None
+        and variant.observed.package_state.tree not in (None, variant.observed.published.tree)
     ]
     if edited:
         yield (
@@ -195,8 +195,8 @@ def command(
         item = find_evaluated_policy(program, policy)
         refuse_no_stage(item, stage)
         spec = build_subject(item, stage, tuple(options["variants"]))
-        cases = select_cases(item, stage, spec.get("variants", ()))
-        revision = find_rollback_revision(program, item, stage, cases, str(options["revision"]))
+        variants = select_variants(item, stage, spec.get("variants", ()))
+        revision = find_rollback_revision(program, item, stage, variants, str(options["revision"]))
         overrides = list(options["overrides"])
         earlier = find_active_rollback(item, stage, spec.get("variants", ()), revision, overrides)
         spec |= {
@@ -218,12 +218,12 @@ def command(
     names = spec.get("variants", ())
     effect = rollback_effect(report, stage, names, revision)
     print_report(report, settings, effect.sentence)
-    for sentence in report_lost_edits(cases, revision):
+    for sentence in report_lost_edits(variants, revision):
         print_message(sentence, settings.color)
     for sentence in report_unpublished(report, stage, names, revision):
         print_message(sentence, settings.color)
     return exit_code_after(
-        report.fix_count_of({case.spec.name for case in cases}), effect=effect.happened
+        report.fix_count_of({variant.spec.name for variant in variants}), effect=effect.happened
     )
 
 

@@ -14,7 +14,7 @@ def _choose_unskipped(
     item: PolicyResult,
     stage: str,
     selected_names: tuple[str, ...],
-    cases: list[RenderedVariant],
+    variants: list[RenderedVariant],
     revision: str,
 ) -> ChosenVariants:
     """Return the named variants that are neither ready nor skipped at the revision.
@@ -32,16 +32,16 @@ def _choose_unskipped(
     decisions = ActiveDecisions(item.facts.records.decisions, item.facts.now)
     excluded: dict[str, list[str]] = {}
     skippable = []
-    for case in cases:
-        variant_decision = item.decision.variants[case.spec.name]
-        if decisions.skipped(stage, case.spec.name, revision) is not None:
-            excluded.setdefault(f"skipped for {revision} already", []).append(case.spec.name)
+    for variant in variants:
+        variant_decision = item.decision.variants[variant.spec.name]
+        if decisions.skipped(stage, variant.spec.name, revision) is not None:
+            excluded.setdefault(f"skipped for {revision} already", []).append(variant.spec.name)
         elif (
             variant_decision.candidate == revision and variant_decision.state is VariantState.READY
         ):
-            excluded.setdefault(f"ready at {revision}", []).append(case.spec.name)
+            excluded.setdefault(f"ready at {revision}", []).append(variant.spec.name)
         else:
-            skippable.append(case)
+            skippable.append(variant)
     notes = [
         f"{format_names(names)} {'is' if len(names) == 1 else 'are'} {why}"
         for why, names in excluded.items()

@@ -64,7 +64,7 @@ def has_machine_checks(stage: Stage) -> bool:
 
 def find_due_checks(
     stages: Sequence[Stage],
-    cases: Sequence[ObservedVariant],
+    variants: Sequence[ObservedVariant],
     variables: Mapping[str, Variables],
     now: datetime,
 ) -> Iterator[DueCheck]:
@@ -77,38 +77,38 @@ def find_due_checks(
         stage.name: (machine_checks(stage.verification), machine_checks(stage.requires))
         for stage in stages
     }
-    for case in cases:
-        verification, requires = checks_by_stage.get(case.spec.stage, ((), ()))
-        published, draft, grant = case.published, case.draft, case.status_line.grant
+    for variant in variants:
+        verification, requires = checks_by_stage.get(variant.spec.stage, ((), ()))
+        published, draft, grant = variant.published, variant.draft, variant.status_line.grant
         if verification and published is not None:
             yield from _due_checks_of(
-                case, verification, variables, (published.revision, published.digest), now
+                variant, verification, variables, (published.revision, published.digest), now
             )
-        if requires and draft is not None and grant is not None and case.is_granted:
+        if requires and draft is not None and grant is not None and variant.is_granted:
             subject = draft.trailers.revision, draft.trailers.digest
-            yield from _due_checks_of(case, requires, variables, subject, now)
+            yield from _due_checks_of(variant, requires, variables, subject, now)
 
 
 def _due_checks_of(
-    case: ObservedVariant,
+    variant: ObservedVariant,
     checks: Sequence[Check],
     variables: Mapping[str, Variables],
     subject: tuple[str, str],
     now: datetime,
 ) -> Iterator[DueCheck]:
     revision, digest = subject
-    publication, grant = case.published, case.status_line.grant
+    publication, grant = variant.published, variant.status_line.grant
     is_published = publication is not None and (publication.revision, publication.digest) == subject
     since = (
         publication.at if publication is not None and is_published else grant.at if grant else now
     )
-    check_variables = dict(variables.get(case.spec.name, {}))
+    check_variables = dict(variables.get(variant.spec.name, {}))
     check_variables["upstream"] = {**check_variables.get("upstream", {}), "revision": revision}
     for check in checks:
         # Until then a controller may still report the state of the previous revision.
         if now >= since + (check.settle or timedelta(0)):
-            commit = case.draft.commit if case.draft is not None and not is_published else ""
-            spec = case.spec
+            commit = variant.draft.commit if variant.draft is not None and not is_published else ""
+            spec = variant.spec
             yield DueCheck(
                 variant=spec.name,
                 check=check,

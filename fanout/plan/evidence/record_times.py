@@ -226,20 +226,20 @@ def with_draft_times(plan: PolicyPlan, stages: frozenset[str], now: datetime) ->
     draft_lines: dict[str, DraftLine] = {}
     first_seen_actions: list[PlanAction] = []
     for planned in plan.steps:
-        case = planned.rendered
-        name, digest = case.spec.name, _digest_after(case, planned.step)
-        if not digest or case.spec.stage not in stages:
+        variant = planned.rendered
+        name, digest = variant.spec.name, _digest_after(variant, planned.step)
+        if not digest or variant.spec.stage not in stages:
             continue
         recorded = recorded_lines.get(name)
         is_same_draft = (
-            case.observed.draft is not None and case.observed.draft.trailers.digest == digest
+            variant.observed.draft is not None and variant.observed.draft.trailers.digest == digest
         )
         if is_same_draft and recorded is not None and recorded.digest == digest:
             draft_lines[name] = recorded
             continue
         draft_lines[name] = DraftLine(digest, now)
         if planned.step is not VariantStep.WRITE:
-            first_seen_actions.append(_first_seen_action(plan, case))
+            first_seen_actions.append(_first_seen_action(plan, variant))
     if draft_lines == recorded_lines:
         return plan
     order = list(ActionKind)
@@ -249,8 +249,8 @@ def with_draft_times(plan: PolicyPlan, stages: frozenset[str], now: datetime) ->
     return replace(plan, actions=tuple(actions), planned=replace(plan.planned, drafts=draft_lines))
 
 
-def _first_seen_action(plan: PolicyPlan, case: RenderedVariant) -> PlanAction:
-    spec = case.spec
+def _first_seen_action(plan: PolicyPlan, variant: RenderedVariant) -> PlanAction:
+    spec = variant.spec
     detail = f"since when the draft of {spec.name} is there"
     return PlanAction(
         kind=ActionKind.RECORD,
@@ -261,14 +261,14 @@ def _first_seen_action(plan: PolicyPlan, case: RenderedVariant) -> PlanAction:
     )
 
 
-def _digest_after(case: RenderedVariant, step: VariantStep) -> str:
+def _digest_after(variant: RenderedVariant, step: VariantStep) -> str:
     """Return the digest of the draft that exists after the step, or "" if there is none."""
     if step is VariantStep.WRITE:
-        return case.selected.inputs.digest if case.selected.inputs is not None else ""
+        return variant.selected.inputs.digest if variant.selected.inputs is not None else ""
     if (
         step in (VariantStep.PUBLISH, VariantStep.REMOVE)
-        or case.observed.draft is None
-        or case.observed.is_unrecorded
+        or variant.observed.draft is None
+        or variant.observed.is_unrecorded
     ):
         return ""
-    return case.observed.draft.trailers.digest
+    return variant.observed.draft.trailers.digest

@@ -1,6 +1,6 @@
-"""Facts of one policy for the gate engine, built from variant cases and records.
+"""Facts of one policy for the gate engine, built from variants and records.
 
-Facts of a case that did not change since the previous pass are reused
+Facts of a variant that did not change since the previous pass are reused
 (`VariantFactsMemo`).
 """
 
@@ -82,7 +82,7 @@ _OUTSIDE_THE_GATES = frozenset(Action).difference(GATE_ACTIONS)  # decisions tha
 
 @frozen
 class GateInputs:
-    """Gate inputs of one policy, or of one variant written by hand, apart from its cases.
+    """Gate inputs of one policy, or of one variant written by hand, apart from its variants.
 
     `last_evidence` is the newest evidence on record: a publication that was seen in this
     pass was not there when it was recorded. `calendars_incomplete` closes automation.
@@ -123,7 +123,7 @@ VariantFactsMemo = dict[str, VariantFactsEntry]
 
 def build_preliminary_facts(
     gate_inputs: GateInputs,
-    cases: Sequence[ObservedVariant],
+    variants: Sequence[ObservedVariant],
     evidence: Mapping[str, ObservedEvidence],
     memo: VariantFactsMemo | None = None,
 ) -> PolicyFacts:
@@ -134,13 +134,16 @@ def build_preliminary_facts(
     """
     return _join_facts(
         gate_inputs,
-        tuple(_memoized_facts(case, case, None, evidence, gate_inputs, memo) for case in cases),
+        tuple(
+            _memoized_facts(variant, variant, None, evidence, gate_inputs, memo)
+            for variant in variants
+        ),
     )
 
 
 def build_policy_facts(
     gate_inputs: GateInputs,
-    cases: Sequence[RenderedVariant],
+    variants: Sequence[RenderedVariant],
     evidence: Mapping[str, ObservedEvidence],
     memo: VariantFactsMemo | None = None,
 ) -> PolicyFacts:
@@ -154,14 +157,14 @@ def build_policy_facts(
             _memoized_facts(
                 # A variant that needs no draft is the same selected variant in each pass; the
                 # value around it is made anew.
-                case.selected if case.rendering_failure is None else case,
-                case.observed,
-                case,
+                variant.selected if variant.rendering_failure is None else variant,
+                variant.observed,
+                variant,
                 evidence,
                 gate_inputs,
                 memo,
             )
-            for case in cases
+            for variant in variants
         ),
     )
 
@@ -216,10 +219,10 @@ def _memoized_facts(
     return variant_facts
 
 
-def _count_undecided(case: ObservedVariant, gate_inputs: GateInputs) -> int:
+def _count_undecided(variant: ObservedVariant, gate_inputs: GateInputs) -> int:
     """Count the merge conflicts of the open draft that nothing has settled."""
-    draft, spec = case.draft, case.spec
-    if draft is None or case.choices.default_side is not None:
+    draft, spec = variant.draft, variant.spec
+    if draft is None or variant.choices.default_side is not None:
         return 0
     resolutions = (it for it in gate_inputs.resolutions if it.covers(spec.stage, spec.name))
     if any(not it.choices and it.revision == draft.trailers.revision for it in resolutions):
@@ -227,7 +230,7 @@ def _count_undecided(case: ObservedVariant, gate_inputs: GateInputs) -> int:
     if draft.trailers.conflicts == NO_VALUE:
         return 0
     disputes = parse_disputes(draft.trailers.conflicts)
-    decided_keys = case.choices.by_key.keys() | draft.settled_keys
+    decided_keys = variant.choices.by_key.keys() | draft.settled_keys
     return sum(not it.is_decided and it.key not in decided_keys for it in disputes)
 
 
@@ -259,20 +262,15 @@ def _render_failure(rendered: RenderedVariant) -> Hold | None:
 
 
 def _build_variant_facts(
-    case: ObservedVariant,
+    variant: ObservedVariant,
     rendered: RenderedVariant | None,
     evidence: ObservedEvidence,
     gate_inputs: GateInputs,
 ) -> VariantFacts:
     """Build the facts of one variant; `rendered` is None before candidates are selected."""
     selected = rendered.selected if rendered is not None else None
-    spec, published, draft, grant = case.spec, case.published, case.draft, case.status_line.grant
-    undecided = _count_undecided(case, gate_inputs)
-    is_current = draft is not None and selected is not None and selected.has_current_draft
-    attributes, draft_line = (
-        gate_inputs.attributes.get(spec.name, NO_ATTRIBUTES),
-        gate_inputs.draft_lines.get(spec.name),
-    )
+    spec, published, grant = variant.spec, variant.published, variant.status_line.grant
+    attributes = gate_inputs.attributes.get(spec.name, NO_ATTRIBUTES)
     return VariantFacts(
         name=spec.name,
         stage=spec.stage,
@@ -287,42 +285,57 @@ def _build_variant_facts(
             commits=evidence.published_commits
             | ({published.merge} if published.merge else frozenset()),
             reads=selected.cluster_reads if selected is not None else published.reads,
-            reverted=case.revert_hold,
-            last_evidence=gate_inputs.last_evidence if case.is_unrecorded else published.heard,
+            reverted=variant.revert_hold,
+            last_evidence=gate_inputs.last_evidence if variant.is_unrecorded else published.heard,
             since=published.since,
         )
         if published
         else None,
-        draft=DraftFacts(
-            revision=draft.trailers.revision,
-            digest=draft.trailers.digest,
-            tree=draft.tree or "",
-            current=is_current,
-            conflict_count=undecided,
-            adopts=case.is_unmanaged,
-            # The inputs of this pass describe the draft only if it is current.
-            reads=selected.inputs.object_versions
-            if selected is not None and selected.inputs is not None and is_current
-            else {},
-            authors=_draft_authors(rendered, draft),
-            moves=case.is_moving,
-            commits=evidence.drafted_commits | {draft.commit},
-            written=draft_line.at
-            if draft_line is not None and draft_line.digest == draft.trailers.digest
-            else None,
-        )
-        if draft and not case.is_unrecorded
+        draft=_build_draft_facts(variant, variant.draft, rendered, evidence, gate_inputs)
+        if variant.draft and not variant.is_unrecorded
         else None,
-        grant=Grant(grant.revision, grant.digest, grant.at) if grant and case.is_granted else None,
+        grant=Grant(grant.revision, grant.digest, grant.at)
+        if grant and variant.is_granted
+        else None,
         suspended=spec.suspended,
         readings=evidence.readings,
-        answers=case.status_line.answers,
+        answers=variant.status_line.answers,
         offline=spec.offline,
         depends_on=attributes.depends_on,
         variables=attributes.variables,
         held=(selected.draft_hold or _offline_unknown(spec)) if selected is not None else None,
         failed=_render_failure(rendered) if rendered is not None else None,
         removed=gate_inputs.records.removals.get(spec.name),
+    )
+
+
+def _build_draft_facts(
+    variant: ObservedVariant,
+    draft: OpenDraft,
+    rendered: RenderedVariant | None,
+    evidence: ObservedEvidence,
+    gate_inputs: GateInputs,
+) -> DraftFacts:
+    selected = rendered.selected if rendered is not None else None
+    is_current = selected is not None and selected.has_current_draft
+    draft_line = gate_inputs.draft_lines.get(variant.spec.name)
+    return DraftFacts(
+        revision=draft.trailers.revision,
+        digest=draft.trailers.digest,
+        tree=draft.tree or "",
+        current=is_current,
+        conflict_count=_count_undecided(variant, gate_inputs),
+        adopts=variant.is_unmanaged,
+        # The inputs of this pass describe the draft only if it is current.
+        reads=selected.inputs.object_versions
+        if selected is not None and selected.inputs is not None and is_current
+        else {},
+        authors=_draft_authors(rendered, draft),
+        moves=variant.is_moving,
+        commits=evidence.drafted_commits | {draft.commit},
+        written=draft_line.at
+        if draft_line is not None and draft_line.digest == draft.trailers.digest
+        else None,
     )
 
 

@@ -20,7 +20,7 @@ from fanout.plan.rendered_variant import RenderedVariant
 
 def recorded_decision_statuses(
     entries: Sequence[RecordEntry],
-    cases: Sequence[RenderedVariant],
+    rendered_variants: Sequence[RenderedVariant],
     now: datetime,
     unremoved: Mapping[str, datetime | None],
     removed: Mapping[str, datetime],
@@ -41,7 +41,7 @@ def recorded_decision_statuses(
     gate_records = with_removals(build_gate_records(active_entries, now), removed)
     variants = build_policy_facts(
         GateInputs(name="", rules=(), revisions=(), records=gate_records, history={}, now=now),
-        cases,
+        rendered_variants,
         {},
     ).variants
     gate_statuses = fates_of(gate_records.decisions, variants, now)

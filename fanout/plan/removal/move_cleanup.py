@@ -73,26 +73,26 @@ class CleanupPermission:
 
 def cleanup_items(planned: DecidedVariant, permission: CleanupPermission) -> Iterator[CleanupItem]:
     """Yield what this pass removes for one variant that moved."""
-    case = planned.rendered
+    variant = planned.rendered
     # While the variant's own place cannot be used, nothing shows what has arrived
     # there.
-    if case.observed.obstacle is not None:
+    if variant.observed.obstacle is not None:
         return
-    for misplaced in case.observed.misplaced_drafts:
+    for misplaced in variant.observed.misplaced_drafts:
         if _is_edit_kept(planned, misplaced):
             yield CleanupItem(
-                spec=case.spec,
+                spec=variant.spec,
                 state=misplaced.repository_state,
                 repository=misplaced.repository,
                 path=misplaced.path,
                 open_draft=misplaced.draft,
             )
-    for abandoned in case.observed.abandoned:
-        if permission.is_publishing and _may_remove(case, abandoned, permission):
+    for abandoned in variant.observed.abandoned:
+        if permission.is_publishing and _may_remove(variant, abandoned, permission):
             location = abandoned.location
             removes_package = not abandoned.is_vacant and not permission.keeps_package
             yield CleanupItem(
-                spec=case.spec,
+                spec=variant.spec,
                 state=location.repository_state,
                 repository=location.repository,
                 path=location.path,
@@ -108,21 +108,24 @@ def _is_edit_kept(planned: DecidedVariant, misplaced: MisplacedDraft) -> bool:
     Two repositories are two pushes, either of which may fail; so a draft that takes over
     commits of another repository must be seen there first.
     """
-    case = planned.rendered
+    variant = planned.rendered
     if planned.step is VariantStep.WRITE:
         return (
             not misplaced.draft.has_edits
-            or misplaced.repository_state.identity == case.observed.repository_state.identity
+            or misplaced.repository_state.identity == variant.observed.repository_state.identity
         )
-    if case.observed.draft is not None:
-        return misplaced.is_contained_in(case.observed.draft)
-    return case.selected.is_in_force and not misplaced.draft.has_edits
+    if variant.observed.draft is not None:
+        return misplaced.is_contained_in(variant.observed.draft)
+    return variant.selected.is_in_force and not misplaced.draft.has_edits
 
 
 def _may_remove(
-    case: RenderedVariant, abandoned: AbandonedLocation, permission: CleanupPermission
+    variant: RenderedVariant, abandoned: AbandonedLocation, permission: CleanupPermission
 ) -> bool:
-    if abandoned.left_place.place == (case.observed.repository_state.identity, case.spec.path):
+    if abandoned.left_place.place == (
+        variant.observed.repository_state.identity,
+        variant.spec.path,
+    ):
         return False  # the variant moves back there
     is_automatic = (
         permission.is_automatic and permission.automation_acts and permission.window_hold is None
@@ -131,19 +134,19 @@ def _may_remove(
     return abandoned.is_vacant or (permission.is_ready and is_automatic and not abandoned.is_edited)
 
 
-def remaining_holds(case: RenderedVariant, permission: CleanupPermission) -> Iterator[Hold]:
+def remaining_holds(variant: RenderedVariant, permission: CleanupPermission) -> Iterator[Hold]:
     """Yield a hold with its remedy for each old package that is not removed."""
-    spec = case.spec
+    spec = variant.spec
     command = " ".join(word for word in ("fanout remove", spec.policy, spec.name) if word)
-    for abandoned in case.observed.abandoned:
+    for abandoned in variant.observed.abandoned:
         location = f"{abandoned.location.repository}:{abandoned.location.path}"
         if abandoned.is_vacant or abandoned.left_place.place == (
-            case.observed.repository_state.identity,
+            variant.observed.repository_state.identity,
             spec.path,
         ):
             continue
         if abandoned.is_edited:
-            present_location = case.observed.package_location
+            present_location = variant.observed.package_location
             sentence = (
                 f"{location}, which it has left, was changed since: take the changes to"
                 f" {present_location.repository}:{present_location.path}, then"
@@ -238,32 +241,32 @@ def vendor_drops(items: Sequence[CleanupItem], install: str) -> list[str]:
 
 
 def hold_back_moves(
-    cases: Sequence[RenderedVariant], decision: PolicyEvaluation
+    variants: Sequence[RenderedVariant], decision: PolicyEvaluation
 ) -> tuple[RenderedVariant, ...]:
-    """Return all cases with wait holds on moves that must wait; empty without any."""
+    """Return all variants with wait holds on moves that must wait; empty without any."""
     publishable = {
         name for name, variant_decision in decision.variants.items() if variant_decision.publish
     }
     holds = {
-        case.spec.name: hold
-        for case in cases
-        if case.spec.name in publishable
-        and (hold := _remaining_draft_hold(case) or _exchange_hold(case, publishable))
+        variant.spec.name: hold
+        for variant in variants
+        if variant.spec.name in publishable
+        and (hold := _remaining_draft_hold(variant) or _exchange_hold(variant, publishable))
     }
     if not holds:
         return ()
     return tuple(
-        with_wait_hold(case, holds[case.spec.name]) if case.spec.name in holds else case
-        for case in cases
+        with_wait_hold(variant, holds[variant.spec.name]) if variant.spec.name in holds else variant
+        for variant in variants
     )
 
 
-def _remaining_draft_hold(case: RenderedVariant) -> Hold | None:
+def _remaining_draft_hold(variant: RenderedVariant) -> Hold | None:
     elsewhere = (
         it
-        for it in case.observed.misplaced_drafts
+        for it in variant.observed.misplaced_drafts
         if it.draft.has_edits
-        and it.repository_state.identity != case.observed.repository_state.identity
+        and it.repository_state.identity != variant.observed.repository_state.identity
     )
     misplaced = next(elsewhere, None)
     if misplaced is None:
@@ -276,13 +279,15 @@ def _remaining_draft_hold(case: RenderedVariant) -> Hold | None:
     )
 
 
-def _exchange_hold(case: RenderedVariant, publishable: set[str]) -> Hold | None:
+def _exchange_hold(variant: RenderedVariant, publishable: set[str]) -> Hold | None:
     waiting_partners = (
-        sorted(case.observed.exchange_partners - publishable) if case.observed.is_moving else []
+        sorted(variant.observed.exchange_partners - publishable)
+        if variant.observed.is_moving
+        else []
     )
     if not waiting_partners:
         return None
-    location = f"{case.spec.repository}:{case.spec.path}"
+    location = f"{variant.spec.repository}:{variant.spec.path}"
     return Hold(
         "PathTaken",
         f"{location} is where {', '.join(waiting_partners)} is until it moves too; they change"

@@ -20,41 +20,43 @@ from fanout.values import replace
 
 
 def find_origin(
-    case: ObservedVariant, resolved_policy: ResolvedPolicy, git: GitStore
+    variant: ObservedVariant, resolved_policy: ResolvedPolicy, git: GitStore
 ) -> ObservedVariant:
-    """Return the case with the origin of the package at its path, or with an obstacle."""
-    maintainers = "the maintainers of " + case.spec.repository
-    assert resolved_policy.upstream is not None, "a policy without its upstream has no cases"
+    """Return the variant with the origin of the package at its path, or with an obstacle."""
+    maintainers = "the maintainers of " + variant.spec.repository
+    assert resolved_policy.upstream is not None, "a policy without its upstream has no variants"
     remote = build_remote(resolved_policy.upstream)
     path = join_upstream_path(resolved_policy.upstream, get_upstream(resolved_policy).package)
-    package_location = f"{case.spec.repository}:{case.spec.path}"
+    package_location = f"{variant.spec.repository}:{variant.spec.path}"
     try:
-        lock = _read_upstream_lock(case, git)
+        lock = _read_upstream_lock(variant, git)
         if not lock.refers_to(remote.url, path):
             sentence = (
                 f"{package_location} is a clone of {lock.directory} in {lock.repo}, and its"
                 " upstream is to be"
                 f" {path} in {remote.url}; choose another path, or correct its upstreamLock"
             )
-            return replace(case, obstacle=Hold("PathTaken", sentence, actor=maintainers))
-        return replace(case, origin=_read_origin(git, remote, path, lock.commit))
+            return replace(variant, obstacle=Hold("PathTaken", sentence, actor=maintainers))
+        return replace(variant, origin=_read_origin(git, remote, path, lock.commit))
     except FanoutError as error:
-        return add_adoption_obstacle(case, error)
+        return add_adoption_obstacle(variant, error)
 
 
-def add_adoption_obstacle(case: ObservedVariant, error: FanoutError) -> ObservedVariant:
-    """Return the case with an obstacle: its original upstream state is unavailable."""
-    sentence = f"{case.spec.repository}:{case.spec.path} cannot be adopted: {error}"
-    maintainers = "the maintainers of " + case.spec.repository
-    return replace(case, obstacle=Hold(Reason.ADOPTION_BASE_MISSING, sentence, actor=maintainers))
+def add_adoption_obstacle(variant: ObservedVariant, error: FanoutError) -> ObservedVariant:
+    """Return the variant with an obstacle: its original upstream state is unavailable."""
+    sentence = f"{variant.spec.repository}:{variant.spec.path} cannot be adopted: {error}"
+    maintainers = "the maintainers of " + variant.spec.repository
+    return replace(
+        variant, obstacle=Hold(Reason.ADOPTION_BASE_MISSING, sentence, actor=maintainers)
+    )
 
 
-def _read_upstream_lock(case: ObservedVariant, git: GitStore) -> UpstreamLock:
-    assert case.path_state.tree is not None, "there is a package"
-    with git.reader(case.repository_state.remote) as reader:
-        entry = reader.entry(case.path_state.tree, KPTFILE)
+def _read_upstream_lock(variant: ObservedVariant, git: GitStore) -> UpstreamLock:
+    assert variant.path_state.tree is not None, "there is a package"
+    with git.reader(variant.repository_state.remote) as reader:
+        entry = reader.entry(variant.path_state.tree, KPTFILE)
         data = reader.blob(entry.oid) if entry is not None else None
-    return parse_upstream_lock(data, f"{case.spec.path}/{KPTFILE}")
+    return parse_upstream_lock(data, f"{variant.spec.path}/{KPTFILE}")
 
 
 def _read_origin(git: GitStore, remote: Remote, path: str, commit: str) -> UpstreamOrigin:

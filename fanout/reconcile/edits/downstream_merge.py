@@ -31,53 +31,53 @@ class DraftMerger:
     function_results: FunctionResultCache
     content_cache: PackageContentCache
 
-    def merge_edits(self, case: RenderedVariant) -> RenderedVariant:
-        """Return a rendered case with people's edits merged in.
+    def merge_edits(self, variant: RenderedVariant) -> RenderedVariant:
+        """Return a rendered variant with people's edits merged in.
 
         Raises InvalidInput, with file and line, for what cannot be merged, Unanswered if the
         pipeline of an adopted package needs a function result first, and what Git raises.
         """
         self.counters.add("merges")
-        with self._open_inputs(case.observed) as inputs:
+        with self._open_inputs(variant.observed) as inputs:
             edits = inputs.collect_edits()
-        merge_result = merge_edits(_rendered_files(case), edits, case.observed.choices)
+        merge_result = merge_edits(_rendered_files(variant), edits, variant.observed.choices)
         self.limits.check_sizes(file_sizes(merge_result.files))
-        return replace(case, merged=merge_result)
+        return replace(variant, merged=merge_result)
 
-    def read_draft_change(self, case: ObservedVariant) -> FilesChange | None:
+    def read_draft_change(self, variant: ObservedVariant) -> FilesChange | None:
         """Return what fanout wrote on the variant's open draft, and its edited state.
 
         None if there is no draft. Raises as `merge_edits`.
         """
-        if case.draft is None or case.draft.tree is None:
+        if variant.draft is None or variant.draft.tree is None:
             return None
-        with self._open_inputs(case) as inputs:
+        with self._open_inputs(variant) as inputs:
             return inputs.draft_change(
-                case.repository_state, case.spec.path, case.draft, case.draft.tree
+                variant.repository_state, variant.spec.path, variant.draft, variant.draft.tree
             )
 
     def read_adoption_change(
-        self, case: ObservedVariant, local: PackageFiles
+        self, variant: ObservedVariant, local: PackageFiles
     ) -> FilesChange | None:
         """Return people's change to an adopted package since it was cloned.
 
         None without its origin.
         """
-        if case.origin is None:
+        if variant.origin is None:
             return None
-        with self.git.reader(case.origin.upstream) as reader:
-            origin_files = self.content_cache.read_files(reader, case.origin.tree)
+        with self.git.reader(variant.origin.upstream) as reader:
+            origin_files = self.content_cache.read_files(reader, variant.origin.tree)
         return find_clone_edits(origin_files, local, self.limits, self.function_results.results)
 
     @contextmanager
-    def _open_inputs(self, case: ObservedVariant) -> Iterator["_MergeInputs"]:
-        """Yield the merge inputs of one case; readers opened for it are closed afterwards."""
+    def _open_inputs(self, variant: ObservedVariant) -> Iterator["_MergeInputs"]:
+        """Yield the merge inputs of one variant; readers opened for it are closed afterwards."""
         with ExitStack() as stack:
-            yield _MergeInputs(case, self, stack)
+            yield _MergeInputs(variant, self, stack)
 
 
-def _rendered_files(case: RenderedVariant) -> PackageFiles:
-    package, rendering = case.selected.package, case.rendering
+def _rendered_files(variant: RenderedVariant) -> PackageFiles:
+    package, rendering = variant.selected.package, variant.rendering
     assert rendering is not None, "what is merged is rendered"
     assert package is not None, "and comes from somewhere"
     data_by_oid = {entry.oid: data for entry, data in package.upstream.files.values()}
@@ -89,24 +89,26 @@ def _rendered_files(case: RenderedVariant) -> PackageFiles:
 
 @frozen
 class _MergeInputs:
-    """Merge inputs of one case: files written by fanout, and people's changes to them."""
+    """Merge inputs of one variant: files written by fanout, and people's changes to them."""
 
-    case: ObservedVariant
+    variant: ObservedVariant
     merger: DraftMerger
     stack: ExitStack
     readers: dict[str, ObjectReader] = field(default_factory=dict)  # opened readers, by URL
 
     def collect_edits(self) -> PackageEdits:
         """Return people's changes to the published package and to its drafts."""
-        case = self.case
+        variant = self.variant
         drafts = (
-            [(case.repository_state, case.spec.path, case.draft)] if case.draft is not None else []
+            [(variant.repository_state, variant.spec.path, variant.draft)]
+            if variant.draft is not None
+            else []
         )
         drafts += [
-            (stray.repository_state, stray.path, stray.draft) for stray in case.misplaced_drafts
+            (stray.repository_state, stray.path, stray.draft) for stray in variant.misplaced_drafts
         ]
         return PackageEdits(
-            self._published_change(case.package_state.tree),
+            self._published_change(variant.package_state.tree),
             tuple(
                 self.draft_change(repository_state, path, draft, draft.tree)
                 for repository_state, path, draft in drafts
@@ -124,14 +126,16 @@ class _MergeInputs:
 
     def _published_change(self, tree: str | None) -> FilesChange | None:
         """Return people's change to the published package whose present tree is given."""
-        case, home_state = self.case, self.case.package_location.repository_state
+        variant, home_state = self.variant, self.variant.package_location.repository_state
         if tree is None or not self._has_tree(home_state, tree):
             return None
-        if case.is_unmanaged:
-            return self.merger.read_adoption_change(case, self._read_files(home_state, tree))
-        if case.pristine_tree is None or case.pristine_tree == tree:
+        if variant.is_unmanaged:
+            return self.merger.read_adoption_change(variant, self._read_files(home_state, tree))
+        if variant.pristine_tree is None or variant.pristine_tree == tree:
             return None
-        return self._read_files(home_state, case.pristine_tree), self._read_files(home_state, tree)
+        return self._read_files(home_state, variant.pristine_tree), self._read_files(
+            home_state, tree
+        )
 
     def _files_as_written(
         self, repository_state: RepositoryState, path: str, draft: OpenDraft
@@ -187,7 +191,7 @@ class _MergeInputs:
         try:
             return self.merger.content_cache.read_files(self._open_reader(repository_state), tree)
         except InvalidInput as error:
-            home, spec = self.case.package_location, self.case.spec
+            home, spec = self.variant.package_location, self.variant.spec
             package_location = (
                 (home.repository, home.path)
                 if repository_state is home.repository_state

@@ -37,21 +37,21 @@ class DownstreamEditDetector:
     content_cache: PackageContentCache
     _memo: dict[tuple[str, str], tuple[_MemoKey, _EditResult]] = field(default_factory=dict)
 
-    def add_edits(self, case: ObservedVariant, open_reader: OpenReader) -> ObservedVariant:
-        """Return the case with the downstream edits of its published package.
+    def add_edits(self, variant: ObservedVariant, open_reader: OpenReader) -> ObservedVariant:
+        """Return the variant with the downstream edits of its published package.
 
         Raises what `open_reader` raises.
         """
-        published_line, home = case.published, case.package_location
+        published_line, home = variant.published, variant.package_location
         tree = home.path_state.tree
         if (
             published_line is None
-            or case.is_unrecorded
-            or case.status_line.place != (home.repository_state.identity, home.path)
+            or variant.is_unrecorded
+            or variant.status_line.place != (home.repository_state.identity, home.path)
             or home.repository_state.failure is not None
             or tree in (None, published_line.tree)
         ):
-            return case
+            return variant
         location, key = (
             (home.repository_state.identity, home.path),
             (tree, published_line.tree, home.repository_state.vendor_head),
@@ -59,12 +59,12 @@ class DownstreamEditDetector:
         memoized = self._memo.get(location)
         if memoized is None or memoized[0] != key:
             edit_result = _EditInspection(
-                case, open_reader(home.repository_state.remote), self.content_cache
+                variant, open_reader(home.repository_state.remote), self.content_cache
             ).inspect()
             memoized = self._memo[location] = key, edit_result
         reverted, faults = memoized[1]
         return replace(
-            case, reverted_publication=reverted, published_faults=() if reverted else faults
+            variant, reverted_publication=reverted, published_faults=() if reverted else faults
         )
 
 
@@ -81,7 +81,7 @@ def _parse_lock(kptfile: bytes | None) -> UpstreamLock | None:
 class _EditInspection:
     """Inspection of one package that differs from its publication."""
 
-    case: ObservedVariant
+    variant: ObservedVariant
     reader: ObjectReader
     content_cache: PackageContentCache
 
@@ -90,12 +90,13 @@ class _EditInspection:
         return self._find_revert(), self._find_faults()
 
     def _find_revert(self) -> RevertedPublication | None:
-        case = self.case
-        assert case.published is not None, "asked of what is published"
-        assert case.package_state.tree is not None, "and still there"
+        variant = self.variant
+        assert variant.published is not None, "asked of what is published"
+        assert variant.package_state.tree is not None, "and still there"
         tag = self._find_equal_publication()
         kptfiles = [
-            self._read_kptfile(tree) for tree in (case.package_state.tree, case.published.tree)
+            self._read_kptfile(tree)
+            for tree in (variant.package_state.tree, variant.published.tree)
         ]
         # The common case, an edit of other files: no lock needs to be parsed.
         if kptfiles[0] and kptfiles[0] == kptfiles[1] and not tag:
@@ -112,7 +113,7 @@ class _EditInspection:
         if lock is not None and (
             is_other_state(lock, published_lock) if published_lock else self._is_other_commit(lock)
         ):
-            shown_revision = locked_revision(lock, case.spec.upstream_package)
+            shown_revision = locked_revision(lock, variant.spec.upstream_package)
             return RevertedPublication(
                 f"shows {shown_revision} by its Kptfile", self._find_rendering(lock)
             )
@@ -121,7 +122,7 @@ class _EditInspection:
         return None
 
     def _is_other_commit(self, lock: UpstreamLock) -> bool:
-        published = self.case.published
+        published = self.variant.published
         return published is not None and lock.commit != published.commit
 
     def _read_kptfile(self, tree: str) -> bytes | None:
@@ -136,9 +137,9 @@ class _EditInspection:
 
     def _find_equal_publication(self) -> str:
         """Return the tag of an earlier publication that has the present tree, or ""."""
-        home = self.case.package_location
+        home = self.variant.package_location
         # The present publication is no candidate: the package has another tree now.
-        present_commit = self.case.published.merge if self.case.published else ""
+        present_commit = self.variant.published.merge if self.variant.published else ""
         for number in range(home.repository_state.publication_numbers.get(home.path, 0), 0, -1):
             tag = tag_ref(home.path, number)
             commit = home.repository_state.refs.get(tag, "")
@@ -163,9 +164,9 @@ class _EditInspection:
 
     def _list_renderings(self) -> Iterator[str]:
         """Yield earlier trees of the rendering branch at the path, newest first."""
-        home = self.case.package_location
+        home = self.variant.package_location
         path = f"published/{home.path}"
-        present_rendering = self.case.published.pristine if self.case.published else ""
+        present_rendering = self.variant.published.pristine if self.variant.published else ""
         commit = home.repository_state.vendor_head
         for _ in range(_MAX_RENDERING_COMMITS):
             if not commit or not self.reader.has(commit):
@@ -178,22 +179,22 @@ class _EditInspection:
 
     def _find_faults(self) -> tuple[InvalidInput, ...]:
         """Return the faults that people's edits introduced into the package."""
-        case = self.case
-        assert case.published is not None, "asked of what is published"
-        assert case.package_state.tree is not None, "and still there"
-        baseline_trees = dict.fromkeys((case.published.tree, case.pristine_tree))
+        variant = self.variant
+        assert variant.published is not None, "asked of what is published"
+        assert variant.package_state.tree is not None, "and still there"
+        baseline_trees = dict.fromkeys((variant.published.tree, variant.pristine_tree))
         try:
             baseline_files = [
                 self._read_files(tree) for tree in baseline_trees if tree and self.reader.has(tree)
             ]
             return find_new_faults(
-                self._read_files(case.package_state.tree),
+                self._read_files(variant.package_state.tree),
                 baseline_files,
-                case.package_location.path,
+                variant.package_location.path,
                 self.reader.limits,
             )
         except InvalidInput as error:
-            return (add_package(error, case.package_location.path),)
+            return (add_package(error, variant.package_location.path),)
 
     def _read_files(self, tree: str) -> PackageFiles:
         return self.content_cache.read_files(self.reader, tree)

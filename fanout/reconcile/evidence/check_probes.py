@@ -56,7 +56,7 @@ class CheckProber:
     answers: dict[ProbeQuery, ProbeResult] = field(default_factory=dict)
 
     def read_checks(
-        self, resolved_policy: ResolvedPolicy, cases: Sequence[ObservedVariant]
+        self, resolved_policy: ResolvedPolicy, variants: Sequence[ObservedVariant]
     ) -> Readings:
         """Return by variant the readings of checks about its published or released package."""
         if resolved_policy.upstream_policy is None:
@@ -64,7 +64,7 @@ class CheckProber:
         due_checks = list(
             find_due_checks(
                 resolved_policy.upstream_policy.spec.stages,
-                cases,
+                variants,
                 resolved_policy.expression_variables,
                 self.now,
             )

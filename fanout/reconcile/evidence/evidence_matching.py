@@ -24,7 +24,7 @@ class _PackageLocation(NamedTuple):
 
 def match_evidence(
     commits: Iterable[str],
-    cases: Sequence[ObservedVariant],
+    variants: Sequence[ObservedVariant],
     git: GitStore,
     readings: Mapping[str, Sequence[CheckReading]],
 ) -> dict[str, ObservedEvidence]:
@@ -44,7 +44,7 @@ def match_evidence(
     }
     if not evidence_commits and not claimed_commits:
         return seen_by_variant
-    for repository_state, locations in _group_by_repository(cases):
+    for repository_state, locations in _group_by_repository(variants):
         claimed_here = {
             it
             for location in locations
@@ -88,11 +88,11 @@ def _match_locations(
 
 
 def _group_by_repository(
-    cases: Sequence[ObservedVariant],
+    variants: Sequence[ObservedVariant],
 ) -> list[tuple[RepositoryState, list[_PackageLocation]]]:
     locations_by_repository: dict[str, tuple[RepositoryState, list[_PackageLocation]]] = {}
-    for case in cases:
-        for repository_state, location in _find_locations(case):
+    for variant in variants:
+        for repository_state, location in _find_locations(variant):
             if repository_state.failure is None:
                 locations_by_repository.setdefault(
                     repository_state.identity, (repository_state, [])
@@ -100,15 +100,15 @@ def _group_by_repository(
     return [locations_by_repository[key] for key in sorted(locations_by_repository)]
 
 
-def _find_locations(case: ObservedVariant) -> Iterator[tuple[RepositoryState, _PackageLocation]]:
-    name, home, draft = case.spec.name, case.package_location, case.draft
-    if case.published is not None:
+def _find_locations(variant: ObservedVariant) -> Iterator[tuple[RepositoryState, _PackageLocation]]:
+    name, home, draft = variant.spec.name, variant.package_location, variant.draft
+    if variant.published is not None:
         yield (
             home.repository_state,
-            _PackageLocation(name, home.path, case.published.tree, drafted=False),
+            _PackageLocation(name, home.path, variant.published.tree, drafted=False),
         )
     if draft is not None and draft.tree is not None:
         yield (
-            case.repository_state,
-            _PackageLocation(name, case.spec.path, draft.tree, drafted=True),
+            variant.repository_state,
+            _PackageLocation(name, variant.spec.path, draft.tree, drafted=True),
         )

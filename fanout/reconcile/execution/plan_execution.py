@@ -188,9 +188,9 @@ def _settle(
     status_lines = dict(plan.planned.variants)
     published_names = set()  # their lines about earlier removals are obsolete
     for step in plan.steps:
-        case = step.rendered
-        planned_line = plan.published.get(case.spec.name)
-        push_result = push_results.get(case.observed.repository_state.remote.url)
+        variant = step.rendered
+        planned_line = plan.published.get(variant.spec.name)
+        push_result = push_results.get(variant.observed.repository_state.remote.url)
         if (
             planned_line is None
             or planned_line.published is None
@@ -198,15 +198,15 @@ def _settle(
         ):
             continue  # a failed push is seen again by the next pass
         merge_commit = planned_line.published.merge
-        tag = case.observed.tag or next_publication_tag(case)
+        tag = variant.observed.tag or next_publication_tag(variant)
         if step.step is VariantStep.PUBLISH and push_result is not None:
-            tag = tag if tag in push_result.refs else last_publication_tag(case)
-            merge_commit = push_result.refs.get(tag) or case.observed.repository_state.refs[tag]
+            tag = tag if tag in push_result.refs else last_publication_tag(variant)
+            merge_commit = push_result.refs.get(tag) or variant.observed.repository_state.refs[tag]
         published = replace(
             planned_line.published, merge=merge_commit, tag=tag.removeprefix("refs/tags/")
         )
-        status_lines[case.spec.name] = replace(planned_line, published=published)
-        published_names.add(case.spec.name)
+        status_lines[variant.spec.name] = replace(planned_line, published=published)
+        published_names.add(variant.spec.name)
     for clearing in plan.cleanup_items:
         name, left_line = clearing.spec.name, clearing.left_place
         push_result = push_results.get(clearing.state.remote.url)

@@ -333,14 +333,14 @@ def _find_emptied(
         if repository_state is not None
     ]
     status = replace(policy_result.status, variants=remaining_lines)
-    named_keys = (case.observed.repository_state.identity for case in policy_result.cases)
+    named_keys = (variant.observed.repository_state.identity for variant in policy_result.variants)
     return find_emptied_repositories(
         trailer_owner(policy_result.resolved_policy), status, repository_states, named_keys
     )
 
 
 def _not_removable_error(policy_result: PolicyResult, variant: str) -> InvalidInput:
-    present_variants = {case.spec.name for case in policy_result.cases}
+    present_variants = {variant.spec.name for variant in policy_result.variants}
     if variant in present_variants or variant in policy_result.status.variants:
         return InvalidInput(
             f"{variant} has left nothing behind, and its target is still there: it would come back",

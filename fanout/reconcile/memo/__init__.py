@@ -1,1 +1,1 @@
-"""Memos between passes: unchanged cases, unchanged policies, and passes without work."""
+"""Memos between passes: unchanged variants, unchanged policies, and passes without work."""

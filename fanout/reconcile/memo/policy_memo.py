@@ -154,7 +154,7 @@ def _is_reusable(result: PolicyResult) -> bool:
         isinstance(it, CheckRule) and it.method is not CheckMethod.REPORT for it in checks
     )
     has_failures = result.error is not None or any(
-        it.render_failure is not None for it in result.cases
+        it.render_failure is not None for it in result.variants
     )
     decisions = result.decision.variants.values() if result.decision is not None else ()
     has_exceeded_limit = any(

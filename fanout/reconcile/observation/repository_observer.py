@@ -109,7 +109,7 @@ class RepositoryObserver:
             refs,
             paths,
         ):
-            # Memos compare by identity: an equal but new state would invalidate every case below
+            # Memos compare by identity: an equal but new state would invalidate every variant below
             # it.
             return state
         head, vendor = refs.get(branch, ""), refs.get(vendor_ref(self.install), "")

@@ -79,10 +79,10 @@ def find_revisions(
 
 def mark_lost_tags(
     resolved_policy: ResolvedPolicy,
-    cases: tuple[ObservedVariant, ...],
+    variants: tuple[ObservedVariant, ...],
     listings: Mapping[str, RefListing | FanoutError],
 ) -> tuple[ObservedVariant, ...]:
-    """Return the cases, marked where the upstream tag of the published revision is gone.
+    """Return the variants, marked where the upstream tag of the published revision is gone.
 
     Without its tag no rule allows the revision: the candidate silently becomes an older
     one.
@@ -90,32 +90,34 @@ def mark_lost_tags(
     assert resolved_policy.upstream is not None, "a policy without its upstream is not asked"
     listing = listings[resolved_policy.upstream.spec.url]
     if isinstance(listing, FanoutError):
-        return cases
+        return variants
     tags = _list_tags(listing.refs)
     path = join_upstream_path(resolved_policy.upstream, get_upstream(resolved_policy).package)
-    published_commits = {it.published.revision: it.published.commit for it in cases if it.published}
+    published_commits = {
+        it.published.revision: it.published.commit for it in variants if it.published
+    }
     lost_tags = {
         name: f"{path}/{name}".lstrip("/")
         for name, commit in published_commits.items()
         if name != commit and not select_tag(tags, path, name)
     }
     if not lost_tags:
-        return cases
+        return variants
     return tuple(
-        replace(case, missing_tag=lost_tags.get(case.published.revision, ""))
-        if case.published
-        else case
-        for case in cases
+        replace(variant, missing_tag=lost_tags.get(variant.published.revision, ""))
+        if variant.published
+        else variant
+        for variant in variants
     )
 
 
-def describe_lost_tag(case: ObservedVariant) -> str:
+def describe_lost_tag(variant: ObservedVariant) -> str:
     """Describe the lost upstream tag of the published revision, and the remedy."""
-    assert case.published is not None, "it has lost a tag"
+    assert variant.published is not None, "it has lost a tag"
     return (
-        f"tag {case.missing_tag} is gone from {case.spec.upstream_repository}, and"
-        f" {case.published.revision} is published; put the tag back ({case.published.commit}), or"
-        " release a newer revision: automation never goes back"
+        f"tag {variant.missing_tag} is gone from {variant.spec.upstream_repository}, and"
+        f" {variant.published.revision} is published; put the tag back"
+        f" ({variant.published.commit}), or release a newer revision: automation never goes back"
     )
 
 

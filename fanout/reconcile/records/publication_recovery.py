@@ -21,27 +21,27 @@ from fanout.selection.variant_spec import VariantSpec
 from fanout.values import replace
 
 
-def is_unrecorded_publication(case: ObservedVariant) -> bool:
+def is_unrecorded_publication(variant: ObservedVariant) -> bool:
     """Return True if the rendering branch shows a publication that is not on record."""
-    path, repository_state = case.spec.path, case.repository_state
+    path, repository_state = variant.spec.path, variant.repository_state
     return (
-        case.published is None
-        and case.status_line.grant is None
-        and case.previous is None
-        and not case.published_for_another
-        and case.path_state.tree is not None
+        variant.published is None
+        and variant.status_line.grant is None
+        and variant.previous is None
+        and not variant.published_for_another
+        and variant.path_state.tree is not None
         and path in repository_state.published_renderings
         and path in repository_state.publication_numbers
     )
 
 
 def recover_publication(
-    case: ObservedVariant,
+    variant: ObservedVariant,
     open_reader: OpenReader,
     trailers_by_tip: dict[str, DraftTrailers | None],
     now: datetime,
 ) -> ObservedVariant:
-    """Return the case with the publication that its newest tag shows.
+    """Return the variant with the publication that its newest tag shows.
 
     Its clocks start now, because no record has its time. `trailers_by_tip` collects
     trailers of drafts by their tips: many drafts share a merge.
@@ -49,10 +49,13 @@ def recover_publication(
     # Not from the present draft, which may be of a later revision. The tag leads to the
     # merge, and that to the draft that was published.
     newest_publication = PublicationHistory(
-        open_reader(case.repository_state.remote), case.repository_state, case.spec, trailers_by_tip
+        open_reader(variant.repository_state.remote),
+        variant.repository_state,
+        variant.spec,
+        trailers_by_tip,
     ).find_newest()
     if newest_publication is None:
-        return case
+        return variant
     tag, commit, publication = newest_publication
     published = PublishedLine(
         revision=publication.revision,
@@ -65,7 +68,7 @@ def recover_publication(
         pristine=publication.pristine_tree,
     )
     return replace(
-        case, published=published, status_line=replace(case.status_line, published=published)
+        variant, published=published, status_line=replace(variant.status_line, published=published)
     )
 
 

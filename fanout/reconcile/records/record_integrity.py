@@ -52,12 +52,12 @@ def refuse_lost_records(
 def refuse_lost_policy_state(
     resolved_policy: ResolvedPolicy,
     repository_states: Mapping[str, RepositoryState],
-    cases: Sequence[ObservedVariant],
+    variants: Sequence[ObservedVariant],
     git: GitStore,
 ) -> None:
     """Raise InvalidInput if a policy without records has written something downstream."""
     for repository_state, artifact in _find_activity(
-        resolved_policy, repository_states, cases, git
+        resolved_policy, repository_states, variants, git
     ):
         raise InvalidInput(
             f"nothing of it is on record, but {repository_state.remote.url} has {artifact}",
@@ -69,7 +69,7 @@ def refuse_lost_policy_state(
 def find_bootstrap_repositories(
     resolved_policy: ResolvedPolicy,
     repository_states: Mapping[str, RepositoryState],
-    cases: Sequence[ObservedVariant],
+    variants: Sequence[ObservedVariant],
     git: GitStore,
     install: str,
 ) -> frozenset[str]:
@@ -80,7 +80,7 @@ def find_bootstrap_repositories(
     """
     own_keys = {
         repository_state.identity
-        for repository_state, _ in _find_activity(resolved_policy, repository_states, cases, git)
+        for repository_state, _ in _find_activity(resolved_policy, repository_states, variants, git)
     }
     return frozenset(
         own_keys
@@ -91,13 +91,13 @@ def find_bootstrap_repositories(
 def _find_activity(
     resolved_policy: ResolvedPolicy,
     repository_states: Mapping[str, RepositoryState],
-    cases: Sequence[ObservedVariant],
+    variants: Sequence[ObservedVariant],
     git: GitStore,
 ) -> Iterator[tuple[RepositoryState, str]]:
     """Yield repositories that show activity of the policy, with the artifact."""
     policy = resolved_policy.name if resolved_policy.upstream_policy is not None else ""
     owner = f"{resolved_policy.namespace}/{policy}"
-    own_variants = {case.spec.name for case in cases}
+    own_variants = {variant.spec.name for variant in variants}
     # Sorted, so that repeated passes name the same repository in their error.
     for _, repository_state in sorted(repository_states.items()):
         for draft in repository_state.drafts.values():
@@ -107,15 +107,15 @@ def _find_activity(
             ):
                 yield repository_state, f"its draft {draft.ref.removeprefix('refs/heads/')}"
     trailer = f"{Trailer.POLICY.value}: {owner}"
-    for case in cases:
-        number = case.repository_state.publication_numbers.get(case.spec.path, 0)
+    for variant in variants:
+        number = variant.repository_state.publication_numbers.get(variant.spec.path, 0)
         if not number:
             continue
-        tag = tag_ref(case.spec.path, number)
-        commit = case.repository_state.refs[tag]
-        with git.reader(case.repository_state.remote) as reader:
+        tag = tag_ref(variant.spec.path, number)
+        commit = variant.repository_state.refs[tag]
+        with git.reader(variant.repository_state.remote) as reader:
             if reader.has(commit) and trailer in reader.commit(commit).message.splitlines():
-                yield case.repository_state, f"its publication {tag.removeprefix('refs/tags/')}"
+                yield variant.repository_state, f"its publication {tag.removeprefix('refs/tags/')}"
 
 
 _MAX_LISTED = 5  # missing records in a message
@@ -131,43 +131,47 @@ class RecordBaseline:
 
 
 def compare_with_publication(
-    case: ObservedVariant,
+    variant: ObservedVariant,
     baseline: RecordBaseline,
     open_reader: OpenReader,
     trailers_by_tip: dict[str, DraftTrailers | None],
 ) -> ObservedVariant:
-    """Return the case with its newest publication, if that is not on record.
+    """Return the variant with its newest publication, if that is not on record.
 
     If a person has accepted the repositories' state since then, it becomes the published
     line. Otherwise `rewound` describes the missing record.
     """
-    published, path, repository_state = case.published, case.spec.path, case.repository_state
+    published, path, repository_state = (
+        variant.published,
+        variant.spec.path,
+        variant.repository_state,
+    )
     number = repository_state.publication_numbers.get(path, 0)
     if (
         published is None
         or not number
-        or case.path_state.tree == published.tree
-        or case.status_line.place != (repository_state.identity, path)
-        or case.published_for_another
+        or variant.path_state.tree == published.tree
+        or variant.status_line.place != (repository_state.identity, path)
+        or variant.published_for_another
         or published.tag == tag_ref(path, number).removeprefix("refs/tags/")
     ):
-        return case
+        return variant
     newest_publication = PublicationHistory(
-        open_reader(repository_state.remote), repository_state, case.spec, trailers_by_tip
+        open_reader(repository_state.remote), repository_state, variant.spec, trailers_by_tip
     ).find_newest()
     if newest_publication is None:
-        return case
+        return variant
     tag, commit, publication = newest_publication
-    grant, reader = case.status_line.grant, open_reader(repository_state.remote)
+    grant, reader = variant.status_line.grant, open_reader(repository_state.remote)
     # Only a publication after the recorded one can be missing because records were restored.
     is_later = not published.merge or reader.contains(commit, published.merge)
     if commit == published.merge or not is_later or (grant and grant.tree == publication.tree):
-        return case
+        return variant
     commit_object = reader.commit(commit)
     if not parse_last_record(commit_object.message):  # no sign that its release was recorded
-        return case
+        return variant
     if baseline.accepted_at is None or commit_object.timestamp > baseline.accepted_at.timestamp():
-        return replace(case, rewound_records=_describe_unrecorded(case, tag, commit))
+        return replace(variant, rewound_records=_describe_unrecorded(variant, tag, commit))
     published_line = PublishedLine(
         revision=publication.revision,
         commit=publication.commit,
@@ -179,31 +183,33 @@ def compare_with_publication(
         pristine=publication.pristine_tree,
     )
     return replace(
-        case,
+        variant,
         published=published_line,
-        status_line=replace(case.status_line, published=published_line, grant=None),
+        status_line=replace(variant.status_line, published=published_line, grant=None),
     )
 
 
 def mark_missing_records(
-    case: ObservedVariant, baseline: RecordBaseline, open_reader: OpenReader
+    variant: ObservedVariant, baseline: RecordBaseline, open_reader: OpenReader
 ) -> ObservedVariant:
-    """Return the recovered case, marked if records of its release are missing."""
-    published = case.published
+    """Return the recovered variant, marked if records of its release are missing."""
+    published = variant.published
     if published is None or not published.merge:
-        return case
-    commit_object = open_reader(case.repository_state.remote).commit(published.merge)
+        return variant
+    commit_object = open_reader(variant.repository_state.remote).commit(published.merge)
     record_name = parse_last_record(commit_object.message)
     if record_name in ("", NO_VALUE) or record_name in baseline.record_names:
-        return case
+        return variant
     if (
         baseline.accepted_at is not None
         and commit_object.timestamp <= baseline.accepted_at.timestamp()
     ):
-        return case
+        return variant
     return replace(
-        case,
-        rewound_records=_describe_unrecorded(case, f"refs/tags/{published.tag}", published.merge),
+        variant,
+        rewound_records=_describe_unrecorded(
+            variant, f"refs/tags/{published.tag}", published.merge
+        ),
     )
 
 
@@ -221,10 +227,10 @@ def refuse_rewound_branch(title: str, rewound: RewoundBranch | None) -> None:
 
 
 def refuse_missing_records(
-    title: str, policy_state: PolicyRecords, cases: tuple[ObservedVariant, ...]
+    title: str, policy_state: PolicyRecords, variants: tuple[ObservedVariant, ...]
 ) -> None:
     """Raise InvalidInput if a publication shows that records are missing."""
-    sentences = [case.rewound_records for case in cases if case.rewound_records]
+    sentences = [variant.rewound_records for variant in variants if variant.rewound_records]
     if sentences:
         more = f" (and {len(sentences) - 1} more)" if len(sentences) > 1 else ""
         raise InvalidInput(
@@ -259,11 +265,11 @@ def _describe_spec(spec: object) -> str:
     return " ".join([*filter(None, words), *stage_words, *spec.get("variants", ())])
 
 
-def _describe_unrecorded(case: ObservedVariant, tag: str, commit: str) -> str:
+def _describe_unrecorded(variant: ObservedVariant, tag: str, commit: str) -> str:
     name = tag.removeprefix("refs/tags/")
     return (
-        f"publication {name} ({commit[:12]}) of {case.spec.repository} was recorded and is not on"
-        " record any more"
+        f"publication {name} ({commit[:12]}) of {variant.spec.repository} was recorded and is not"
+        " on record any more"
     )
 
 

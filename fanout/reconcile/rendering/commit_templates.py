@@ -69,29 +69,29 @@ def _group_by_promotion(
 ) -> list[tuple[PromotionPolicy, _PublicationContexts]]:
     """Return the publications of each template, in order of the objects' names."""
     groups: dict[str, tuple[PromotionPolicy, _PublicationContexts]] = {}
-    for key, cases in group_publications(plans).items():
+    for key, variants in group_publications(plans).items():
         policy_promotions = promotions.get((key.namespace, key.policy), ())
         promotion = next((it for it in policy_promotions if it.spec.commit_template), None)
         if promotion is not None:
             name = f"{promotion.metadata.namespace}/{promotion.metadata.name}"
             group = groups.setdefault(name, (promotion, []))[1]
-            group.append((key, _build_context(key, cases)))
+            group.append((key, _build_context(key, variants)))
     return [groups[name] for name in sorted(groups)]
 
 
-def _build_context(key: PublicationGroup, cases: Sequence[RenderedVariant]) -> Mapping[str, Any]:
+def _build_context(key: PublicationGroup, variants: Sequence[RenderedVariant]) -> Mapping[str, Any]:
     return {
         "namespace": key.namespace,
         "policy": key.policy,
         "stage": key.stage,
-        "revision": ", ".join(sorted({case.selected.revision for case in cases})),
+        "revision": ", ".join(sorted({variant.selected.revision for variant in variants})),
         "variants": [
             {
-                "name": case.spec.name,
-                "path": case.spec.path,
-                "target": case.spec.target,
-                "revision": case.selected.revision,
+                "name": variant.spec.name,
+                "path": variant.spec.path,
+                "target": variant.spec.target,
+                "revision": variant.selected.revision,
             }
-            for case in cases
+            for variant in variants
         ],
     }

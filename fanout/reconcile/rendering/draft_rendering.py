@@ -1,4 +1,4 @@
-"""Rendering of drafts: candidates are assigned to cases, and due renderings are made."""
+"""Rendering of drafts: candidates are assigned to variants, and due renderings are made."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY
@@ -12,7 +12,7 @@ from fanout.plan.selected_variant import SelectedVariant
 from fanout.reconcile.adoption.clone_origin import add_adoption_obstacle
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.function_result_cache import FunctionResultCache
-from fanout.reconcile.memo.case_memo import CaseMemo
+from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.observation.upstream_packages import UpstreamPackages, get_upstream
 from fanout.reconcile.rollback.rollback_selection import RollbackSelector
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
@@ -32,7 +32,7 @@ BATCH_SIZE = 100  # renderings whose pending inputs are fulfilled together
 
 @frozen
 class DraftRenderer:
-    """Assigns candidates to cases and renders those whose draft is missing or outdated."""
+    """Assigns candidates to variants and renders those whose draft is missing or outdated."""
 
     _: KW_ONLY
     packages: UpstreamPackages
@@ -47,23 +47,23 @@ class DraftRenderer:
     def choose_candidates(
         self,
         resolved_policy: ResolvedPolicy,
-        cases: Sequence[ObservedVariant],
+        variants: Sequence[ObservedVariant],
         candidates: Mapping[str, str],
         revisions: Mapping[str, str],
         pins: Mapping[str, Pin],
-        case_memo: CaseMemo,
+        variant_memo: VariantMemo,
     ) -> tuple[SelectedVariant, ...]:
-        """Return the cases at their stage's candidate, or at the pin of the variant.
+        """Return the variants at their stage's candidate, or at the pin of the variant.
 
         `candidates`: revision by stage; `revisions`: commit by revision; `pins`: pin by
         variant. An invalid package fails its variants.
         """
         with self.counters.times.phase("choosing"):
-            rollback_cases = self.rollback_selector.choose_publications(cases, pins)
+            rollbacks = self.rollback_selector.choose_publications(variants, pins)
             wanted_revisions = {
-                candidates.get(case.spec.stage, "")
-                for case in cases
-                if case.spec.name not in rollback_cases
+                candidates.get(variant.spec.stage, "")
+                for variant in variants
+                if variant.spec.name not in rollbacks
             }
             prepared: dict[str, PreparedPackage | FanoutError] = {}
             for name in sorted(wanted_revisions - {""}):
@@ -71,60 +71,63 @@ class DraftRenderer:
                     resolved_policy, name, revisions.get(name, "")
                 )
             return tuple(
-                rollback_cases.get(case.spec.name)
+                rollbacks.get(variant.spec.name)
                 or self._choose_contained(
-                    case, candidates.get(case.spec.stage, ""), prepared, case_memo
+                    variant, candidates.get(variant.spec.stage, ""), prepared, variant_memo
                 )
-                for case in cases
+                for variant in variants
             )
 
     def render_due(
-        self, cases: Iterable[SelectedVariant], suspended: Collection[str] = ()
+        self, variants: Iterable[SelectedVariant], suspended: Collection[str] = ()
     ) -> tuple[RenderedVariant, ...]:
-        """Return the cases with the renderings that are due.
+        """Return the variants with the renderings that are due.
 
         A failure is the outcome of its variant. Variants named in `suspended` are never due.
         """
-        due_by_case = [
-            (case, case.wants_draft and case.spec.name not in suspended) for case in cases
+        due_variants = [
+            (variant, variant.wants_draft and variant.spec.name not in suspended)
+            for variant in variants
         ]
-        due_count = sum(due for _, due in due_by_case)
+        due_count = sum(due for _, due in due_variants)
         timing = self.counters.times.phase("rendering")
         with timing, self.progress.task("rendering", due_count) as advance:
-            rendered_cases: list[RenderedVariant] = []
-            for start in range(0, len(due_by_case), BATCH_SIZE):
-                rendered_cases += self._render_batch(
-                    due_by_case[start : start + BATCH_SIZE], advance
+            rendered_variants: list[RenderedVariant] = []
+            for start in range(0, len(due_variants), BATCH_SIZE):
+                rendered_variants += self._render_batch(
+                    due_variants[start : start + BATCH_SIZE], advance
                 )
                 # Between batches only: within one, a repeated rendering needs every answer it got
                 # before, or it would ask again without end.
                 self.function_results.drop_if_large()
-            return tuple(rendered_cases)
+            return tuple(rendered_variants)
 
     def _render_batch(
-        self, due_by_case: Sequence[tuple[SelectedVariant, bool]], advance: Callable[[], None]
+        self, due_variants: Sequence[tuple[SelectedVariant, bool]], advance: Callable[[], None]
     ) -> Iterator[RenderedVariant]:
         """Render a batch; function results and schemas that it needs are requested together."""
         finished = {
-            number: RenderedVariant(case)
-            for number, (case, due) in enumerate(due_by_case)
+            number: RenderedVariant(variant)
+            for number, (variant, due) in enumerate(due_variants)
             if not due
         }
-        self.counters.add("renders", sum(due and not case.is_rollback for case, due in due_by_case))
+        self.counters.add(
+            "renders", sum(due and not variant.is_rollback for variant, due in due_variants)
+        )
         # A rendering that lacks an answer stops with a question and is repeated from its start once
         # all questions of the round are answered: programs then run in parallel, and renderings
         # stay pure functions.
-        while len(finished) < len(due_by_case):
+        while len(finished) < len(due_variants):
             questions: list[PendingInput] = []
-            for number, (case, _) in enumerate(due_by_case):
+            for number, (variant, _) in enumerate(due_variants):
                 if number not in finished:
                     try:
-                        finished[number] = self._render_contained(case)
+                        finished[number] = self._render_contained(variant)
                         advance()
                     except InputPending as stop:
                         questions.append(stop.pending_input)
             self.function_results.obtain(questions)
-        return (finished[number] for number in range(len(due_by_case)))
+        return (finished[number] for number in range(len(due_variants)))
 
     def _prepare_package(
         self, resolved_policy: ResolvedPolicy, name: str, commit: str
@@ -141,64 +144,64 @@ class DraftRenderer:
 
     def _choose_contained(
         self,
-        case: ObservedVariant,
+        variant: ObservedVariant,
         revision: str,
         prepared: Mapping[str, PreparedPackage | FanoutError],
-        case_memo: CaseMemo,
+        variant_memo: VariantMemo,
     ) -> SelectedVariant:
-        """Return the case at its candidate; an internal error fails this variant alone."""
+        """Return the variant at its candidate; an internal error fails this variant alone."""
         try:
             with BARRIER:
-                return self._choose_candidate(case, revision, prepared, case_memo)
+                return self._choose_candidate(variant, revision, prepared, variant_memo)
         except Bug as error:
-            return SelectedVariant(case, revision=revision, preparation_failure=error)
+            return SelectedVariant(variant, revision=revision, preparation_failure=error)
 
     def _choose_candidate(
         self,
-        case: ObservedVariant,
+        variant: ObservedVariant,
         revision: str,
         prepared: Mapping[str, PreparedPackage | FanoutError],
-        case_memo: CaseMemo,
+        variant_memo: VariantMemo,
     ) -> SelectedVariant:
         package = prepared.get(revision)
         if package is None:
-            return SelectedVariant(case, revision=revision)
+            return SelectedVariant(variant, revision=revision)
         if isinstance(package, FanoutError):
-            return SelectedVariant(case, revision=revision, preparation_failure=package)
-        memoized = case_memo.find_chosen(case)
+            return SelectedVariant(variant, revision=revision, preparation_failure=package)
+        memoized = variant_memo.find_selected(variant)
         if memoized is not None and (memoized.revision, memoized.package) == (revision, package):
-            inputs = resolve_inputs(package, case.spec, self.objects, memoized.inputs)
+            inputs = resolve_inputs(package, variant.spec, self.objects, memoized.inputs)
             if inputs is memoized.inputs:
                 return memoized
         else:
-            inputs = resolve_inputs(package, case.spec, self.objects)
-        return case_memo.store_chosen(
-            SelectedVariant(case, revision=revision, package=package, inputs=inputs)
+            inputs = resolve_inputs(package, variant.spec, self.objects)
+        return variant_memo.store_selected(
+            SelectedVariant(variant, revision=revision, package=package, inputs=inputs)
         )
 
-    def _render_contained(self, case: SelectedVariant) -> RenderedVariant:
+    def _render_contained(self, variant: SelectedVariant) -> RenderedVariant:
         try:
             with _RENDERING_BARRIER:
-                return self._render_case(case)
+                return self._render(variant)
         except FanoutError as error:
-            if error.reason == Reason.ADOPTION_BASE_MISSING and not case.is_rollback:
+            if error.reason == Reason.ADOPTION_BASE_MISSING and not variant.is_rollback:
                 # Adopting needs the state that people cloned, which only the merge reads: this
                 # obstacle amends what was observed.
-                observed = add_adoption_obstacle(case.observed, error)
-                return RenderedVariant(replace(case, observed=observed))
-            return RenderedVariant(case, rendering_failure=error)
+                observed = add_adoption_obstacle(variant.observed, error)
+                return RenderedVariant(replace(variant, observed=observed))
+            return RenderedVariant(variant, rendering_failure=error)
 
-    def _render_case(self, case: SelectedVariant) -> RenderedVariant:
-        """Return the case with its content. Raises InputPending, or what its rendering raises."""
-        if case.is_rollback:
-            return self.rollback_selector.load_content(case)
-        assert case.package is not None, "wants_draft has looked"
-        assert case.inputs is not None, "wants_draft has looked"
+    def _render(self, variant: SelectedVariant) -> RenderedVariant:
+        """Return the variant with its content. Raises InputPending, or what rendering raises."""
+        if variant.is_rollback:
+            return self.rollback_selector.load_content(variant)
+        assert variant.package is not None, "wants_draft has looked"
+        assert variant.inputs is not None, "wants_draft has looked"
         content = render_variant(
-            case.package, case.spec, case.inputs, self.function_results.results
+            variant.package, variant.spec, variant.inputs, self.function_results.results
         )
-        rendered = RenderedVariant(case, content)
-        if not case.observed.needs_merge:
+        rendered = RenderedVariant(variant, content)
+        if not variant.observed.needs_merge:
             return rendered
         with self.counters.times.phase("merging"):
             return self.merger.merge_edits(rendered)

@@ -99,8 +99,8 @@ def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:
         name_by_place = {
             repository_place(repository): name for name, repository in repository_by_name.items()
         }
-        for case, decision in _list_decisions(policy_result):
-            target_views.append(_dump_view(_build_target(policy_result, case, decision)))
+        for variant, decision in _list_decisions(policy_result):
+            target_views.append(_dump_view(_build_target(policy_result, variant, decision)))
         target_views += [
             _dump_view(_build_target_without_variant(policy_result, it, VariantState.FAILED))
             for it in policy_result.resolved_policy.failures
@@ -130,23 +130,25 @@ def list_drafts(pass_plan: PassPlan) -> list[Plain]:
     return [
         _dump_view(
             _build_draft_view(
-                policy_result, case, decision, undecided_conflicts.get(case.spec.name, 0)
+                policy_result, variant, decision, undecided_conflicts.get(variant.spec.name, 0)
             )
         )
         for policy_result in pass_plan.policies
         for undecided_conflicts in (policy_result.undecided_conflicts,)
-        for case, decision in _list_decisions(policy_result)
-        if case.observed.draft is not None
+        for variant, decision in _list_decisions(policy_result)
+        if variant.observed.draft is not None
     ]
 
 
 def list_variants(pass_plan: PassPlan) -> list[Plain]:
     """Return every variant as a PackageVariant object with its status."""
     return [
-        _build_variant(policy_result, case, decision, undecided_conflicts.get(case.spec.name, 0))
+        _build_variant(
+            policy_result, variant, decision, undecided_conflicts.get(variant.spec.name, 0)
+        )
         for policy_result in pass_plan.policies
         for undecided_conflicts in (policy_result.undecided_conflicts,)
-        for case, decision in _list_decisions(policy_result)
+        for variant, decision in _list_decisions(policy_result)
     ]
 
 
@@ -170,12 +172,16 @@ def _build_policy(policy_result: PolicyResult) -> Plain:
         "observedGeneration": policy_result.resolved_policy.upstream_policy.metadata.generation
         or 0,
         "conditions": build_policy_conditions(policy_result, holds),
-        "variants": len(policy_result.cases),
+        "variants": len(policy_result.variants),
         "failedTargets": len(policy_result.resolved_policy.failures),
         "failedVariants": len(find_failed_variants(policy_result)),
         "goneVariants": len(policy_result.orphans),
-        "editedVariants": sum(case.observed.has_edits_in_force for case in policy_result.cases),
-        "brokenVariants": sum(bool(case.observed.published_faults) for case in policy_result.cases),
+        "editedVariants": sum(
+            variant.observed.has_edits_in_force for variant in policy_result.variants
+        ),
+        "brokenVariants": sum(
+            bool(variant.observed.published_faults) for variant in policy_result.variants
+        ),
         "stages": [
             {"name": name, "candidate": stage.candidate, "verdict": stage.verdict.value}
             for name, stage in (decision.stages.items() if decision else ())
@@ -187,16 +193,19 @@ def _build_policy(policy_result: PolicyResult) -> Plain:
 
 
 def _build_variant(
-    policy_result: PolicyResult, case: RenderedVariant, decision: VariantEvaluation, undecided: int
+    policy_result: PolicyResult,
+    variant: RenderedVariant,
+    decision: VariantEvaluation,
+    undecided: int,
 ) -> Plain:
-    spec, published = case.spec, case.observed.published
+    spec, published = variant.spec, variant.observed.published
     body: Plain = {
         "apiVersion": API_VERSION,
         "kind": "PackageVariant",
         "metadata": {
             "name": spec.name,
             "namespace": spec.namespace,
-            "labels": _variant_labels(policy_result, case),
+            "labels": _variant_labels(policy_result, variant),
             "annotations": dict(spec.annotations),
         },
         "spec": {
@@ -207,7 +216,7 @@ def _build_variant(
             "target": spec.target,
             "state": decision.state.value,
             "candidate": decision.candidate,
-            "conditions": _build_variant_conditions(case, decision, undecided),
+            "conditions": _build_variant_conditions(variant, decision, undecided),
             "checks": [
                 {"name": check.name, "verdict": check.verdict.value, "message": check.sentence}
                 for check in decision.checks
@@ -221,32 +230,32 @@ def _build_variant(
             "revision": published.revision,
             "digest": published.digest,
             "tree": published.tree,
-            **({} if case.observed.is_unrecorded else {"at": format_instant(published.at)}),
+            **({} if variant.observed.is_unrecorded else {"at": format_instant(published.at)}),
             "commit": published.merge,
             "tag": published.tag,
             "outOfBand": published.out_of_band,
         }
-    if case.observed.is_moving:
-        home = case.observed.package_location
+    if variant.observed.is_moving:
+        home = variant.observed.package_location
         body["status"]["published"] |= {"repository": home.repository, "package": home.path}
     leftover_places = [
-        leaving.location for leaving in case.observed.abandoned if not leaving.is_vacant
+        leaving.location for leaving in variant.observed.abandoned if not leaving.is_vacant
     ]
     if leftover_places:
         body["status"]["left"] = [
             {"repository": it.repository, "package": it.path} for it in leftover_places
         ]
-    if case.observed.draft is not None:
+    if variant.observed.draft is not None:
         body["status"]["draft"] = {
-            "branch": case.observed.draft_ref.removeprefix("refs/heads/"),
-            "revision": case.observed.draft.trailers.revision,
-            "tree": case.observed.draft.tree or "",
+            "branch": variant.observed.draft_ref.removeprefix("refs/heads/"),
+            "revision": variant.observed.draft.trailers.revision,
+            "tree": variant.observed.draft.tree or "",
         }
     return body
 
 
 def _build_variant_conditions(
-    case: RenderedVariant, decision: VariantEvaluation, undecided: int
+    variant: RenderedVariant, decision: VariantEvaluation, undecided: int
 ) -> list[Plain]:
     hold = decision.holds[0] if decision.holds else None
     conditions = [
@@ -257,44 +266,46 @@ def _build_variant_conditions(
             "message": hold.sentence if hold else f"it is {decision.state.value}",
         }
     ]
-    if case.observed.published is not None and case.observed.published.out_of_band:
+    if variant.observed.published is not None and variant.observed.published.out_of_band:
         message = "a person merged the draft without its gates"
         conditions.append(
             {"type": "OutOfBand", "status": "True", "reason": "OutOfBand", "message": message}
         )
     conditions += [
         _build_condition(*condition_parts)
-        for condition_parts in build_conflict_conditions(case, undecided)
+        for condition_parts in build_conflict_conditions(variant, undecided)
     ]
-    if case.observed.has_edits_in_force:
+    if variant.observed.has_edits_in_force:
         conditions.append(
-            _build_condition("Edited", "EditedDownstream", describe_edits(case.observed))
+            _build_condition("Edited", "EditedDownstream", describe_edits(variant.observed))
         )
-    if case.observed.revert_hold is not None:
+    if variant.observed.revert_hold is not None:
         conditions.append(
             _build_condition(
-                "Reverted", case.observed.revert_hold.reason, case.observed.revert_hold.sentence
+                "Reverted",
+                variant.observed.revert_hold.reason,
+                variant.observed.revert_hold.sentence,
             )
         )
     conditions += [
         _build_condition(reason, reason, condition_parts)
-        for reason, condition_parts in _find_tag_problems(case).items()
+        for reason, condition_parts in _find_tag_problems(variant).items()
     ]
-    if leftover_draft := describe_leftover_draft(case):
+    if leftover_draft := describe_leftover_draft(variant):
         conditions.append(_build_condition("DraftLeft", Reason.DELETION_REFUSED, leftover_draft))
-    if case.observed.published_faults:
+    if variant.observed.published_faults:
         conditions.append(
-            _build_condition("Broken", Reason.PACKAGE_BROKEN, describe_faults(case.observed))
+            _build_condition("Broken", Reason.PACKAGE_BROKEN, describe_faults(variant.observed))
         )
     return conditions
 
 
-def _find_tag_problems(case: RenderedVariant) -> dict[str, str]:
+def _find_tag_problems(variant: RenderedVariant) -> dict[str, str]:
     """Return problems of upstream tag and publication tag, one sentence per reason."""
     sentence_by_reason: dict[str, str] = {}
-    if case.observed.missing_tag:
-        sentence_by_reason[Reason.TAG_MISSING] = describe_lost_tag(case.observed)
-    if (tag_problem := find_tag_problem(case.observed)) is not None:
+    if variant.observed.missing_tag:
+        sentence_by_reason[Reason.TAG_MISSING] = describe_lost_tag(variant.observed)
+    if (tag_problem := find_tag_problem(variant.observed)) is not None:
         reason, sentence = tag_problem
         # Both tags may be missing, and a condition type may occur only once in a status.
         sentence_by_reason[reason] = "; ".join(
@@ -308,9 +319,9 @@ def _build_condition(name: str, reason: str, message: str) -> Plain:
 
 
 def _build_target(
-    policy_result: PolicyResult, case: RenderedVariant, decision: VariantEvaluation
+    policy_result: PolicyResult, variant: RenderedVariant, decision: VariantEvaluation
 ) -> TargetView:
-    spec = case.spec
+    spec = variant.spec
     return TargetView(
         metadata=_build_meta(
             policy_result,
@@ -362,25 +373,28 @@ def _build_target_without_variant(
 
 
 def _build_draft_view(
-    policy_result: PolicyResult, case: RenderedVariant, decision: VariantEvaluation, conflicts: int
+    policy_result: PolicyResult,
+    variant: RenderedVariant,
+    decision: VariantEvaluation,
+    conflicts: int,
 ) -> DraftView:
-    assert case.observed.draft is not None, "asked of variants with a draft"
-    spec, draft = case.spec, case.observed.draft
+    assert variant.observed.draft is not None, "asked of variants with a draft"
+    spec, draft = variant.spec, variant.observed.draft
     return DraftView(
-        metadata=_build_meta(policy_result, spec.name, _variant_labels(policy_result, case)),
+        metadata=_build_meta(policy_result, spec.name, _variant_labels(policy_result, variant)),
         policy=_policy_name(policy_result),
         variant=spec.name,
         stage=spec.stage,
         repository=spec.repository,
         path=spec.path,
-        branch=case.observed.draft_ref.removeprefix("refs/heads/"),
+        branch=variant.observed.draft_ref.removeprefix("refs/heads/"),
         commit=draft.commit,
         tree=draft.tree or "",
         revision=draft.trailers.revision,
         digest=draft.trailers.digest,
         conflicts=conflicts,
         edited=draft.is_edited,
-        current=case.selected.has_current_draft,
+        current=variant.selected.has_current_draft,
         state=decision.state.value,
         holds=_build_holds(decision.holds),
     )
@@ -392,23 +406,23 @@ def _list_decisions(
     if policy_result.decision is None:
         return ()
     return (
-        (case, _with_read_failure(case, policy_result.decision.variants[case.spec.name]))
-        for case in policy_result.cases
+        (variant, _with_read_failure(variant, policy_result.decision.variants[variant.spec.name]))
+        for variant in policy_result.variants
     )
 
 
-def _with_read_failure(case: RenderedVariant, decision: VariantEvaluation) -> VariantEvaluation:
+def _with_read_failure(variant: RenderedVariant, decision: VariantEvaluation) -> VariantEvaluation:
     """Return the decision as shown, with a hold if the repository cannot be read.
 
     Gates use what is on record; without the repository it cannot be confirmed.
     """
     failure = (
-        case.observed.package_location.repository_state.failure
-        or case.observed.repository_state.failure
+        variant.observed.package_location.repository_state.failure
+        or variant.observed.repository_state.failure
     )
     if failure is None:
         return decision
-    hold = unreadable_repository_hold(failure, f"the maintainers of {case.spec.repository}")
+    hold = unreadable_repository_hold(failure, f"the maintainers of {variant.spec.repository}")
     holds = (hold, *(it for it in decision.holds if it != hold))
     state = VariantState.HELD if decision.state is VariantState.READY else decision.state
     return replace(decision, state=state, holds=holds)
@@ -436,8 +450,8 @@ def _policy_labels(policy_result: PolicyResult) -> Mapping[str, str]:
     return declaration.metadata.labels if declaration else {}
 
 
-def _variant_labels(policy_result: PolicyResult, case: RenderedVariant) -> dict[str, str]:
-    package_variant, spec = policy_result.resolved_policy.package_variant, case.spec
+def _variant_labels(policy_result: PolicyResult, variant: RenderedVariant) -> dict[str, str]:
+    package_variant, spec = policy_result.resolved_policy.package_variant, variant.spec
     fanout_labels = _fanout_labels(policy_result, spec.stage, spec.repository)
     return {
         **(package_variant.metadata.labels if package_variant else {}),
@@ -492,14 +506,14 @@ def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Re
                 policy_result.upstream_failure
             )
     for policy_result in pass_plan.policies:
-        for case in policy_result.cases:
-            key = repository_key(policy_result.resolved_policy.repositories[case.spec.name])
+        for variant in policy_result.variants:
+            key = repository_key(policy_result.resolved_policy.repositories[variant.spec.name])
             if not isinstance(failures.get(key), FanoutError):
-                failures[key] = case.observed.repository_state.failure
+                failures[key] = variant.observed.repository_state.failure
     counts = Counter(
-        repository_key(policy_result.resolved_policy.repositories[case.spec.name])
+        repository_key(policy_result.resolved_policy.repositories[variant.spec.name])
         for policy_result in pass_plan.policies
-        for case in policy_result.cases
+        for variant in policy_result.variants
     )
     bodies: list[RepositoryObject] = []
     for repository in declared.repositories:

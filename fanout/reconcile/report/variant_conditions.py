@@ -43,21 +43,21 @@ def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple
         reason = hold.reason if hold else Reason.VERIFICATION_FAILED
         summary_text = f"{format_count(len(failures), 'variant')} failed, {failures[0].name} first"
         return "False", reason, f"{summary_text}{detail}; {ready_sentence}"
-    if unreadable_cases := [
-        case
-        for case in policy_result.cases
-        if case.observed.package_location.repository_state.failure is not None
+    if unreadable_variants := [
+        variant
+        for variant in policy_result.variants
+        if variant.observed.package_location.repository_state.failure is not None
     ]:
-        first_case = unreadable_cases[0]
-        assert first_case.observed.package_location.repository_state.failure is not None, (
+        first_unreadable = unreadable_variants[0]
+        assert first_unreadable.observed.package_location.repository_state.failure is not None, (
             "those were chosen"
         )
         hold = unreadable_repository_hold(
-            first_case.observed.package_location.repository_state.failure, ""
+            first_unreadable.observed.package_location.repository_state.failure, ""
         )
         summary_text = (
-            f"{format_count(len(unreadable_cases), 'variant')} cannot be looked at,"
-            f" {first_case.spec.name} first"
+            f"{format_count(len(unreadable_variants), 'variant')} cannot be looked at,"
+            f" {first_unreadable.spec.name} first"
         )
         return "False", hold.reason, f"{summary_text}: {hold.sentence}; {ready_sentence}"
     if policy_result.orphans:
@@ -82,7 +82,7 @@ def _is_misplaced(decision: VariantEvaluation) -> bool:
 
 
 def build_conflict_conditions(
-    case: RenderedVariant, undecided: int
+    variant: RenderedVariant, undecided: int
 ) -> Iterator[tuple[str, Reason, str]]:
     """Yield type, reason and message of each condition about merge conflicts.
 
@@ -90,19 +90,23 @@ def build_conflict_conditions(
     reported of the draft and of the published package.
     """
     decided_parts: list[str] = []
-    lines = rejected_lines_of_draft(case.observed.draft) if case.observed.draft is not None else ()
-    if case.observed.draft is not None and lines:
-        draft_title = f"in the draft of {case.observed.draft.trailers.revision}"
+    lines = (
+        rejected_lines_of_draft(variant.observed.draft)
+        if variant.observed.draft is not None
+        else ()
+    )
+    if variant.observed.draft is not None and lines:
+        draft_title = f"in the draft of {variant.observed.draft.trailers.revision}"
         if undecided:
             headline = f"{format_count(undecided, 'undecided merge conflict')} {draft_title}"
             yield "MergeConflict", Reason.MERGE_CONFLICT, _format_list(headline, lines)
         else:
             decided_parts.append(_format_list(f"decided merge conflicts {draft_title}", lines))
-    if case.observed.published is not None and case.observed.published.rejected:
+    if variant.observed.published is not None and variant.observed.published.rejected:
         draft_title = (
-            f"merge conflicts decided in {case.observed.published.revision}, which is published"
+            f"merge conflicts decided in {variant.observed.published.revision}, which is published"
         )
-        decided_parts.append(_format_list(draft_title, case.observed.published.rejected))
+        decided_parts.append(_format_list(draft_title, variant.observed.published.rejected))
     if decided_parts:
         yield "ConflictsDecided", Reason.CONFLICT_DECIDED, "\n".join(decided_parts)
 

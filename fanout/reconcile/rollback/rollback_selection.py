@@ -46,39 +46,43 @@ class RollbackSelector:
     )
 
     def choose_publications(
-        self, cases: Iterable[ObservedVariant], pins: Mapping[str, Pin]
+        self, variants: Iterable[ObservedVariant], pins: Mapping[str, Pin]
     ) -> dict[str, SelectedVariant]:
-        """Return the pinned cases by variant, at the revision of their pin."""
+        """Return the pinned variants by name, at the revision of their pin."""
         with ExitStack() as stack:
             readers = _Readers(self.git, stack)
             return {
-                case.spec.name: self._pin_case(case, pins[case.spec.name], readers)
-                for case in cases
-                if case.spec.name in pins
+                variant.spec.name: self._pin_variant(variant, pins[variant.spec.name], readers)
+                for variant in variants
+                if variant.spec.name in pins
             }
 
-    def load_content(self, case: SelectedVariant) -> RenderedVariant:
-        """Return the case with the content of its earlier publication. Raises what Git raises."""
-        publication = case.earlier_publication
+    def load_content(self, variant: SelectedVariant) -> RenderedVariant:
+        """Return the variant with its earlier content. Raises what Git raises."""
+        publication = variant.earlier_publication
         assert publication is not None, "the caller has looked"
-        with self.git.reader(case.observed.repository_state.remote) as reader:
+        with self.git.reader(variant.observed.repository_state.remote) as reader:
             try:
                 pristine, _ = _read_tree(reader, publication.pristine_tree)
                 content, files = _read_tree(reader, publication.tree)
             except InvalidInput as error:
-                raise add_package(error, f"{case.spec.repository}:{case.spec.path}") from error
+                raise add_package(
+                    error, f"{variant.spec.repository}:{variant.spec.path}"
+                ) from error
         merged = None if content == pristine else MergedRendering(content, files)
-        return RenderedVariant(case, pristine, merged)
+        return RenderedVariant(variant, pristine, merged)
 
-    def _pin_case(self, case: ObservedVariant, pin: Pin, readers: "_Readers") -> SelectedVariant:
+    def _pin_variant(
+        self, variant: ObservedVariant, pin: Pin, readers: "_Readers"
+    ) -> SelectedVariant:
         try:
-            publication = self._find_publication(case, pin.revision, readers)
+            publication = self._find_publication(variant, pin.revision, readers)
         except FanoutError as error:
             return SelectedVariant(
-                case, revision=pin.revision, is_rollback=True, preparation_failure=error
+                variant, revision=pin.revision, is_rollback=True, preparation_failure=error
             )
         selected = SelectedVariant(
-            case,
+            variant,
             revision=pin.revision,
             inputs=RenderInputs(publication.digest) if publication is not None else None,
             is_rollback=True,
@@ -89,11 +93,11 @@ class RollbackSelector:
         return replace(selected, rollback_hold=_find_rollback_hold(selected, pin))
 
     def _find_publication(
-        self, case: ObservedVariant, revision: str, readers: "_Readers"
+        self, variant: ObservedVariant, revision: str, readers: "_Readers"
     ) -> EarlierPublication | None:
-        published_line = case.published
+        published_line = variant.published
         if published_line is not None and published_line.revision == revision:
-            pristine = published_line.pristine or case.pristine_tree or ""
+            pristine = published_line.pristine or variant.pristine_tree or ""
             return EarlierPublication(
                 revision,
                 published_line.commit,
@@ -101,26 +105,26 @@ class RollbackSelector:
                 published_line.tree,
                 pristine,
             )
-        if case.repository_state.failure is not None:
+        if variant.repository_state.failure is not None:
             return None
-        path = case.spec.path
-        number = case.repository_state.publication_numbers.get(path, 0)
-        memo_key = (case.repository_state.identity, path, case.spec.name)
+        path = variant.spec.path
+        number = variant.repository_state.publication_numbers.get(path, 0)
+        memo_key = (variant.repository_state.identity, path, variant.spec.name)
         key = (
             revision,
-            case.repository_state.refs.get(tag_ref(path, number), ""),
-            case.package_state.tree or "",
+            variant.repository_state.refs.get(tag_ref(path, number), ""),
+            variant.package_state.tree or "",
         )
         previous_key, publication = self._memo.get(memo_key, ((), None))
         # The key changes with every publication, so a kept result never outlives one.
         if previous_key != key or (publication is not None and not publication.pristine_tree):
-            publication = readers.open_history(case).find_last(revision)
+            publication = readers.open_history(variant).find_last(revision)
             self._memo[memo_key] = key, publication
         return publication
 
 
 def list_published_revisions(
-    git: GitStore, cases: Iterable[ObservedVariant]
+    git: GitStore, variants: Iterable[ObservedVariant]
 ) -> dict[str, tuple[str, ...]]:
     """Return the revisions of all publications by variant, newest first.
 
@@ -131,9 +135,9 @@ def list_published_revisions(
     with ExitStack() as stack:
         readers = _Readers(git, stack)
         return {
-            case.spec.name: readers.open_history(case).list_revisions()
-            for case in cases
-            if case.repository_state.failure is None
+            variant.spec.name: readers.open_history(variant).list_revisions()
+            for variant in variants
+            if variant.repository_state.failure is None
         }
 
 
@@ -147,32 +151,32 @@ class _Readers:
         default_factory=dict
     )
 
-    def open_history(self, case: ObservedVariant) -> PublicationHistory:
-        """Return the publication history of the case's variant."""
-        url = case.repository_state.remote.url
+    def open_history(self, variant: ObservedVariant) -> PublicationHistory:
+        """Return the publication history of the variant."""
+        url = variant.repository_state.remote.url
         if url not in self._open:
             self._open[url] = (
-                self.stack.enter_context(self.git.reader(case.repository_state.remote)),
+                self.stack.enter_context(self.git.reader(variant.repository_state.remote)),
                 {},
             )
         reader, trailers_by_tip = self._open[url]
-        tag = case.published.tag if case.published is not None else ""
+        tag = variant.published.tag if variant.published is not None else ""
         return PublicationHistory(
             reader,
-            case.repository_state,
-            case.spec,
+            variant.repository_state,
+            variant.spec,
             trailers_by_tip,
-            parse_publication_number(tag, case.spec.path),
+            parse_publication_number(tag, variant.spec.path),
         )
 
 
-def _find_rollback_hold(case: SelectedVariant, pin: Pin) -> Hold | None:
+def _find_rollback_hold(variant: SelectedVariant, pin: Pin) -> Hold | None:
     """Return the hold that prevents a variant from rolling back, if any."""
-    observed, spec = case.observed, case.spec
+    observed, spec = variant.observed, variant.spec
     location = observed.package_location
     if observed.is_moving:
         return moved_away_hold(spec, f"{location.path} in {location.repository}", pin)
-    if case.earlier_publication is None:
+    if variant.earlier_publication is None:
         return never_published_hold(spec, pin)
     drafts = [observed.draft] if observed.draft is not None else []
     drafts += [misplaced.draft for misplaced in observed.misplaced_drafts]
@@ -180,7 +184,7 @@ def _find_rollback_hold(case: SelectedVariant, pin: Pin) -> Hold | None:
     edited_draft = next((it for it in drafts if it.has_edits and it.tree != merged_tree), None)
     if edited_draft is not None:
         return edited_draft_hold(spec, edited_draft, pin)
-    return missing_base_hold(spec, pin) if not case.earlier_publication.pristine_tree else None
+    return missing_base_hold(spec, pin) if not variant.earlier_publication.pristine_tree else None
 
 
 def _read_tree(reader: ObjectReader, tree: str) -> tuple[RenderedPackage, PackageFiles]:

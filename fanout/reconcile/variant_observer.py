@@ -1,6 +1,6 @@
-"""Builder of the cases of one policy, with previous locations of its variants.
+"""Observation of the variants of one policy, at their paths and previous locations.
 
-A variant whose path changed is opened at the new one. Activity at the previous or
+A variant whose path changed is observed at the new one. Activity at the previous or
 granted path is recorded first: a pass may have ended between a push and its record, and
 a person may have merged a draft there.
 """
@@ -27,11 +27,11 @@ from fanout.plan.moves.move_locations import (
 from fanout.plan.observation.repository_state import EMPTY_PATH, OpenDraft, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import PackagePlace, RecordedStatus, VariantLine
-from fanout.plan.variant_observation import CaseContext, open_case
+from fanout.plan.variant_observation import ObservationContext, observe_variant
 from fanout.ports import GitStore
 from fanout.reconcile.adoption.clone_origin import find_origin
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
-from fanout.reconcile.memo.case_memo import CaseMemo
+from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.observation.mirror_access import OpenReader, open_one_at_a_time
 from fanout.reconcile.observation.repository_listing import adopts_existing, orphans_packages
 from fanout.reconcile.ownership.path_ownership import (
@@ -73,8 +73,8 @@ _NO_MOVE = _Move()
 
 
 @dataclass(slots=True)
-class CaseBuilder:
-    """Builds the cases of one policy, or of one hand-written variant."""
+class VariantObserver:
+    """Observes the variants of one policy, or one hand-written variant."""
 
     _: KW_ONLY
     git: GitStore
@@ -85,7 +85,7 @@ class CaseBuilder:
     path_ownership: PathOwnership
     resolutions: Sequence[ConflictResolution]
     edit_detector: DownstreamEditDetector
-    case_memo: CaseMemo
+    variant_memo: VariantMemo
     record_baseline: RecordBaseline
     _misplaced_drafts: dict[str, list[MisplacedDraft]] = field(default_factory=dict)
     # by place and ref
@@ -94,10 +94,10 @@ class CaseBuilder:
     # memo of trailers, by draft tip
     _trailers_by_tip: dict[str, DraftTrailers | None] = field(default_factory=dict)
     # Context of all variants; most have no other.
-    _shared_context: CaseContext = field(init=False)
+    _shared_context: ObservationContext = field(init=False)
 
     def __post_init__(self) -> None:
-        self._shared_context = CaseContext(
+        self._shared_context = ObservationContext(
             install=self.install,
             now=self.now,
             collision_reasons=self.path_ownership.refusals,
@@ -107,24 +107,24 @@ class CaseBuilder:
             choices=_find_default_choices(self.resolved_policy),
         )
 
-    def build_cases(self) -> tuple[ObservedVariant, ...]:
-        """Build the case of every variant of the policy, in the policy's order."""
+    def observe_variants(self) -> tuple[ObservedVariant, ...]:
+        """Observe every variant of the policy, in the policy's order."""
         for variant in self.resolved_policy.variants:
             self._wanted_paths[variant.name] = (
                 self.resolved_policy.place_by_variant[variant.name],
                 variant.path,
             )
         self._find_misplaced_drafts()
-        self.case_memo.retain(self._wanted_paths)
+        self.variant_memo.retain(self._wanted_paths)
         # Ordered by repository, because only one mirror reader is open at a time.
         in_order = sorted(
             self.resolved_policy.variants, key=lambda spec: self._wanted_paths[spec.name]
         )
         with open_one_at_a_time(self.git) as open_reader:
-            case_by_name = {
-                spec.name: self._build_contained(spec, open_reader) for spec in in_order
+            variant_by_name = {
+                spec.name: self._observe_contained(spec, open_reader) for spec in in_order
             }
-        return tuple(case_by_name[spec.name] for spec in self.resolved_policy.variants)
+        return tuple(variant_by_name[spec.name] for spec in self.resolved_policy.variants)
 
     def find_emptied_repositories(self) -> frozenset[str]:
         """Return recorded repositories that no longer contain anything of the policy."""
@@ -158,14 +158,14 @@ class CaseBuilder:
                     self._misplaced_drafts.setdefault(variant, []).append(misplaced_draft)
                     self._departing_drafts[place, draft.ref] = draft
 
-    def _build_contained(self, spec: VariantSpec, open_reader: OpenReader) -> ObservedVariant:
-        """Build the case; an internal error holds this variant alone.
+    def _observe_contained(self, spec: VariantSpec, open_reader: OpenReader) -> ObservedVariant:
+        """Observe the variant; an internal error holds this variant alone.
 
         The variant is then held like one whose repository cannot be read, and its records stay.
         """
         try:
             with BARRIER:
-                return self._build_or_reuse(spec, open_reader)
+                return self._observe_or_reuse(spec, open_reader)
         except Bug as error:
             repository_state = self.path_ownership.repository_states[
                 repository_key(self.resolved_policy.repositories[spec.name])
@@ -176,31 +176,32 @@ class CaseBuilder:
                 refs={},
                 failure=error,
             )
-            return open_case(
+            return observe_variant(
                 spec, unreadable_state, self.status.variants.get(spec.name), self._shared_context
             )
 
-    def _build_or_reuse(self, spec: VariantSpec, open_reader: OpenReader) -> ObservedVariant:
-        """Return the memoized case of the previous pass, or build it if any input may differ."""
+    def _observe_or_reuse(self, spec: VariantSpec, open_reader: OpenReader) -> ObservedVariant:
+        """Return the variant as memoized, or observe it if any input may differ."""
         status_line = self.status.variants.get(spec.name)
         repository_state = self.path_ownership.repository_states[
             repository_key(self.resolved_policy.repositories[spec.name])
         ]
         if self._is_special(spec.name):
             return self._inspect(
-                self._open_recovered(spec, repository_state, status_line, open_reader), open_reader
+                self._observe_recovered(spec, repository_state, status_line, open_reader),
+                open_reader,
             )
-        memoized = self.case_memo.find_opened(spec, repository_state, status_line)
+        memoized = self.variant_memo.find_observed(spec, repository_state, status_line)
         # `onConflict` can change while spec, status line and repository state stay the same.
         if memoized is not None and memoized.choices is self._shared_context.choices:
             return memoized
-        case = self._inspect(
-            self._open_recovered(spec, repository_state, status_line, open_reader), open_reader
+        variant = self._inspect(
+            self._observe_recovered(spec, repository_state, status_line, open_reader), open_reader
         )
-        return self.case_memo.store_opened(status_line, case)
+        return self.variant_memo.store_observed(status_line, variant)
 
     def _is_special(self, name: str) -> bool:
-        """Return True if the case depends on more than spec, status line and repository state."""
+        """Return True if more than spec, status line and repository state determine the variant."""
         return (
             bool(self._departing_drafts or self.resolutions)
             or name in self._misplaced_drafts
@@ -209,28 +210,28 @@ class CaseBuilder:
             or name in self.status.removed
         )
 
-    def _open_recovered(
+    def _observe_recovered(
         self,
         spec: VariantSpec,
         repository_state: RepositoryState,
         status_line: VariantLine | None,
         open_reader: OpenReader,
     ) -> ObservedVariant:
-        case = self._open_at_location(spec, repository_state, status_line, open_reader)
-        if not is_unrecorded_publication(case):
-            return case
-        case = recover_publication(case, open_reader, self._trailers_by_tip, self.now)
-        case = mark_missing_records(case, self.record_baseline, open_reader)
+        variant = self._observe_at_location(spec, repository_state, status_line, open_reader)
+        if not is_unrecorded_publication(variant):
+            return variant
+        variant = recover_publication(variant, open_reader, self._trailers_by_tip, self.now)
+        variant = mark_missing_records(variant, self.record_baseline, open_reader)
         earlier_renderings = find_interrupted_publication(
-            spec, repository_state, case.status_line, self.install, open_reader
+            spec, repository_state, variant.status_line, self.install, open_reader
         )
         return (
-            case
+            variant
             if earlier_renderings is None
-            else replace(case, unfinished_push=earlier_renderings)
+            else replace(variant, unfinished_push=earlier_renderings)
         )
 
-    def _open_at_location(
+    def _observe_at_location(
         self,
         spec: VariantSpec,
         repository_state: RepositoryState,
@@ -243,7 +244,7 @@ class CaseBuilder:
             or repository_state.failure is not None
             or self._was_removed(spec.name, status_line)
         ):
-            return self._open(
+            return self._observe(
                 spec,
                 repository_state,
                 None if repository_state.failure is None else status_line,
@@ -259,15 +260,15 @@ class CaseBuilder:
         # The granted path first: a grant is newer than the recorded publication, so a push that was
         # not recorded most likely went there.
         for place in (status_line.granted_place, status_line.place):
-            unrecorded_case = self._find_unrecorded_case(spec, status_line, place, open_reader)
-            if unrecorded_case is not None:
-                return unrecorded_case
+            unrecorded = self._find_unrecorded(spec, status_line, place, open_reader)
+            if unrecorded is not None:
+                return unrecorded
         if status_line.published is None and status_line.place != wanted_path:
             grant = status_line.grant if status_line.granted_place == wanted_path else None
             status_line = VariantLine(
                 repository=wanted_path[0], path=wanted_path[1], grant=grant, left=status_line.left
             )
-        return self._open(spec, repository_state, status_line, open_reader)
+        return self._observe(spec, repository_state, status_line, open_reader)
 
     def _was_removed(self, name: str, status_line: VariantLine) -> bool:
         """Return True if the variant was removed and the pass ended before recording it.
@@ -286,22 +287,22 @@ class CaseBuilder:
             and located.state.path_states.get(status_line.path, EMPTY_PATH).tree is None
         )
 
-    def _find_unrecorded_case(
+    def _find_unrecorded(
         self,
         spec: VariantSpec,
         status_line: VariantLine,
         place: PackagePlace | None,
         open_reader: OpenReader,
     ) -> ObservedVariant | None:
-        """Return the case at a previous path with an unrecorded publication, else None."""
+        """Return the variant at a previous path with an unrecorded publication, else None."""
         if place is None or place == self._wanted_paths[spec.name]:
             return None
         located = self.path_ownership.repository_by_place.get(place[0])
         if located is None or located.state.failure is not None:
             return None
         previous_spec = replace(spec, path=place[1], repository=located.repository)
-        case = self._open(previous_spec, located.state, status_line, open_reader)
-        if not case.is_unrecorded:
+        variant = self._observe(previous_spec, located.state, status_line, open_reader)
+        if not variant.is_unrecorded:
             return None
         sentence = (
             f"{spec.name} is to be at {spec.path} in {spec.repository}; that it was published at"
@@ -309,10 +310,10 @@ class CaseBuilder:
         )
         waiting_hold = Hold("PathChanged", sentence, actor="the next pass")
         return replace(
-            case, obstacle=None, wait_hold=waiting_hold, misplaced_drafts=(), abandoned=()
+            variant, obstacle=None, wait_hold=waiting_hold, misplaced_drafts=(), abandoned=()
         )
 
-    def _open(
+    def _observe(
         self,
         spec: VariantSpec,
         repository_state: RepositoryState,
@@ -338,7 +339,7 @@ class CaseBuilder:
             move is _NO_MOVE and not leftovers and path_hold is None and earlier_renderings is None
         )
         if is_plain and not self._is_special(spec.name):
-            return open_case(spec, repository_state, status_line, self._shared_context)
+            return observe_variant(spec, repository_state, status_line, self._shared_context)
         replaces, waiting_hold = self._check_draft_branch(spec, repository_state)
         hold, tenant = move.hold, self.path_ownership.tenants.get(spec.name)
         if (
@@ -370,7 +371,7 @@ class CaseBuilder:
             taken_hold=path_hold,
             unfinished_push=earlier_renderings,
         )
-        return open_case(spec, repository_state, status_line, context)
+        return observe_variant(spec, repository_state, status_line, context)
 
     def _check_draft_branch(
         self, spec: VariantSpec, repository_state: RepositoryState
@@ -454,33 +455,36 @@ class CaseBuilder:
                 return _Move(previous_location, present_tree, partners)
         return _Move(previous_location)
 
-    def _inspect(self, case: ObservedVariant, open_reader: OpenReader) -> ObservedVariant:
-        if case.is_unrecorded:
-            return self._with_tag(case, open_reader)
-        if case.published is not None:
-            case = compare_with_publication(
-                case, self.record_baseline, open_reader, self._trailers_by_tip
+    def _inspect(self, variant: ObservedVariant, open_reader: OpenReader) -> ObservedVariant:
+        if variant.is_unrecorded:
+            return self._with_tag(variant, open_reader)
+        if variant.published is not None:
+            variant = compare_with_publication(
+                variant, self.record_baseline, open_reader, self._trailers_by_tip
             )
-            case = self.edit_detector.add_edits(case, open_reader)
-        is_adoption = case.is_unmanaged and case.may_adopt and case.obstacle is None
-        return find_origin(case, self.resolved_policy, self.git) if is_adoption else case
+            variant = self.edit_detector.add_edits(variant, open_reader)
+        is_adoption = variant.is_unmanaged and variant.may_adopt and variant.obstacle is None
+        return find_origin(variant, self.resolved_policy, self.git) if is_adoption else variant
 
-    def _with_tag(self, case: ObservedVariant, open_reader: OpenReader) -> ObservedVariant:
+    def _with_tag(self, variant: ObservedVariant, open_reader: OpenReader) -> ObservedVariant:
         """Add the existing tag of a publication whose pass ended before recording it."""
-        number = case.repository_state.publication_numbers.get(case.spec.path, 0)
+        number = variant.repository_state.publication_numbers.get(variant.spec.path, 0)
         if not number:
-            return case
-        tag = tag_ref(case.spec.path, number)
-        reader, commit = open_reader(case.repository_state.remote), case.repository_state.refs[tag]
-        paths_at_tag = reader.has(commit) and reader.paths(commit, [case.spec.path])
+            return variant
+        tag = tag_ref(variant.spec.path, number)
+        reader, commit = (
+            open_reader(variant.repository_state.remote),
+            variant.repository_state.refs[tag],
+        )
+        paths_at_tag = reader.has(commit) and reader.paths(commit, [variant.spec.path])
         if (
             not paths_at_tag
-            or paths_at_tag[case.spec.path].tree != case.path_state.tree
-            or case.published is None
+            or paths_at_tag[variant.spec.path].tree != variant.path_state.tree
+            or variant.published is None
         ):
-            return case
+            return variant
         # The same push may have advanced the branch.
-        return replace(case, tag=tag, published=replace(case.published, merge=commit))
+        return replace(variant, tag=tag, published=replace(variant.published, merge=commit))
 
 
 def _has_same_history(

@@ -1,0 +1,156 @@
+"""Memo of variants between passes, valid while their inputs are the same objects.
+
+A long-running process makes most passes because something changed for a few variants.
+Observed variants, their candidates and gate facts of all others are reused. Only plain variants are
+kept: a variant that moves, shares its path or was edited downstream is inspected in
+each pass.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
+
+from fanout.plan.gate_inputs.policy_facts import VariantFactsMemo
+from fanout.plan.observation.repository_state import RepositoryState
+from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.records.policy_status import RecordedStatus, VariantLine, parse_status
+from fanout.plan.selected_variant import SelectedVariant
+from fanout.reconcile.variant_dependencies import PolicyKey
+from fanout.selection.variant_spec import VariantSpec
+
+
+@dataclass(slots=True)
+class VariantMemo:
+    """Memo of the variants of one policy, or of one hand-written variant."""
+
+    _: KW_ONLY
+    keeps_variants: bool = False  # False for a single pass, which cannot reuse them
+    _status: tuple[Mapping[str, Mapping[str, Any]], RecordedStatus] | None = None
+    _observed: dict[str, tuple[VariantLine | None, ObservedVariant]] = field(default_factory=dict)
+    _selected: dict[str, SelectedVariant] = field(default_factory=dict)
+    _preliminary_facts: VariantFactsMemo = field(default_factory=dict)
+    _gate_facts: VariantFactsMemo = field(default_factory=dict)
+
+    def read_status(self, lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
+        """Return the parsed status of the lines; unchanged lines are parsed once.
+
+        Raises ValueError.
+        """
+        if self._status is None or self._status[0] is not lines:
+            self._status = lines, parse_status(lines)
+        return self._status[1]
+
+    def find_observed(
+        self, spec: VariantSpec, repository_state: RepositoryState, status_line: VariantLine | None
+    ) -> ObservedVariant | None:
+        """Return the memoized variant if all its inputs are the same objects, else None."""
+        memoized = self._observed.get(spec.name)
+        # By identity, because comparing values costs as much as observing it again.
+        if memoized is None or memoized[0] is not status_line:
+            return None
+        variant = memoized[1]
+        return (
+            variant
+            if variant.spec is spec and variant.repository_state is repository_state
+            else None
+        )
+
+    def store_observed(
+        self, status_line: VariantLine | None, variant: ObservedVariant
+    ) -> ObservedVariant:
+        """Store the variant if it depends on its spec, status line and repository state only.
+
+        Return it.
+        """
+        if (
+            self.keeps_variants
+            and _is_plain(variant)
+            and (status_line is None or _is_at_path(status_line, variant))
+        ):
+            self._observed[variant.spec.name] = status_line, variant
+        else:
+            self._observed.pop(variant.spec.name, None)
+        return variant
+
+    def find_selected(self, variant: ObservedVariant) -> SelectedVariant | None:
+        """Return the variant with its last candidate, or None if it was observed anew."""
+        memoized = self._selected.get(variant.spec.name)
+        return memoized if memoized is not None and memoized.observed is variant else None
+
+    def store_selected(self, selected: SelectedVariant) -> SelectedVariant:
+        """Store the variant with its candidate; return it."""
+        if self.keeps_variants:
+            self._selected[selected.spec.name] = selected
+        return selected
+
+    @property
+    def preliminary_facts(self) -> VariantFactsMemo | None:
+        """Memo of gate facts before candidates are chosen; None if variants are not kept."""
+        return self._preliminary_facts if self.keeps_variants else None
+
+    @property
+    def gate_facts(self) -> VariantFactsMemo | None:
+        """Memo of gate facts after candidates are chosen; None if variants are not kept."""
+        return self._gate_facts if self.keeps_variants else None
+
+    def retain(self, names: Iterable[str]) -> None:
+        """Drop all variants except the named ones."""
+        # Variants come and go: without this the memo of a long-running process would only grow.
+        retained = frozenset(names)
+        memos: tuple[dict[str, Any], ...] = (
+            self._observed,
+            self._selected,
+            self._preliminary_facts,
+            self._gate_facts,
+        )
+        for memo in memos:
+            for name in memo.keys() - retained:
+                del memo[name]
+
+
+@dataclass(slots=True)
+class VariantMemos:
+    """Variant memos of all policies; one per process."""
+
+    keeps_variants: bool = False
+    _memos: dict[PolicyKey, VariantMemo] = field(default_factory=dict)
+
+    def for_policy(self, key: PolicyKey) -> VariantMemo:
+        """Return the memo of one policy; an empty one if it is new."""
+        return self._memos.setdefault(key, VariantMemo(keeps_variants=self.keeps_variants))
+
+    def retain(self, keys: Iterable[PolicyKey]) -> None:
+        """Drop the memos of all other policies."""
+        self._memos = {key: self._memos[key] for key in keys if key in self._memos}
+
+
+def _is_plain(variant: ObservedVariant) -> bool:
+    special = (
+        variant.is_unrecorded,
+        variant.may_adopt,
+        variant.origin,
+        variant.published_for_another,
+        variant.choices.by_key,
+        variant.previous,
+        variant.misplaced_drafts,
+        variant.abandoned,
+        variant.exchange_partners,
+        variant.wait_hold,
+        variant.reverted_publication,
+        variant.published_faults,
+        variant.obstacle,
+        variant.repository_state.failure,
+        variant.rewound_records,
+        variant.unfinished_push,
+    )
+    return not any(special)
+
+
+def _is_at_path(status_line: VariantLine, variant: ObservedVariant) -> bool:
+    """Return True if the status line mentions no path but the wanted one."""
+    wanted_location = variant.repository_state.identity, variant.spec.path
+    return (
+        status_line.place == wanted_location
+        and status_line.granted_place in (None, wanted_location)
+        and not status_line.left
+    )
