@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from fanout.package.field_edits import REMOVE, Path, same_json
 from fanout.package.json_manifest import match_elements
-from fanout.package.merge.field_merge import interleave
+from fanout.package.merge.list_merge import interleave
 from fanout.package.merge.merge_keys import FieldShape, element_keys
 from fanout.package.merge.merge_units import DocumentReader
 from fanout.package.merge.merge_values import (
@@ -106,7 +106,7 @@ def _list_outcome(value: SideValue, after: Any, shape: FieldShape) -> MergeOutco
         for name in interleave(list(before), list(after)):
             present = value.children.get(name)
             if name not in after:
-                entries.append(MergedEntry(name, (present, None, present), REMOVED_OUTCOME))
+                entries.append(MergedEntry(name, present, None, present, REMOVED_OUTCOME))
             else:
                 entries.append(_merged_entry(name, present, after[name], shape.child(name)))
         return merged_mapping(entries)
@@ -117,15 +117,9 @@ def _list_outcome(value: SideValue, after: Any, shape: FieldShape) -> MergeOutco
         present = None if origin is None else value.children[origin]
         entries.append(_merged_entry("", present, item, shape.element()))
     kept_positions = set(origins)
-    removed = [
-        value.children[number] for number in range(len(before)) if number not in kept_positions
-    ]
-    return merged_list(
-        [
-            *entries,
-            *(MergedEntry("", (present, None, present), REMOVED_OUTCOME) for present in removed),
-        ]
-    )
+    removed = [value.children[n] for n in range(len(before)) if n not in kept_positions]
+    entries += [MergedEntry("", it, None, it, REMOVED_OUTCOME) for it in removed]
+    return merged_list(entries)
 
 
 def _merged_entry(
@@ -133,7 +127,7 @@ def _merged_entry(
 ) -> MergedEntry:
     new_value = _value_without_text(after)
     outcome = take_upstream(new_value) if present is None else _list_outcome(present, after, shape)
-    return MergedEntry(name, (present, new_value, present), outcome)
+    return MergedEntry(name, present, new_value, present, outcome)
 
 
 def _value_without_text(data: Any) -> SideValue:

@@ -16,7 +16,6 @@ from fanout.values import frozen
 
 SET_KEYS: Final = ("=",)  # an element is its own key
 FUNCTION_KEYS: Final = ("function",)  # a Kptfile's pipeline: see `match_functions`
-OBJECT_KEYS: Final = ("object",)  # the items of a List, which are objects of their own
 # Defaults that the API server sets for merge keys of built-in kinds. Defaults of keys in a
 # CustomResourceDefinition are not read.
 KEY_DEFAULTS: Final[Mapping[str, object]] = {"protocol": "TCP"}
@@ -33,7 +32,7 @@ class FieldShape(Protocol):
 
     @property
     def merge_keys(self) -> tuple[str, ...]:
-        """Merge keys of a list: SET_KEYS, FUNCTION_KEYS, OBJECT_KEYS, field names, or ()."""
+        """Merge keys of a list: SET_KEYS, FUNCTION_KEYS, field names, or ()."""
 
     @property
     def is_free_map(self) -> bool:
@@ -167,7 +166,6 @@ KPTFILE_SHAPE: Final = DescribedShape(
         "status": DescribedShape({"conditions": DescribedShape(merge_keys=("type",))}),
     }
 )
-LIST_SHAPE: Final = DescribedShape({"items": DescribedShape(merge_keys=OBJECT_KEYS)})
 DEFAULT_SHAPE: Final = DescribedShape({"metadata": _METADATA})
 
 Schemas = Mapping[tuple[str, str], FieldShape]  # by group and kind

@@ -96,8 +96,8 @@ class MergeDocument:
     @property
     def text(self) -> str:
         """All lines of the document, comments included."""
-        slot = self.value.span
-        return self.value.text if slot is None else self.value.text[slot.value_start + 1 : slot.eol]
+        span = self.value.span
+        return self.value.text if span is None else self.value.text[span.value_start + 1 : span.eol]
 
 
 @frozen
@@ -231,8 +231,8 @@ _parse_memoized = lru_cache(maxsize=512)(_parse_values)
 
 
 def _top_value(root: DocumentRoot, text: str) -> SideValue:
-    slot = EntrySpan(root.start, root.start, root.start - 1, (root.node.end, root.end))
-    return SideValue(root.node.data, text, root.node, slot)
+    span = EntrySpan(root.start, root.start, root.start - 1, root.node.end, root.end)
+    return SideValue(root.node.data, text, root.node, span)
 
 
 @frozen
@@ -279,7 +279,7 @@ def _index_by_key(
             key = (*key, unit.document.file)
             occurrences[key] += 1
             key = (*key, occurrences[key])
-        index[key] = MergeUnit(key, unit.name, unit.container, unit.document, unit.value)
+        index[key] = replace(unit, key=key)
     return index
 
 
@@ -291,11 +291,8 @@ def _file_units(file: MergeFile) -> list[MergeUnit]:
             units.append(MergeUnit((KPTFILE, document.number), KPTFILE, container, document, value))
         elif is_list(value.data):
             list_container: Container = (file.path, document.number)
-            units.append(
-                MergeUnit(
-                    ("list", *list_container), str(value.data["kind"]), container, document, value
-                )
-            )
+            key, kind = ("list", *list_container), str(value.data["kind"])
+            units.append(MergeUnit(key, kind, container, document, value))
             items = value.children["items"].children.values()
             units += [_object_unit(document, item, list_container) for item in items]
         else:

@@ -11,23 +11,22 @@ from enum import Enum, auto
 from typing import Any, Final
 
 from fanout.package.field_edits import MISSING, same_json
+from fanout.package.merge.merge_conflicts import MergeSide
 from fanout.package.yaml_nodes import YamlNode
+from fanout.values import frozen
 
 
+@frozen
 class EntrySpan:
     """Range of the text that one entry of a block collection takes."""
 
-    __slots__ = ("column", "comments_start", "end", "eol", "is_inline", "start", "value_start")
-
-    def __init__(
-        self, comments_start: int, start: int, value_start: int, ends: tuple[int, int]
-    ) -> None:
-        self.comments_start = comments_start  # where the comment lines above begin
-        self.start = start  # the key's or dash's first character
-        self.value_start = value_start  # behind the colon or dash
-        self.end, self.eol = ends  # where the value ends, and its last line
-        self.column = 0
-        self.is_inline = False  # something else stands before it on its line
+    comments_start: int  # where the comment lines above begin
+    start: int  # the key's or dash's first character
+    value_start: int  # behind the colon or dash
+    end: int  # of the value
+    eol: int  # end of the value's last line
+    column: int = 0
+    is_inline: bool = False  # something else stands before it on its line
 
 
 class SideValue:
@@ -62,12 +61,11 @@ class SideValue:
         """Text of the value; of a block collection with all comments in it."""
         if self._full is None:
             assert self.node is not None
-            if self.span is not None and not self.is_leaf:
-                slot = self.span
-                text, column = self.text[max(slot.value_start, 0) : slot.eol].strip(), slot.column
+            span, column = self.span, self.span.column if self.span else 0
+            if span is not None and not self.is_leaf:
+                text = self.text[max(span.value_start, 0) : span.eol].strip()
             else:
                 text = self.text[self.node.start : self.node.end]
-                column = self.span.column if self.span else 0
             # Without the indentation, so that a value that only moved to another depth counts
             # as unchanged.
             if column and "\n" in text:
@@ -87,6 +85,9 @@ class SideValue:
         """Line of the value, 0 if unknown."""
         node = self.key or self.node
         return node.line if node else 0
+
+
+ValueSides = tuple[SideValue | None, SideValue | None, SideValue | None]  # origin, upstream, local
 
 
 def _build_children(value: SideValue) -> dict[str | int, SideValue]:
@@ -132,10 +133,10 @@ def _entry_spans(text: str, node: YamlNode, after: int) -> dict[str | int, Entry
         end = max(child.end, mark)
         eol = find_line_end(text, end)
         lead = find_line_end(text, after) + 1 if after >= 0 else 0
-        span = spans[part] = EntrySpan(lead, head, mark, (end, eol))
-        span.column = key.column if key else node.column
-        if lead > line:  # something else stands before it on its line
-            span.is_inline, span.comments_start = True, head
+        is_inline = lead > line
+        column = key.column if key else node.column
+        comments_start = head if is_inline else lead
+        spans[part] = EntrySpan(comments_start, head, mark, end, eol, column, is_inline)
         after = end
     return spans
 
@@ -144,6 +145,28 @@ def find_line_end(text: str, at: int) -> int:
     """Return the end of the line at a position, before its line break."""
     end = text.find("\n", at)
     return len(text) if end < 0 else end
+
+
+def children_of(side: SideValue | None, kind: type) -> dict[Any, SideValue]:
+    """Return the entries of a side that has a value of this kind (dict, list) here; else {}."""
+    return side.children if side is not None and isinstance(side.data, kind) else {}
+
+
+def find_line_start(text: str, at: int) -> int:
+    """Return the start of the line at a position."""
+    return text.rfind("\n", 0, at) + 1
+
+
+def shift_lines(text: str, columns: int) -> str:
+    """Return the text with all lines but the first shifted by columns, left if negative."""
+    if not columns or "\n" not in text:
+        return text
+    first, *lines = text.split("\n")
+    if columns > 0:
+        padding = " " * columns
+        return "\n".join([first, *(padding + line if line.strip() else line for line in lines)])
+    shifted_lines = [line[min(-columns, len(line) - len(line.lstrip(" "))) :] for line in lines]
+    return "\n".join([first, *shifted_lines])
 
 
 def equal_text(left: SideValue | None, right: SideValue | None) -> bool:
@@ -181,38 +204,25 @@ class ValueSource(Enum):
     REMOVED = auto()
 
 
+@frozen
 class MergeOutcome:
-    """Decision on one value; `data` is MISSING if it is removed."""
+    """Decision on one value."""
 
-    __slots__ = ("data", "entries", "removed", "source")
-
-    def __init__(
-        self,
-        source: ValueSource,
-        data: Any,
-        entries: Sequence["MergedEntry"] = (),
-        removed: Sequence["MergedEntry"] = (),
-    ) -> None:
-        self.source = source
-        self.data = data
-        self.entries = entries  # those that stay
-        self.removed = removed  # those that were here and go
+    source: ValueSource
+    data: Any  # MISSING if the value is removed
+    entries: Sequence["MergedEntry"] = ()  # those that stay
+    removed: Sequence["MergedEntry"] = ()  # those that were here and go
 
 
+@frozen
 class MergedEntry:
-    """Entry of a merged collection: its outcome, and its values on the three sides."""
+    """Entry of a merged collection: its values on the three sides, and its outcome."""
 
-    __slots__ = ("local", "name", "origin", "outcome", "upstream")
-
-    def __init__(
-        self,
-        name: str,
-        sides: tuple[SideValue | None, SideValue | None, SideValue | None],
-        outcome: MergeOutcome,
-    ) -> None:
-        self.name = name  # of a mapping's entry
-        self.origin, self.upstream, self.local = sides
-        self.outcome = outcome
+    name: str  # of a mapping's entry
+    origin: SideValue | None
+    upstream: SideValue | None
+    local: SideValue | None
+    outcome: MergeOutcome
 
 
 REMOVED_OUTCOME: Final = MergeOutcome(ValueSource.REMOVED, MISSING)
@@ -228,23 +238,23 @@ def take_upstream(value: SideValue | None) -> MergeOutcome:
     return REMOVED_OUTCOME if value is None else MergeOutcome(ValueSource.UPSTREAM, value.data)
 
 
+def take_side(winner: MergeSide, sides: ValueSides) -> MergeOutcome:
+    """Take the value of the winner of a conflict."""
+    return take_upstream(sides[1]) if winner is MergeSide.UPSTREAM else take_local(sides[2])
+
+
 def merged_mapping(entries: Sequence[MergedEntry]) -> MergeOutcome:
     """Build the outcome of a mapping from its entries, without removed ones."""
     remaining, removed = _split_removed(entries)
-    return MergeOutcome(
-        ValueSource.MERGED,
-        {entry.name: entry.outcome.data for entry in remaining},
-        remaining,
-        removed,
-    )
+    data = {entry.name: entry.outcome.data for entry in remaining}
+    return MergeOutcome(ValueSource.MERGED, data, remaining, removed)
 
 
 def merged_list(entries: Sequence[MergedEntry]) -> MergeOutcome:
     """Build the outcome of a list from its entries, without removed ones."""
     remaining, removed = _split_removed(entries)
-    return MergeOutcome(
-        ValueSource.MERGED, [entry.outcome.data for entry in remaining], remaining, removed
-    )
+    data = [entry.outcome.data for entry in remaining]
+    return MergeOutcome(ValueSource.MERGED, data, remaining, removed)
 
 
 def _split_removed(entries: Sequence[MergedEntry]) -> tuple[list[MergedEntry], list[MergedEntry]]:
@@ -253,3 +263,24 @@ def _split_removed(entries: Sequence[MergedEntry]) -> tuple[list[MergedEntry], l
         e for e in entries if e.outcome.source is ValueSource.REMOVED and e.local is not None
     ]
     return remaining, removed
+
+
+def drop_if_emptied(outcome: MergeOutcome, sides: ValueSides) -> MergeOutcome:
+    """Remove a collection that the merge emptied if one side has none (design §4).
+
+    A collection whose entries all come from one side is that side's value.
+    """
+    _, upstream, local = sides
+    if not outcome.entries:
+        if upstream is None or local is None:
+            return REMOVED_OUTCOME
+        if not local.data:
+            return take_local(local)
+        return outcome if upstream.data else take_upstream(upstream)
+    sources = {entry.outcome.source for entry in outcome.entries}
+    count = len(outcome.entries)
+    if sources == {ValueSource.UPSTREAM} and not local and upstream and count == len(upstream.data):
+        return take_upstream(upstream)
+    if sources == {ValueSource.LOCAL} and not upstream and local and count == len(local.data):
+        return take_local(local)
+    return outcome

@@ -12,26 +12,30 @@ from typing import Any, Final
 from fanout.package.field_edits import Path
 from fanout.package.json_manifest import find_json_line, is_json
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.merge.field_merge import FieldMerge, ValueSides, drop_if_emptied, merge_order
+from fanout.package.merge.field_merge import FieldMerge
 from fanout.package.merge.kpt_annotations import equal_objects
+from fanout.package.merge.list_merge import merge_order
 from fanout.package.merge.merge_conflicts import ConflictChoices, MergeConflict, MergeSide
 from fanout.package.merge.merge_keys import (
     DEFAULT_SHAPE,
     KPTFILE_SHAPE,
-    LIST_SHAPE,
     FieldShape,
     Schemas,
     find_shape,
+    unknown_shape,
 )
 from fanout.package.merge.merge_units import Container, MergeUnit, UnitKey
 from fanout.package.merge.merge_values import (
     REMOVED_OUTCOME,
     MergedEntry,
     MergeOutcome,
+    ValueSides,
     ValueSource,
+    drop_if_emptied,
     merged_list,
     merged_mapping,
     take_local,
+    take_side,
     take_upstream,
 )
 
@@ -115,9 +119,7 @@ class ObjectMerge:
         # default, because neither the deletion nor the edits of the downstream side may be
         # lost in silence.
         winner = self.field_merge(key).record_conflict(sides, (), MergeSide.LOCAL)
-        return (
-            take_upstream(upstream_side) if winner is MergeSide.UPSTREAM else take_local(local_side)
-        )
+        return take_side(winner, sides)
 
     def field_merge(self, key: UnitKey) -> FieldMerge:
         """Return the merge of one unit's fields."""
@@ -175,8 +177,8 @@ class ObjectMerge:
             elif local_side is None:
                 outcome = take_upstream(field_sides[1])
             else:
-                outcome = fields.merge_value(field_sides, LIST_SHAPE.child(str(name)), (str(name),))
-            entries.append(MergedEntry(str(name), field_sides, outcome))
+                outcome = fields.merge_value(field_sides, unknown_shape(str(name)), (str(name),))
+            entries.append(MergedEntry(str(name), *field_sides, outcome))
         return merged_mapping(entries)
 
     def merge_items(self, key: UnitKey, sides: ValueSides) -> MergeOutcome:
@@ -192,7 +194,7 @@ class ObjectMerge:
             stays = self.find_destination(item) == container
             if stays or item in keys[2]:
                 outcome = self.merge_unit(item) if stays else REMOVED_OUTCOME
-                entries.append(MergedEntry("", (values[0], values[1], values[2]), outcome))
+                entries.append(MergedEntry("", values[0], values[1], values[2], outcome))
         origin_side, upstream_side, local_side = (
             side.children["items"] if side else None for side in sides
         )

@@ -3,8 +3,7 @@
 `resource-merge` is the contract of design §4, and kpt's where that is silent (porch.md
 §3.3). Each package and subpackage is merged by itself, because objects of one identity
 may exist in several of them. Files that are equal on all sides are not read, and
-neither is a Kptfile that is unchanged locally. Plain files are merged line by line if
-both sides changed a text, else as a whole.
+neither is a Kptfile that is unchanged locally.
 """
 
 import re
@@ -20,8 +19,8 @@ from fanout.package.field_edits import MISSING, REMOVE, Edit, apply_edits, get_v
 from fanout.package.json_manifest import is_json
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.manifest import Manifest
-from fanout.package.merge.field_merge import merge_texts
 from fanout.package.merge.kpt_annotations import equal_files
+from fanout.package.merge.line_merge import build_file_conflict, merge_plain_file
 from fanout.package.merge.merge_conflicts import (
     NO_CHOICES,
     ConflictCause,
@@ -40,103 +39,11 @@ from fanout.package.merge.merge_units import (
     is_manifest,
 )
 from fanout.package.merge.merge_values import ValueSource
+from fanout.package.merge.merge_writer import ResultUnit, write_file
 from fanout.package.merge.object_merge import ObjectMerge, find_crds
-from fanout.package.merge.text_splice import ResultUnit, write_file
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.values import frozen, replace
-
-OptionalBytes = bytes | None
-_CRLF = "\r\n"
-
-
-def merge_plain_file(
-    path: str,
-    origin: OptionalBytes,
-    upstream: OptionalBytes,
-    local: OptionalBytes,
-    choices: ConflictChoices,
-) -> tuple[OptionalBytes, MergeConflict | None]:
-    """Return the merged bytes of a plain file, None if removed, and a conflict or None.
-
-    A file that one side deleted and the other changed keeps its local state. If both
-    changed the same lines of a text, the winner has those and no others (design §4).
-    """
-    if upstream in (origin, local):
-        return local, None
-    if local == origin:
-        return upstream, None
-    merged = _merge_by_lines(origin, upstream, local)
-    if merged is not None:
-        return merged, None
-    if origin is not None and (local is None or upstream is None):
-        cause = ConflictCause.DELETED_HERE if local is None else ConflictCause.DELETED_THERE
-        default = MergeSide.LOCAL
-    else:
-        cause = ConflictCause.BOTH_CHANGED if origin is not None else ConflictCause.BOTH_ADDED
-        default = MergeSide.UPSTREAM
-    conflict = build_file_conflict(path, cause, (origin, upstream, local), default, choices)
-    merged = _merge_by_lines(origin, upstream, local, conflict.winner)
-    if merged is None:
-        merged = upstream if conflict.winner is MergeSide.UPSTREAM else local
-    return merged, conflict
-
-
-def build_file_conflict(
-    path: str,
-    cause: ConflictCause,
-    values: tuple[OptionalBytes, OptionalBytes, OptionalBytes],
-    default: MergeSide,
-    choices: ConflictChoices,
-) -> MergeConflict:
-    """Build a conflict about a file as a whole."""
-    origin, upstream, local = (MISSING if value is None else value for value in values)
-    return build_conflict(
-        ErrorLocation(file=path), cause, (origin, upstream, local), default, choices
-    )
-
-
-def _merge_by_lines(
-    origin: OptionalBytes,
-    upstream: OptionalBytes,
-    local: OptionalBytes,
-    winner: MergeSide | None = None,
-) -> OptionalBytes:
-    """Merge three texts by lines.
-
-    None if edits adjoin and there is no winner, and if a file is not text.
-    """
-    if origin is None or upstream is None or local is None:
-        return None
-    texts: list[str] = []
-    for side in (origin, upstream, local):
-        if b"\0" in side:
-            return None
-        try:
-            texts.append(side.decode())
-        except UnicodeDecodeError:
-            return None
-    line_breaks = [_line_break_of(text) for text in texts]
-    has_same_breaks = len(set(line_breaks)) == 1 or not all(line_breaks)
-    if not has_same_breaks:
-        # Only if the sides differ in their line breaks: otherwise a file with mixed ones
-        # would change.
-        texts = [text.replace(_CRLF, "\n") for text in texts]
-    merged = merge_texts(texts[0], texts[1], texts[2], winner)
-    if merged is not None and not has_same_breaks:  # line breaks merge three ways
-        merged = merged.replace(
-            "\n", line_breaks[1] if line_breaks[2] == line_breaks[0] else line_breaks[2]
-        )
-    return None if merged is None else merged.encode()
-
-
-def _line_break_of(text: str) -> str:
-    """Return the line break of a text; "" if it has both kinds."""
-    crlf_count = text.count(_CRLF)
-    if crlf_count and crlf_count < text.count("\n"):
-        return ""
-    return _CRLF if crlf_count else "\n"
-
 
 FileContent = tuple[str, bytes]  # mode as git writes it, and bytes
 Files = Mapping[str, FileContent]
@@ -251,32 +158,19 @@ def _decide_subpackages(
     for directory in sorted(directories):
         if any(_is_inside(directory, outer) for outer in winners):
             continue
-        in_origin, in_upstream, in_local = (f"{directory}/{KPTFILE}" in files for files in sides)
-        trees = [_subpackage_tree_id(files, directory) for files in sides]
-        if (
-            not in_origin
-            and in_upstream
-            and in_local
-            and not _equal_subpackages(directory, sides[1], sides[2])
-        ):
-            winners[directory] = _record_subpackage_conflict(
-                directory, ConflictCause.BOTH_ADDED, trees, sides, merge
-            )
-        elif in_origin and in_upstream and not in_local:
+        match tuple(f"{directory}/{KPTFILE}" in files for files in sides):
+            case False, True, True:
+                cause, left, right = ConflictCause.BOTH_ADDED, sides[1], sides[2]
+            case True, True, False:
+                cause, left, right = ConflictCause.DELETED_HERE, sides[0], sides[1]
+            case True, False, True:
+                cause, left, right = ConflictCause.DELETED_THERE, sides[0], sides[2]
+            case _:
+                continue
+        if not _equal_subpackages(directory, left, right):
+            winners[directory] = _record_subpackage_conflict(directory, cause, sides, merge)
+        elif cause is ConflictCause.DELETED_HERE:
             winners[directory] = MergeSide.LOCAL
-            if not _equal_subpackages(directory, sides[0], sides[1]):
-                winners[directory] = _record_subpackage_conflict(
-                    directory, ConflictCause.DELETED_HERE, trees, sides, merge
-                )
-        elif (
-            in_origin
-            and in_local
-            and not in_upstream
-            and not _equal_subpackages(directory, sides[0], sides[2])
-        ):
-            winners[directory] = _record_subpackage_conflict(
-                directory, ConflictCause.DELETED_THERE, trees, sides, merge
-            )
     return winners
 
 
@@ -294,16 +188,13 @@ def _subpackage_tree_id(files: Files, directory: str) -> str:
 
 
 def _record_subpackage_conflict(
-    directory: str,
-    cause: ConflictCause,
-    trees: Sequence[str],
-    sides: PackageSides,
-    merge: PackageMerge,
+    directory: str, cause: ConflictCause, sides: PackageSides, merge: PackageMerge
 ) -> MergeSide:
     """Record a conflict about a subpackage and return its winner.
 
     The message says how many files differ, since a tree's id would tell people nothing.
     """
+    trees = [_subpackage_tree_id(files, directory) for files in sides]
     origin_tree, upstream_tree, local_tree = (f"tree {tree}" if tree else MISSING for tree in trees)
     where = ErrorLocation(file=directory)
     conflict = build_conflict(
@@ -492,9 +383,7 @@ def _merge_manifests(
         outcome = objects.merge_unit(key)
         if outcome.source is not ValueSource.REMOVED:
             path = str(destination[0])
-            placed.setdefault(path, []).append(
-                ResultUnit(key, path, outcome, objects.units_of_key(key))
-            )
+            placed.setdefault(path, []).append(ResultUnit(path, outcome, objects.units_of_key(key)))
     written: dict[str, bytes] = {}
     for path, placed_units in placed.items():
         written[path] = write_file(placed_units, manifests[path], merge.reader)

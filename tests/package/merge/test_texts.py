@@ -2,7 +2,8 @@
 
 import pytest
 
-from fanout.package.merge.field_merge import merge_order, merge_texts
+from fanout.package.merge.line_merge import merge_texts
+from fanout.package.merge.list_merge import merge_order
 from fanout.package.merge.merge_conflicts import MergeSide
 
 ROWS = [

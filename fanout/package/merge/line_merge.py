@@ -1,0 +1,228 @@
+"""Three-way merge of texts by lines: plain files, texts in values, lists without keys.
+
+Edits that adjoin are a conflict. The winner of a conflict wins the ranges that both
+sides changed, and no other line.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import Final, NamedTuple
+
+from fanout.errors import ErrorLocation
+from fanout.package.field_edits import MISSING
+from fanout.package.merge.merge_conflicts import (
+    ConflictCause,
+    ConflictChoices,
+    MergeConflict,
+    MergeSide,
+    build_conflict,
+    common_prefix_length,
+)
+
+OptionalBytes = bytes | None
+_CRLF: Final = "\r\n"
+
+# Pairs of equal lines that alignment may have to look at; it is quadratic where lines repeat.
+_MAX_PAIRS: Final = 2_000_000
+
+
+class SequenceRun(NamedTuple):
+    """Consecutive elements of one side.
+
+    Or of all three, with their starts in the other sides.
+    """
+
+    is_upstream: bool
+    start: int
+    end: int
+    other_starts: tuple[int, int] | None = None  # origin, upstream
+    # The range that this run replaces: start, end, and its start in the origin, or -1 if the origin
+    # has none of it.
+    replaced_range: tuple[int, int, int] = (0, 0, 0)
+
+
+def merge_sequences(
+    origin: Sequence[str],
+    upstream: Sequence[str],
+    local: Sequence[str],
+    winner: MergeSide | None = None,
+) -> list[SequenceRun] | None:
+    """Return the runs of the result, in order (design §4: lists without keys, texts).
+
+    Common elements are taken from the local side; where edits adjoin, the winner's are
+    taken. None if they do and there is no winner, and if alignment would take too long.
+    """
+    head = common_prefix_length(origin, upstream, local)
+    shortest = min(map(len, (origin, upstream, local))) - head
+    tail = common_prefix_length(*(side[::-1][:shortest] for side in (origin, upstream, local)))
+    origin_middle, upstream_middle, local_middle = (
+        side[head : len(side) - tail] for side in (origin, upstream, local)
+    )
+    counts = Counter(origin_middle)
+    # Checked before aligning: generated files with thousands of equal lines would block
+    # a sweep.
+    if sum(counts[line] for side in (upstream_middle, local_middle) for line in side) > _MAX_PAIRS:
+        return None
+    runs = [SequenceRun(False, 0, head, (0, 0))]
+    o_at = u_at = l_at = 0
+    for o_sync, o_end, l_sync, l_end, u_sync, u_end in _align(
+        origin_middle, local_middle, upstream_middle
+    ):
+        origin_part = origin_middle[o_at:o_sync]
+        upstream_part, local_part = upstream_middle[u_at:u_sync], local_middle[l_at:l_sync]
+        is_settled = upstream_part in (origin_part, local_part)
+        if not is_settled and local_part != origin_part and winner is None:
+            return None
+        if local_part == origin_part or (not is_settled and winner is MergeSide.UPSTREAM):
+            replaced_range = (
+                l_at + head,
+                l_sync + head,
+                o_at + head if local_part == origin_part else -1,
+            )
+            runs.append(SequenceRun(True, u_at + head, u_sync + head, None, replaced_range))
+        else:
+            runs.append(SequenceRun(False, l_at + head, l_sync + head))
+        runs.append(SequenceRun(False, l_sync + head, l_end + head, (o_sync + head, u_sync + head)))
+        o_at, u_at, l_at = o_end, u_end, l_end
+    other_starts = len(origin) - tail, len(upstream) - tail
+    runs.append(SequenceRun(False, len(local) - tail, len(local), other_starts))
+    return runs
+
+
+def _align(
+    origin: Sequence[str], local: Sequence[str], upstream: Sequence[str]
+) -> list[tuple[int, int, int, int, int, int]]:
+    """Return the ranges that all three sides have, the empty one at the end included.
+
+    Where both sides match the origin, they match each other.
+    """
+    # Without junk: frequent lines (`}`, blank ones) must not be left unaligned.
+    local_blocks = SequenceMatcher(None, origin, local, autojunk=False).get_matching_blocks()
+    upstream_blocks = SequenceMatcher(None, origin, upstream, autojunk=False).get_matching_blocks()
+    aligned = []
+    i = j = 0
+    while i < len(local_blocks) and j < len(upstream_blocks):
+        local_block, upstream_block = local_blocks[i], upstream_blocks[j]
+        ends = local_block.a + local_block.size, upstream_block.a + upstream_block.size
+        start, end = max(local_block.a, upstream_block.a), min(ends)
+        if start < end:
+            l_at, u_at = (
+                local_block.b + start - local_block.a,
+                upstream_block.b + start - upstream_block.a,
+            )
+            size = end - start
+            aligned.append((start, end, l_at, l_at + size, u_at, u_at + size))
+        if ends[0] < ends[1]:
+            i += 1
+        else:
+            j += 1
+    return [
+        *aligned,
+        (len(origin), len(origin), len(local), len(local), len(upstream), len(upstream)),
+    ]
+
+
+def merge_texts(
+    origin: str, upstream: str, local: str, winner: MergeSide | None = None
+) -> str | None:
+    """Merge texts by lines; None if edits adjoin and there is no winner."""
+    sides = upstream.splitlines(keepends=True), local.splitlines(keepends=True)
+    runs = merge_sequences(origin.splitlines(keepends=True), *sides, winner)
+    if runs is None:
+        return None
+    lines = [line for run in runs for line in sides[not run.is_upstream][run.start : run.end]]
+    # A last line without its break may be followed by other lines now.
+    return "".join(line if line.endswith("\n") or n == len(lines) - 1 else line + "\n"
+                   for n, line in enumerate(lines))  # fmt: skip
+
+
+# ---- plain files --------------------------------------------------------------------------------
+
+
+def merge_plain_file(
+    path: str,
+    origin: OptionalBytes,
+    upstream: OptionalBytes,
+    local: OptionalBytes,
+    choices: ConflictChoices,
+) -> tuple[OptionalBytes, MergeConflict | None]:
+    """Return the merged bytes of a plain file, None if removed, and a conflict or None.
+
+    A file that one side deleted and the other changed keeps its local state. If both
+    changed the same lines of a text, the winner has those and no others (design §4).
+    """
+    if upstream in (origin, local):
+        return local, None
+    if local == origin:
+        return upstream, None
+    merged = _merge_by_lines(origin, upstream, local)
+    if merged is not None:
+        return merged, None
+    if origin is not None and (local is None or upstream is None):
+        cause = ConflictCause.DELETED_HERE if local is None else ConflictCause.DELETED_THERE
+        default = MergeSide.LOCAL
+    else:
+        cause = ConflictCause.BOTH_CHANGED if origin is not None else ConflictCause.BOTH_ADDED
+        default = MergeSide.UPSTREAM
+    conflict = build_file_conflict(path, cause, (origin, upstream, local), default, choices)
+    merged = _merge_by_lines(origin, upstream, local, conflict.winner)
+    if merged is None:
+        merged = upstream if conflict.winner is MergeSide.UPSTREAM else local
+    return merged, conflict
+
+
+def build_file_conflict(
+    path: str,
+    cause: ConflictCause,
+    values: tuple[OptionalBytes, OptionalBytes, OptionalBytes],
+    default: MergeSide,
+    choices: ConflictChoices,
+) -> MergeConflict:
+    """Build a conflict about a file as a whole."""
+    origin, upstream, local = (MISSING if value is None else value for value in values)
+    return build_conflict(
+        ErrorLocation(file=path), cause, (origin, upstream, local), default, choices
+    )
+
+
+def _merge_by_lines(
+    origin: OptionalBytes,
+    upstream: OptionalBytes,
+    local: OptionalBytes,
+    winner: MergeSide | None = None,
+) -> OptionalBytes:
+    """Merge three texts by lines.
+
+    None if edits adjoin and there is no winner, and if a file is not text.
+    """
+    if origin is None or upstream is None or local is None:
+        return None
+    texts: list[str] = []
+    for side in (origin, upstream, local):
+        if b"\0" in side:
+            return None
+        try:
+            texts.append(side.decode())
+        except UnicodeDecodeError:
+            return None
+    line_breaks = [_line_break_of(text) for text in texts]
+    has_same_breaks = len(set(line_breaks)) == 1 or not all(line_breaks)
+    if not has_same_breaks:
+        # Only if the sides differ in their line breaks: otherwise a file with mixed ones
+        # would change.
+        texts = [text.replace(_CRLF, "\n") for text in texts]
+    merged = merge_texts(texts[0], texts[1], texts[2], winner)
+    if merged is not None and not has_same_breaks:  # line breaks merge three ways
+        merged = merged.replace(
+            "\n", line_breaks[1] if line_breaks[2] == line_breaks[0] else line_breaks[2]
+        )
+    return None if merged is None else merged.encode()
+
+
+def _line_break_of(text: str) -> str:
+    """Return the line break of a text; "" if it has both kinds."""
+    crlf_count = text.count(_CRLF)
+    if crlf_count and crlf_count < text.count("\n"):
+        return ""
+    return _CRLF if crlf_count else "\n"

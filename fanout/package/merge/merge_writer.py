@@ -1,0 +1,204 @@
+"""Writer of the files of a merged package: from the decisions of the merge to bytes.
+
+Each file begins as the local one (a new file as upstream's). Its documents are taken
+from one side, spliced into the local text (`text_splice`), or edited where splicing is
+not possible: JSON, anchors, documents that moved to a file of another format. The
+result is parsed once to verify that it reads as decided.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fanout.package.field_edits import Edit, diff_values, same_json
+from fanout.package.json_manifest import is_json
+from fanout.package.manifest import Manifest
+from fanout.package.merge.merge_units import DocumentReader, MergeDocument, MergeFile, MergeUnit
+from fanout.package.merge.merge_values import MergeOutcome, SideValue, ValueSource
+from fanout.package.merge.text_splice import CannotSplice, splice_document
+from fanout.package.yaml_scalars import dump
+from fanout.values import frozen
+
+FileSides = tuple[MergeFile | None, MergeFile | None, MergeFile | None]
+UnitSides = tuple[MergeUnit | None, MergeUnit | None, MergeUnit | None]
+
+
+@frozen
+class ResultUnit:
+    """Unit of the result that is a document of its own in a file."""
+
+    path: str  # of the file
+    outcome: MergeOutcome
+    units: UnitSides  # origin, upstream, local
+
+    @property
+    def source_unit(self) -> MergeUnit:
+        """Unit whose text the result starts from: JSON for JSON, YAML for YAML."""
+        _, upstream_unit, local_unit = self.units
+        prefers_upstream = (
+            self.outcome.source is ValueSource.UPSTREAM
+            or local_unit is None
+            or is_in_list(local_unit)
+        )
+        candidates = [
+            unit
+            for unit in (
+                (upstream_unit, local_unit) if prefers_upstream else (local_unit, upstream_unit)
+            )
+            if unit is not None
+        ]
+        same_format = (
+            unit for unit in candidates if is_json(unit.document.file) == is_json(self.path)
+        )
+        return next(same_format, candidates[0])
+
+    def document_text(self, use_edits: bool = False) -> str:
+        """Return the text of the document.
+
+        `use_edits`: do not splice, because a first attempt did not read as decided.
+        """
+        source = self.source_unit
+        if is_in_list(source):
+            return dump(self.outcome.data)
+        value_source, (_, upstream_unit, local_unit) = self.outcome.source, self.units
+        if source is (
+            upstream_unit if value_source is ValueSource.UPSTREAM else local_unit
+        ) and value_source in (ValueSource.UPSTREAM, ValueSource.LOCAL):
+            return source.document.text
+        if not use_edits and source is local_unit and value_source is not ValueSource.UPSTREAM:
+            values: list[SideValue | None] = [unit.value if unit else None for unit in self.units]
+            try:
+                return splice_document((values[0], values[1], source.value), self.outcome)
+            except CannotSplice:
+                pass
+        return edit_document(source.document, self.outcome.data)
+
+
+def is_in_list(unit: MergeUnit) -> bool:
+    """Return whether the unit is an item of a List."""
+    return len(unit.container) > 1
+
+
+def edit_document(document: MergeDocument, data: Any) -> str:
+    """Return the document's text with edits after which it reads as the data."""
+    manifest = Manifest.parse(document.text.encode(), document.file)
+    index = manifest.documents[0].index
+    edits = [Edit(index, path, value) for path, value in diff_values(document.value.data, data)]
+    return manifest.apply_edits_to_text(edits).decode()
+
+
+def write_file(
+    placed: Sequence[ResultUnit],
+    sides: FileSides,
+    reader: DocumentReader,
+) -> bytes:
+    """Return the bytes of a file with these units, in this order.
+
+    `sides`: the file in origin, upstream and local.
+    """
+    origin_file, upstream_file, local_file = sides
+    base = local_file or upstream_file
+    assert base is not None
+    writer = _FileWriter(placed, base, sides)
+    # Nobody touched the file locally: upstream's bytes, so that the layout of JSON
+    # follows upstream.
+    if (
+        origin_file
+        and upstream_file
+        and local_file
+        and local_file.data == origin_file.data
+        and _is_equal_json(placed, upstream_file)
+    ):
+        return upstream_file.data
+    if _is_unchanged_from(
+        placed, local_file, 2, ValueSource.LOCAL
+    ) and writer.text_before_documents() == base.between(0):
+        return base.data
+    if _is_unchanged_from(placed, upstream_file, 1, ValueSource.UPSTREAM) and (
+        local_file is None or origin_file is None or local_file.data == origin_file.data
+    ):
+        assert upstream_file is not None
+        return upstream_file.data
+    bom, crlf = base.bom, base.crlf
+    # the byte order mark and line breaks are merged three ways, too
+    if origin_file and upstream_file and local_file:
+        bom = upstream_file.bom if local_file.bom == origin_file.bom else local_file.bom
+        crlf = upstream_file.crlf if local_file.crlf == origin_file.crlf else local_file.crlf
+    if is_json(base.path):
+        return bom + placed[0].document_text().encode()
+    # Splicing keeps most of the text and is verified by reading. If it reads
+    # differently, the documents are edited instead, which may lose layout; if even that
+    # fails, they are written anew.
+    text = writer.assemble_text(use_edits=False)
+    data = [unit.outcome.data for unit in placed]
+    if not reader.reads_as(text, data):
+        text = writer.assemble_text(use_edits=True)
+        if not reader.reads_as(text, data):
+            text = "---\n".join(map(dump, data))
+    return bom + (text.replace("\n", "\r\n") if crlf else text).encode()
+
+
+def _is_equal_json(placed: Sequence[ResultUnit], file: MergeFile) -> bool:
+    """Return whether the JSON file reads as the unit; its layout is no difference."""
+    return is_json(file.path) and same_json(placed[0].outcome.data, file.documents[0].value.data)
+
+
+def _is_unchanged_from(
+    placed: Sequence[ResultUnit], file: MergeFile | None, side: int, value_source: ValueSource
+) -> bool:
+    """Return whether one side's file is exactly these units, all taken from that side."""
+    if file is None or len(placed) != len(file.documents):
+        return False
+    for unit, document in zip(placed, file.documents, strict=True):
+        side_unit = unit.units[side]
+        if (
+            unit.outcome.source is not value_source
+            or side_unit is None
+            or side_unit.document is not document
+        ):
+            return False
+        if is_in_list(side_unit):
+            return False
+    return True
+
+
+@frozen
+class _FileWriter:
+    placed: Sequence[ResultUnit]
+    base: MergeFile
+    sides: FileSides
+
+    def assemble_text(self, *, use_edits: bool) -> str:
+        """Return the complete text, with the base file's text between its documents."""
+        numbers = {id(document): document.number for document in self.base.documents}
+        chunks = [self.text_before_documents()]
+        for position, unit in enumerate(self.placed):
+            number = 0
+            for side_unit in (unit.units[2], unit.units[1]):
+                if (
+                    side_unit is not None
+                    and id(side_unit.document) in numbers
+                    and not is_in_list(side_unit)
+                ):
+                    number = numbers[id(side_unit.document)]
+                    break
+            if position:
+                if not chunks[-1].endswith("\n"):
+                    chunks.append("\n")
+                chunks.append(self.base.between(number) if number else "---\n")
+            text = unit.document_text(use_edits)
+            if use_edits and not text.endswith("\n") and unit is not self.placed[-1]:
+                text = dump(unit.outcome.data)  # a line break would belong to its last text
+            chunks.append(text)
+        if self.base.documents:
+            chunks.append(self.base.tail)
+        return "".join(chunks)
+
+    def text_before_documents(self) -> str:
+        """Return the text before the first document; upstream's if it was not changed locally."""
+        heads = [file.between(0) if file and file.documents else None for file in self.sides]
+        if heads[1] is not None and heads[0] == heads[2] != heads[1]:
+            return heads[1]
+        if self.base.documents:
+            return self.base.between(0)
+        text = self.base.text
+        return text if not text or text.endswith("\n") else text + "\n"
