@@ -6,7 +6,7 @@ same observation gives the same plan byte for byte (design §3).
 """
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, field
+from dataclasses import KW_ONLY, fields
 from enum import StrEnum
 
 from fanout.values import frozen
@@ -66,22 +66,8 @@ class PlanAction:
 
     def as_json(self) -> dict[str, str]:
         """Return the action as JSON data without empty fields."""
-        fields = {
-            "kind": self.kind.value,
-            "namespace": self.namespace,
-            "policy": self.policy,
-            "stage": self.stage,
-            "variant": self.variant,
-            "repository": self.repository,
-            "path": self.path,
-            "revision": self.revision,
-            "digest": self.digest,
-            "tree": self.tree,
-            "ref": self.ref,
-            "expected": self.expected,
-            "detail": self.detail,
-        }
-        return {name: value for name, value in fields.items() if value}
+        values = ((it.name, str(getattr(self, it.name))) for it in fields(self))
+        return {name: text for name, text in values if text}
 
 
 @frozen
@@ -110,4 +96,4 @@ class ActionResult:
     action: PlanAction
     is_done: bool
     problem: str = ""
-    reason: str = field(default="")
+    reason: str = ""

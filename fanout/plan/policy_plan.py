@@ -19,10 +19,8 @@ from fanout.plan.records.policy_status import (
     RecordedStatus,
     VariantLine,
 )
-from fanout.plan.removal.move_cleanup import CleanupItem, PolicyCleanup
-from fanout.plan.removal.move_cleanup import cleanup_actions as clearing_actions
-from fanout.plan.removal.removal_plan import VariantRemoval
-from fanout.plan.removal.removal_plan import removal_actions as departing_actions
+from fanout.plan.removal.move_cleanup import CleanupItem, PolicyCleanup, cleanup_actions
+from fanout.plan.removal.removal_plan import VariantRemoval, removal_actions
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import frozen, replace
 
@@ -70,14 +68,10 @@ def plan_policy(
     """
     lines, published, actions = _plan_variants(steps, recorded, moment)
     for item in cleanup.items:
-        actions += clearing_actions(item)
+        actions += cleanup_actions(item)
     for removal in cleanup.removals:
-        actions += departing_actions(removal)
-    record_action = PlanAction(kind=ActionKind.RECORD, namespace=namespace, policy=name)
-    if any(not planned.rendered.spec.policy for planned in steps):
-        record_action = PlanAction(
-            kind=ActionKind.RECORD, namespace=namespace, policy="", variant=name
-        )
+        actions += removal_actions(removal)
+    record_action = build_record_action(namespace, name, steps)
     actions += _repository_actions(record_action, cleanup)
     # A repository stays on record until nothing of the policy is left in it:
     # otherwise drafts would be forgotten when the targets change to another
@@ -146,16 +140,19 @@ def _plan_variants(
             if differences or replace(line, stage=recorded.stage) != recorded:
                 lines[name] = line
             actions += differences
-        if planned.step is VariantStep.PUBLISH:
+        if planned.step is VariantStep.PUBLISH or variant.observed.is_unrecorded:
             published[name] = _line_after_push(
-                line, variant, new_places, _publication_after_push(variant, moment)
-            )
-        elif variant.observed.is_unrecorded:
-            published[name] = _line_after_push(
-                line, variant, new_places, _observed_publication(variant, moment)
+                line, variant, new_places, _publication_after_push(planned, moment)
             )
         actions += _step_actions(planned)
     return lines, published, actions
+
+
+def build_record_action(namespace: str, name: str, steps: Sequence[DecidedVariant]) -> PlanAction:
+    """Return a record action of the policy, or of the variant written by hand, without detail."""
+    is_hand_written = any(not planned.rendered.spec.policy for planned in steps)
+    policy, variant = ("", name) if is_hand_written else (name, "")
+    return PlanAction(kind=ActionKind.RECORD, namespace=namespace, policy=policy, variant=variant)
 
 
 def join_plans(plans: Iterable[PolicyPlan]) -> Plan:
@@ -290,19 +287,22 @@ def _adopted_publication(variant: RenderedVariant, moment: RecordPosition) -> Pu
     )
 
 
-def _observed_publication(variant: RenderedVariant, moment: RecordPosition) -> PublishedLine | None:
-    """Return the line of a publication that Git shows and that is not on record."""
+def _publication_after_push(
+    planned: DecidedVariant, moment: RecordPosition
+) -> PublishedLine | None:
+    """Return the line to record after the push, of a publication made or found in Git.
+
+    The merge commit of one that is made is filled in then.
+    """
+    variant = planned.rendered
     published, recorded = variant.observed.published, variant.observed.status_line.published
-    if published is None:
-        return None
-    since = recorded.in_force_since(published.revision) if recorded is not None else None
-    return replace(
-        published, reads=variant.selected.cluster_reads, heard=moment.last_evidence, since=since
-    )
-
-
-def _publication_after_push(variant: RenderedVariant, moment: RecordPosition) -> PublishedLine:
-    """Return the publication line for after the push; the merge commit is filled in then."""
+    if planned.step is not VariantStep.PUBLISH:
+        if published is None:
+            return None
+        since = recorded.in_force_since(published.revision) if recorded is not None else None
+        return replace(
+            published, reads=variant.selected.cluster_reads, heard=moment.last_evidence, since=since
+        )
     assert variant.observed.draft is not None, "only a standing draft is published"
     trailers = variant.observed.draft.trailers
     return PublishedLine(
@@ -314,9 +314,7 @@ def _publication_after_push(variant: RenderedVariant, moment: RecordPosition) ->
         pristine=trailers.rendered,
         reads=_draft_reads(variant),
         heard=moment.last_evidence,
-        since=variant.observed.published.in_force_since(trailers.revision)
-        if variant.observed.published is not None
-        else None,
+        since=published.in_force_since(trailers.revision) if published is not None else None,
         rejected=limit_lines(rejected_lines_of_draft(variant.observed.draft)),
     )
 

@@ -362,7 +362,7 @@ class PolicyEvaluator:
             status=status,
             revisions=observed.revisions,
             variants=decided.rendered.variants,
-            rules=observed.gate_inputs.rules,
+            rules=observed.gate_inputs.facts.stages,
             facts=decided.facts,
             decision=add_removal_hold(decision, removals),
             repository_states=repository_states,
@@ -387,7 +387,7 @@ class PolicyEvaluator:
         # Publications name the newest record in a trailer, by which later passes detect records
         # that were restored from an older copy.
         moment = replace(
-            observed.gate_inputs.records.position(self.now),
+            observed.gate_inputs.facts.records.position(self.now),
             last_record=records[-1].name if records else NO_VALUE,
         )
         plan = plan_policy(
@@ -399,7 +399,9 @@ class PolicyEvaluator:
             moment,
             cleanup,
         )
-        return with_draft_times(plan, stages_with_reports(observed.gate_inputs.rules), self.now)
+        return with_draft_times(
+            plan, stages_with_reports(observed.gate_inputs.facts.stages), self.now
+        )
 
     def _build_rules(self, inputs: PolicyInputs) -> tuple[StageRule, ...]:
         return build_rules(inputs, self.conditions.get_condition)

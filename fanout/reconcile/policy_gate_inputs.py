@@ -5,7 +5,7 @@ from datetime import datetime
 
 from fanout.api.upstream_policy import InFlight
 from fanout.gates.evaluation_results import PolicyEvaluation
-from fanout.gates.gate_facts import RevisionHistory
+from fanout.gates.gate_facts import PolicyFacts, RevisionHistory
 from fanout.gates.gate_rules import HAND_WRITTEN, PropagationCondition, StageRule
 from fanout.gates.record_facts import RecordFacts
 from fanout.gates.timestamps import is_from_the_future
@@ -42,20 +42,24 @@ def build_gate_inputs(
     """
     resolved_policy = inputs.resolved_policy
     upstream_policy = resolved_policy.upstream_policy
-    return GateInputs(
+    facts = PolicyFacts(
         name=resolved_policy.name,
-        rules=rules,
+        stages=rules,
+        variants=(),
         revisions=tuple(allowed_revisions),
         records=gate_records,
         history=_read_history(resolved_policy, status),
         now=now,
         suspended=upstream_policy is not None and upstream_policy.spec.suspend,
-        automation_acts=inputs.is_sweep,
-        resolutions=read_resolutions(find_applicable_records(inputs, now)),
+        sweep=inputs.is_sweep,
         serialize=_is_serialized(resolved_policy),
         calendars=build_calendars(inputs.promotions),
         finishing_calendars=finishing_calendars(inputs.promotions),
-        calendars_incomplete=not inputs.all_promotions_read,
+        has_unreadable_calendar=not inputs.all_promotions_read,
+    )
+    return GateInputs(
+        facts=facts,
+        resolutions=read_resolutions(find_applicable_records(inputs, now)),
         last_evidence=gate_records.position(now).last_evidence,
         draft_lines=status.drafts,
         attributes=build_variant_details(resolved_policy, inputs.depends_on),

@@ -22,7 +22,7 @@ from fanout.gates.gate_rules import CheckRule, StageRule
 from fanout.gates.timestamps import is_from_the_future
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.decided_variant import VariantStep
-from fanout.plan.policy_plan import PolicyPlan
+from fanout.plan.policy_plan import PolicyPlan, build_record_action
 from fanout.plan.records.policy_records import WITHDRAW, RecordEntry
 from fanout.plan.records.policy_status import DraftLine, RecordedStatus, VariantLine, format_instant
 from fanout.plan.rendered_variant import RenderedVariant
@@ -102,11 +102,7 @@ def restore_recorded_times(
     """
     if status is recorded and seen_ahead == recorded.records_ahead:
         return plan
-    record_action = PlanAction(kind=ActionKind.RECORD, namespace=plan.namespace, policy=plan.name)
-    if any(not planned.rendered.spec.policy for planned in plan.steps):
-        record_action = PlanAction(
-            kind=ActionKind.RECORD, namespace=plan.namespace, policy="", variant=plan.name
-        )
+    record_action = build_record_action(plan.namespace, plan.name, plan.steps)
     details = [
         f"that {name} is dated ahead" for name in sorted(seen_ahead - recorded.records_ahead)
     ]
@@ -114,9 +110,8 @@ def restore_recorded_times(
         f"that what is on record for {format_instant(at)} is dated ahead"
         for at in sorted(status.noticed_at.keys() - recorded.noticed_at.keys())
     ]
-    order = list(ActionKind)
-    actions = [*plan.actions, *(replace(record_action, detail=detail) for detail in details)]
-    actions.sort(key=lambda action: order.index(action.kind))
+    # Actions are ordered by kind, and records are the last kind.
+    actions = (*plan.actions, *(replace(record_action, detail=detail) for detail in details))
     planned = replace(
         plan.planned,
         variants=_restore_lines(plan.planned.variants, recorded.variants, status.variants),
@@ -126,7 +121,7 @@ def restore_recorded_times(
         records_ahead=seen_ahead,
         noticed_at=status.noticed_at,
     )
-    return replace(plan, actions=tuple(actions), recorded=recorded, planned=planned)
+    return replace(plan, actions=actions, recorded=recorded, planned=planned)
 
 
 class _StatusClock:
@@ -144,37 +139,29 @@ class _StatusClock:
         self.used[at] = self._noticed.get(at, self._now)
         return min(self.used[at], self._now)
 
+    def fields(self, value: LineValue, *names: str) -> LineValue:
+        """Return the value with the instants in these fields; the same one if none changes."""
+        present = ((name, getattr(value, name)) for name in names)
+        replaced = {
+            name: at
+            for name, recorded in present
+            if recorded is not None and (at := self.instant(recorded)) is not recorded
+        }
+        return replace(value, **replaced) if replaced else value
+
     def variant(self, line: VariantLine) -> VariantLine:
-        grant, published, answers = line.grant, line.published, line.answers
-        if grant is not None and (at := self.instant(grant.at)) is not grant.at:
-            line = replace(line, grant=replace(grant, at=at))
-        if published is not None and (at := self.instant(published.at)) is not published.at:
-            line = replace(line, published=replace(published, at=at))
-            published = line.published
-        if published is not None and published.since is not None:
-            since = self.instant(published.since)
-            if since is not published.since:
-                line = replace(line, published=replace(published, since=since))
-        if any(is_from_the_future(answer.at, self._now) for answer in answers):
-            answers_in_time = (replace(answer, at=self.instant(answer.at)) for answer in answers)
-            line = replace(line, answers=tuple(answers_in_time))
-        return line
+        grant = self.fields(line.grant, "at") if line.grant else None
+        published = self.fields(line.published, "at", "since") if line.published else None
+        if grant is not line.grant or published is not line.published:
+            line = replace(line, grant=grant, published=published)
+        answers = tuple(self.fields(answer, "at") for answer in line.answers)
+        return line if answers == line.answers else replace(line, answers=answers)
 
     def draft(self, line: DraftLine) -> DraftLine:
-        at = self.instant(line.at)
-        return line if at is line.at else replace(line, at=at)
+        return self.fields(line, "at")
 
     def history(self, history: RevisionHistory) -> RevisionHistory:
-        if (
-            history.passed is not None
-            and (at := self.instant(history.passed)) is not history.passed
-        ):
-            history = replace(history, passed=at)
-        if history.left is not None and (at := self.instant(history.left)) is not history.left:
-            history = replace(history, left=at)
-        if history.since is not None and (at := self.instant(history.since)) is not history.since:
-            history = replace(history, since=at)
-        return history
+        return self.fields(history, "passed", "left", "since")
 
 
 def _map_changed(
@@ -239,26 +226,19 @@ def with_draft_times(plan: PolicyPlan, stages: frozenset[str], now: datetime) ->
             continue
         draft_lines[name] = DraftLine(digest, now)
         if planned.step is not VariantStep.WRITE:
-            first_seen_actions.append(_first_seen_action(plan, variant))
+            first_seen_actions.append(
+                PlanAction(
+                    kind=ActionKind.RECORD,
+                    namespace=plan.namespace,
+                    policy=plan.name,
+                    stage=variant.spec.stage,
+                    detail=f"since when the draft of {name} is there",
+                )
+            )
     if draft_lines == recorded_lines:
         return plan
-    order = list(ActionKind)
-    actions = sorted(
-        (*plan.actions, *first_seen_actions), key=lambda action: order.index(action.kind)
-    )
-    return replace(plan, actions=tuple(actions), planned=replace(plan.planned, drafts=draft_lines))
-
-
-def _first_seen_action(plan: PolicyPlan, variant: RenderedVariant) -> PlanAction:
-    spec = variant.spec
-    detail = f"since when the draft of {spec.name} is there"
-    return PlanAction(
-        kind=ActionKind.RECORD,
-        namespace=plan.namespace,
-        policy=plan.name,
-        stage=spec.stage,
-        detail=detail,
-    )
+    actions = (*plan.actions, *first_seen_actions)
+    return replace(plan, actions=actions, planned=replace(plan.planned, drafts=draft_lines))
 
 
 def _digest_after(variant: RenderedVariant, step: VariantStep) -> str:

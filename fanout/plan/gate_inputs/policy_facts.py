@@ -11,7 +11,6 @@ from datetime import datetime
 from fanout.api.gate_vocabulary import GATE_ACTIONS, Action, OverridableGate
 from fanout.api.promotion_policy import normalize_person
 from fanout.api.reasons import Reason
-from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import (
     CheckReading,
@@ -21,10 +20,9 @@ from fanout.gates.gate_facts import (
     Hold,
     PolicyFacts,
     Publication,
-    RevisionHistory,
     VariantFacts,
 )
-from fanout.gates.gate_rules import StageRule, Variables, Verdict
+from fanout.gates.gate_rules import Variables, Verdict
 from fanout.gates.record_facts import (
     ApprovalFacts,
     DecisionFacts,
@@ -82,28 +80,13 @@ _OUTSIDE_THE_GATES = frozenset(Action).difference(GATE_ACTIONS)  # decisions tha
 
 @frozen
 class GateInputs:
-    """Gate inputs of one policy, or of one variant written by hand, apart from its variants.
-
-    `last_evidence` is the newest evidence on record: a publication that was seen in this
-    pass was not there when it was recorded. `calendars_incomplete` closes automation.
-    """
+    """Gate inputs of one policy, or of one variant written by hand, apart from its variants."""
 
     _: KW_ONLY
-    name: str
-    rules: tuple[StageRule, ...]
-    revisions: tuple[str, ...]
-    records: RecordFacts
-    history: Mapping[tuple[str, str], RevisionHistory]
-    now: datetime
-    suspended: bool = False
-    automation_acts: bool = True
+    facts: PolicyFacts  # without variants
     resolutions: tuple[ConflictResolution, ...] = ()
-    serialize: bool = False
-    calendars: tuple[PublicationCalendar, ...] = ()
-    # calendars with `atClose: Finish`
-    finishing_calendars: frozenset[str] = frozenset()
-    calendars_incomplete: bool = False  # a calendar may be missing
-    last_evidence: str = ""  # newest evidence on record
+    # Newest evidence on record: a publication seen in this pass was not there when it was recorded.
+    last_evidence: str = ""
     attributes: AttributesByVariant = field(default_factory=dict)  # by variant
     draft_lines: Mapping[str, DraftLine] = field(default_factory=dict)  # by variant, when written
 
@@ -132,9 +115,9 @@ def build_preliminary_facts(
     No draft counts as current and no obstacle to a draft is known before candidates are
     selected. Arguments are those of `build_policy_facts`.
     """
-    return _join_facts(
-        gate_inputs,
-        tuple(
+    return replace(
+        gate_inputs.facts,
+        variants=tuple(
             _memoized_facts(variant, variant, None, evidence, gate_inputs, memo)
             for variant in variants
         ),
@@ -151,9 +134,9 @@ def build_policy_facts(
 
     `evidence` is by variant name. `memo` is kept between passes and extended in place.
     """
-    return _join_facts(
-        gate_inputs,
-        tuple(
+    return replace(
+        gate_inputs.facts,
+        variants=tuple(
             _memoized_facts(
                 # A variant that needs no draft is the same selected variant in each pass; the
                 # value around it is made anew.
@@ -166,24 +149,6 @@ def build_policy_facts(
             )
             for variant in variants
         ),
-    )
-
-
-def _join_facts(gate_inputs: GateInputs, variants: tuple[VariantFacts, ...]) -> PolicyFacts:
-    return PolicyFacts(
-        name=gate_inputs.name,
-        stages=gate_inputs.rules,
-        variants=variants,
-        revisions=gate_inputs.revisions,
-        records=gate_inputs.records,
-        history=gate_inputs.history,
-        now=gate_inputs.now,
-        suspended=gate_inputs.suspended,
-        serialize=gate_inputs.serialize,
-        calendars=gate_inputs.calendars,
-        finishing_calendars=gate_inputs.finishing_calendars,
-        has_unreadable_calendar=gate_inputs.calendars_incomplete,
-        sweep=gate_inputs.automation_acts,
     )
 
 
@@ -202,7 +167,7 @@ def _memoized_facts(
     inputs = (
         evidence,
         gate_inputs.attributes.get(name, NO_ATTRIBUTES),
-        gate_inputs.records.removals.get(name),
+        gate_inputs.facts.records.removals.get(name),
         gate_inputs.resolutions,
         gate_inputs.draft_lines.get(name),
     )
@@ -305,7 +270,7 @@ def _build_variant_facts(
         variables=attributes.variables,
         held=(selected.draft_hold or _offline_unknown(spec)) if selected is not None else None,
         failed=_render_failure(rendered) if rendered is not None else None,
-        removed=gate_inputs.records.removals.get(spec.name),
+        removed=gate_inputs.facts.records.removals.get(spec.name),
     )
 
 

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.active_decisions import decision_statuses as fates_of
+from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.timestamps import is_from_the_future
 from fanout.plan.edits.merge_disputes import RESOLVE
 from fanout.plan.gate_inputs.policy_facts import (
@@ -40,7 +41,7 @@ def recorded_decision_statuses(
     active_names = {it.name for it in active_entries}
     gate_records = with_removals(build_gate_records(active_entries, now), removed)
     variants = build_policy_facts(
-        GateInputs(name="", rules=(), revisions=(), records=gate_records, history={}, now=now),
+        GateInputs(facts=PolicyFacts("", (), (), (), gate_records, {}, now)),
         rendered_variants,
         {},
     ).variants

@@ -130,6 +130,9 @@ class RecordedStatus:
     drafts: Mapping[str, DraftLine] = field(default_factory=dict)  # by variant
 
 
+_Line = VariantLine | RevisionHistory | DraftLine | Mapping[str, Any]
+
+
 def parse_status(lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
     """Parse the status from its lines, by key.
 
@@ -180,56 +183,30 @@ def parse_status(lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
     )
 
 
-def changed_lines(
-    before: RecordedStatus,
-    after: RecordedStatus,
-) -> StatusLines:
+def changed_lines(before: RecordedStatus, after: RecordedStatus) -> StatusLines:
     """Return the lines that differ, by key; None stands for a removed line."""
-    lines: StatusLines = {}
-    for name in before.variants.keys() | after.variants.keys():
-        old, new = before.variants.get(name), after.variants.get(name)
-        if old != new:
-            lines[f"variant/{name}"] = _serialize(new)
-    for stage, revision in before.history.keys() | after.history.keys():
-        past, present = before.history.get((stage, revision)), after.history.get((stage, revision))
-        if past != present:
-            lines[f"stage/{stage}/{revision}"] = _serialize(present)
-    # Revisions are never removed: a moved tag is detected by its first commit on
-    # record.
-    for name, commit in after.revisions.items():
-        if before.revisions.get(name) != commit:
-            lines[f"revision/{name}"] = {"commit": commit}
-    for place in after.draft_repositories - before.draft_repositories:
-        lines[f"repository/{place}"] = {"drafts": True}
-    for place in before.draft_repositories - after.draft_repositories:
-        lines[f"repository/{place}"] = None
-    for name in before.removed.keys() | after.removed.keys():
-        if before.removed.get(name) != (at := after.removed.get(name)):
-            lines[f"removed/{name}"] = {"at": format_instant(at)} if at else None
-    lines |= _changed_clocks(before, after) | _changed_drafts(before, after)
-    return dict(sorted(lines.items()))
-
-
-def _changed_drafts(before: RecordedStatus, after: RecordedStatus) -> StatusLines:
-    """Return the draft lines that differ."""
+    old, new = _lines_by_key(before), _lines_by_key(after)
     return {
-        f"draft/{name}": _serialize(draft)
-        for name in before.drafts.keys() | after.drafts.keys()
-        if before.drafts.get(name) != (draft := after.drafts.get(name))
+        key: _serialize(new.get(key))
+        for key in sorted(old.keys() | new.keys())
+        if old.get(key) != new.get(key)
+        # Revisions are never removed: a moved tag is detected by its first commit on record.
+        and (key in new or not key.startswith("revision/"))
     }
 
 
-def _changed_clocks(before: RecordedStatus, after: RecordedStatus) -> StatusLines:
-    """Return the lines that differ about records and instants dated ahead."""
-    lines: StatusLines = {}
-    for name in before.records_ahead ^ after.records_ahead:
-        lines[f"ahead/{name}"] = {"ahead": True} if name in after.records_ahead else None
-    for at in before.noticed_at.keys() | after.noticed_at.keys():
-        if before.noticed_at.get(at) != (noticed := after.noticed_at.get(at)):
-            lines[f"noticed/{format_instant(at)}"] = (
-                {"at": format_instant(noticed)} if noticed else None
-            )
-    return lines
+def _lines_by_key(status: RecordedStatus) -> dict[str, _Line]:
+    """Return all lines of the status, of which only those that differ are serialized."""
+    return {
+        **{f"variant/{name}": line for name, line in status.variants.items()},
+        **{f"stage/{stage}/{name}": line for (stage, name), line in status.history.items()},
+        **{f"revision/{name}": {"commit": commit} for name, commit in status.revisions.items()},
+        **{f"repository/{place}": {"drafts": True} for place in status.draft_repositories},
+        **{f"removed/{name}": {"at": at} for name, at in status.removed.items()},
+        **{f"ahead/{name}": {"ahead": True} for name in status.records_ahead},
+        **{f"noticed/{format_instant(at)}": {"at": it} for at, it in status.noticed_at.items()},
+        **{f"draft/{name}": line for name, line in status.drafts.items()},
+    }
 
 
 def parse_instant(text: str) -> datetime:
@@ -292,8 +269,12 @@ def _parse_history(line: Mapping[str, Any]) -> RevisionHistory:
     )
 
 
-def _serialize(line: VariantLine | RevisionHistory | DraftLine | None) -> Mapping[str, Any] | None:
-    return None if line is None else _as_plain_data(asdict(line))
+def _serialize(line: _Line | None) -> Mapping[str, Any] | None:
+    if line is None:
+        return None
+    if not isinstance(line, Mapping):
+        return _as_plain_data(asdict(line))
+    return {it: format_instant(at) if isinstance(at, datetime) else at for it, at in line.items()}
 
 
 def _as_plain_data(value: Mapping[str, Any]) -> dict[str, Any]:
