@@ -13,7 +13,6 @@ from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.records.policy_status import (
     GrantLine,
-    PackagePlace,
     PreviousLocationLine,
     PublishedLine,
     RecordedStatus,
@@ -22,6 +21,7 @@ from fanout.plan.records.policy_status import (
 from fanout.plan.removal.move_cleanup import CleanupItem, PolicyCleanup, cleanup_actions
 from fanout.plan.removal.removal_plan import VariantRemoval, removal_actions
 from fanout.plan.rendered_variant import RenderedVariant
+from fanout.selection.path_collisions import PackagePlace
 from fanout.values import frozen, replace
 
 _ACTION_KINDS = {

@@ -18,6 +18,7 @@ from fanout.plan.moves.move_locations import (
 from fanout.plan.observation.repository_state import EMPTY_PATH, PristineRenderings, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import PublishedLine, VariantLine
+from fanout.selection.path_collisions import PathOwner
 from fanout.selection.variant_naming import draft_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import frozen, replace
@@ -30,7 +31,7 @@ class ObservationContext:
     _: KW_ONLY
     install: str
     now: datetime
-    collision_reasons: Mapping[str, str] = field(default_factory=dict)  # variant → why not there
+    collision_reasons: Mapping[PathOwner, str] = field(default_factory=dict)  # why not there
     may_adopt: bool = False  # its policy lets it take over a package that is there already
     choices: ConflictChoices = NO_CHOICES
     previous: PreviousLocation | None = None
@@ -181,10 +182,8 @@ def _find_obstacle(variant: ObservedVariant, context: ObservationContext) -> Hol
     owner = "the maintainers of " + spec.repository
     if state.failure is not None:
         return unreadable_repository_hold(state.failure, owner)
-    if spec.name in context.collision_reasons:
-        return Hold(
-            "PathCollision", context.collision_reasons[spec.name], actor=location_author(spec)
-        )
+    if collision := context.collision_reasons.get((spec.namespace, spec.name)):
+        return Hold("PathCollision", collision, actor=location_author(spec))
     if not state.head:
         branch = state.branch.removeprefix("refs/heads/")
         return Hold(

@@ -26,7 +26,7 @@ from fanout.plan.moves.move_locations import (
 )
 from fanout.plan.observation.repository_state import EMPTY_PATH, OpenDraft, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.records.policy_status import PackagePlace, RecordedStatus, VariantLine
+from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.plan.variant_observation import ObservationContext, observe_variant
 from fanout.ports import GitStore
 from fanout.reconcile.adoption.clone_origin import find_origin
@@ -35,7 +35,6 @@ from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.observation.mirror_access import OpenReader, open_one_at_a_time
 from fanout.reconcile.observation.repository_listing import adopts_existing, orphans_packages
 from fanout.reconcile.ownership.path_ownership import (
-    PathOwner,
     PathOwnership,
     find_emptied_repositories,
     trailer_owner,
@@ -52,6 +51,7 @@ from fanout.reconcile.records.record_integrity import (
     mark_missing_records,
 )
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
+from fanout.selection.path_collisions import PackagePlace, PathOwner
 from fanout.selection.variant_naming import draft_ref, drafts_prefix, tag_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.telemetry.error_isolation import BARRIER
@@ -100,7 +100,7 @@ class VariantObserver:
         self._shared_context = ObservationContext(
             install=self.install,
             now=self.now,
-            collision_reasons=self.path_ownership.refusals,
+            collision_reasons=self.path_ownership.index.refusals,
             may_adopt=adopts_existing(self.resolved_policy),
             keeps_package=self.resolved_policy.upstream_policy is None
             and orphans_packages(self.resolved_policy),
@@ -205,7 +205,7 @@ class VariantObserver:
         return (
             bool(self._departing_drafts or self.resolutions)
             or name in self._misplaced_drafts
-            or name in self.path_ownership.refusals
+            or (self.resolved_policy.namespace, name) in self.path_ownership.index.refusals
             or name in self.path_ownership.tenants
             or name in self.status.removed
         )
@@ -405,24 +405,17 @@ class VariantObserver:
             spec,
             repository_state,
             published_line,
-            self.path_ownership.all_policies,
+            self.path_ownership.index.all_policies,
         )
 
     def _find_leftovers(self, name: str, status_line: VariantLine) -> Iterator[AbandonedLocation]:
-        owner = self.resolved_policy.namespace, name
         for left_line in status_line.left:
             located = self.path_ownership.repository_by_place.get(left_line.repository)
             if located is not None and located.state.failure is None:
-                held_by_other = (
-                    self.path_ownership.owner_by_path.get(
-                        (left_line.repository, left_line.path), owner
-                    )
-                    != owner
-                )
                 yield AbandonedLocation(
                     left_line,
                     PreviousLocation(located.state, located.repository, left_line.path),
-                    held_by_other,
+                    self.path_ownership.other_owner(name, left_line.place) is not None,
                 )
 
     def _plan_move(
@@ -437,10 +430,9 @@ class VariantObserver:
             error = located.state.failure if located is not None else None
             return _Move(hold=_unreachable_hold(spec, status_line, error))
         previous_location = PreviousLocation(located.state, located.repository, status_line.path)
-        own_id = self.resolved_policy.namespace, spec.name
-        holder = self.path_ownership.owner_by_path.get(status_line.place, own_id)
-        if holder != own_id:
-            return _Move(previous_location, hold=_displaced_hold(spec, status_line, holder))
+        other_owner = self.path_ownership.other_owner(spec.name, status_line.place)
+        if other_owner is not None:
+            return _Move(previous_location, hold=_displaced_hold(spec, status_line, other_owner))
         wanted_location = repository_state.identity, spec.path
         for leftover in leftovers:
             if leftover.left_place.place == wanted_location:

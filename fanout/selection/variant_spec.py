@@ -1,16 +1,10 @@
-"""Specification of variants, their failures, expressions, and path collisions (design §2).
+"""Specification of variants, their failures and expressions (design §2)."""
 
-Paths that differ in case or Unicode form alone are one path: in a clone on Windows or
-macOS, and in branch names on a server with such a file system, they are the same.
-"""
-
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any
 
-from fanout.api.text_fields import fold_path
 from fanout.errors import ErrorLocation
-from fanout.package.package_limits import find_overlaps
 from fanout.values import frozen
 
 _NOWHERE = ErrorLocation()
@@ -133,46 +127,3 @@ class InProcessExpression:
     def __call__(self, row: Mapping[str, Any]) -> Any:
         """Evaluate the expression over the row: plain data, or `ExpressionFailure`."""
         return self.evaluate(row)
-
-
-PackageLocation = tuple[str, str]
-"""Identity of the Git repository, and path in it."""
-
-
-def find_collisions(
-    variants: Iterable[tuple[str, VariantSpec]], owners: Mapping[PackageLocation, str]
-) -> dict[str, str]:
-    """Find the variants that must not be written, with the reason by variant name.
-
-    `variants` come with the identity of their repository (two Repository objects may be one
-    Git repository). A variant that had the path keeps it: `owners` maps paths to these.
-    Where no variant had it, all that ask for it are refused, since any choice would depend
-    on an accident.
-    """
-    refused: dict[str, str] = {}
-    by_repository: dict[str, list[VariantSpec]] = {}
-    for repository_id, variant in variants:
-        by_repository.setdefault(repository_id, []).append(variant)
-    for repository_id, colocated in by_repository.items():
-        for first, second in find_overlaps([fold_path(variant.path) for variant in colocated]):
-            pair = (colocated[first], colocated[second])
-            # Both directions: each of the two is refused unless it owns its path.
-            for variant_spec, other in (pair, pair[::-1]):
-                if owners.get((repository_id, variant_spec.path)) != variant_spec.name:
-                    refused.setdefault(variant_spec.name, _sentence(variant_spec, other))
-    return refused
-
-
-def _sentence(variant_spec: VariantSpec, other: VariantSpec) -> str:
-    owner = f"{other.namespace}/{other.policy or other.name}"
-    relation = "overlaps"
-    if variant_spec.path == other.path:
-        relation = "is"
-    elif fold_path(variant_spec.path) == fold_path(other.path):
-        relation = "is, but for case or Unicode form,"
-    return (
-        f"path {variant_spec.path} in repository {variant_spec.repository} {relation} that of"
-        f" variant {other.name}"
-        f" ({owner}, target {other.target}), {other.path}; give one of them another"
-        " downstream.package"
-    )

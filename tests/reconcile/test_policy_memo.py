@@ -14,7 +14,7 @@ from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.reconcile.memo.policy_memo import PassInputs, PolicyMemo
-from fanout.reconcile.ownership.path_ownership import PathOwnership
+from fanout.reconcile.ownership.path_ownership import PathOwnershipIndex
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.values import replace
@@ -44,16 +44,10 @@ def pass_inputs(**fields):
 
 
 def policy_inputs(**fields):
-    ownership = PathOwnership(
-        repository_states={},
-        refusals={},
-        repository_by_place={},
-        tenants={},
-        owner_by_path={},
-        named_places=frozenset(),
-    )
+    policy = resolved("ams")
+    ownership = PathOwnershipIndex.build([], [], {}, ()).for_policy(policy, {})
     values = {
-        "resolved_policy": resolved("ams"),
+        "resolved_policy": policy,
         "policy_state": STATE,
         "path_ownership": ownership,
         "listings": {},

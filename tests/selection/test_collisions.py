@@ -2,12 +2,15 @@
 
 import pytest
 
-from fanout.selection.variant_spec import VariantSpec, find_collisions
+from fanout.selection.path_collisions import find_collisions
+from fanout.selection.variant_spec import VariantSpec
 
 
-def variant(name: str, path: str, repository: str = "edge") -> tuple[str, VariantSpec]:
+def variant(
+    name: str, path: str, repository: str = "edge", namespace: str = "default"
+) -> tuple[str, VariantSpec]:
     spec = VariantSpec(
-        name, "default", "p", "dev", f"Cluster//{name}", "up", "pkg", repository, path
+        name, namespace, "p", "dev", f"Cluster//{name}", "up", "pkg", repository, path
     )
     return f"{repository}.git#refs/heads/main", spec
 
@@ -34,8 +37,19 @@ ROWS = [
 
 @pytest.mark.parametrize(("sentence", "wanted", "had", "refused"), ROWS, ids=[r[0] for r in ROWS])
 def test_collision(sentence, wanted, had, refused):
-    holders = {("edge.git#refs/heads/main", path): name for path, name in had.items()}
-    assert set(find_collisions([variant(*one) for one in wanted], holders)) == refused
+    holders = {("edge.git#refs/heads/main", path): ("default", had[path]) for path in had}
+    collisions = find_collisions([variant(*one) for one in wanted], holders)
+    assert {name for _, name in collisions} == refused
+
+
+def test_variants_of_one_name_in_two_namespaces_are_two_variants():
+    holders = {("edge.git#refs/heads/main", "x"): ("blue", "a")}
+    wanted = [
+        variant("a", "x", namespace="blue"),
+        variant("a", "x", namespace="green"),
+        variant("a", "x", "core", namespace="red"),
+    ]
+    assert set(find_collisions(wanted, holders)) == {("green", "a")}
 
 
 def test_the_same_path_in_two_repositories_is_two_places():
@@ -43,12 +57,12 @@ def test_the_same_path_in_two_repositories_is_two_places():
 
 
 def test_the_sentence_says_why_two_spellings_are_one_path():
-    told = find_collisions([variant("a", "x"), variant("b", "X")], {})["a"]
+    told = find_collisions([variant("a", "x"), variant("b", "X")], {})["default", "a"]
     assert "path x in repository edge is, but for case or Unicode form, that of variant b" in told
 
 
 def test_the_sentence_names_the_other_variant_its_target_and_the_remedy():
-    told = find_collisions([variant("a", "x"), variant("b", "x/y")], {})["a"]
+    told = find_collisions([variant("a", "x"), variant("b", "x/y")], {})["default", "a"]
     assert "path x in repository edge overlaps that of variant b" in told
     assert "target Cluster//b" in told
     assert "downstream.package" in told

@@ -15,7 +15,8 @@ from fanout.plan.observation.repository_state import (
     PathState,
     RepositoryState,
 )
-from fanout.plan.records.policy_status import PackagePlace, PreviousLocationLine
+from fanout.plan.records.policy_status import PreviousLocationLine
+from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import frozen
 

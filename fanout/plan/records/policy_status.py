@@ -15,11 +15,10 @@ from typing import Any
 from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
 from fanout.gates.gate_rules import Verdict
 from fanout.plan.observation.repository_state import normalize_identity
+from fanout.selection.path_collisions import PackagePlace
 from fanout.values import frozen
 
 StatusLines = dict[str, Mapping[str, Any] | None]
-PackagePlace = tuple[str, str]
-"""Identity of the Git repository, and path in it."""
 
 
 @frozen

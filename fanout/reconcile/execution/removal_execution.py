@@ -15,7 +15,7 @@ from fanout.errors import Conflict, FanoutError, InvalidInput, Unavailable
 from fanout.gates.removal_gate import OrphanedVariant, group_by_level
 from fanout.plan.observation.repository_state import RefListingRequest, RepositoryState
 from fanout.plan.records.policy_records import PolicyRecords, StatusChange
-from fanout.plan.records.policy_status import PackagePlace, StatusLines, parse_status
+from fanout.plan.records.policy_status import StatusLines, parse_status
 from fanout.plan.removal.removal_plan import PackageRemoval, build_removal_change
 from fanout.reconcile.observation.repository_listing import (
     build_remote,
@@ -38,6 +38,7 @@ from fanout.reconcile.selection.policy_resolution import (
     repository_place,
 )
 from fanout.reconcile.world import World
+from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.target_selection import usable_repositories
 from fanout.values import frozen, replace
 

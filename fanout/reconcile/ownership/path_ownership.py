@@ -14,19 +14,16 @@ from fanout.api.urls import canonicalize_url
 from fanout.plan.moves.move_locations import PathHolder
 from fanout.plan.observation.repository_state import RepositoryState, normalize_identity
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
-from fanout.plan.records.policy_status import PackagePlace, RecordedStatus
+from fanout.plan.records.policy_status import RecordedStatus
 from fanout.reconcile.selection.policy_resolution import (
     ResolvedPolicy,
     policy_state_key,
     repository_key,
     repository_place,
 )
+from fanout.selection.path_collisions import PackagePlace, PathOwner, find_collisions
 from fanout.selection.target_selection import usable_repositories
-from fanout.selection.variant_spec import find_collisions
 from fanout.values import frozen
-
-PathOwner = tuple[str, str]
-"""Namespace and variant."""
 
 
 @frozen
@@ -233,28 +230,31 @@ class LocatedRepository:
 
 @frozen
 class PathOwnership:
-    """Path ownership as the evaluation of one policy needs it."""
+    """Path ownership as the evaluation of one policy asks for it."""
 
     _: KW_ONLY
+    index: "PathOwnershipIndex"
+    namespace: str  # of the policy
     repository_states: Mapping[str, RepositoryState]  # by identity of the Repository object
-    refusals: Mapping[str, str]  # by variant: why the path belongs to another
     # repositories named by its targets or its records
     repository_by_place: Mapping[str, LocatedRepository]
-    tenants: Mapping[str, PathHolder]  # present holder of each wanted path
-    owner_by_path: Mapping[PackagePlace, PathOwner]  # recorded owner by place
+    tenants: Mapping[str, PathHolder]  # present holder of each wanted path, by variant
     named_places: frozenset[str]  # repositories named by its targets
-    # All policies, since any may want one of its places.
-    all_policies: Sequence[ResolvedPolicy] = ()
+
+    def other_owner(self, variant: str, place: PackagePlace) -> PathOwner | None:
+        """Return who is on record at a place, or None if that is nobody or the variant itself."""
+        owner = self.index.recorded_paths.owner_by_path.get(place)
+        return None if owner == (self.namespace, variant) else owner
 
 
 @frozen
 class PathOwnershipIndex:
-    """Path ownership of all policies."""
+    """Path ownership of all policies, built once per pass and asked by all of them."""
 
     _: KW_ONLY
-    all_policies: Sequence[ResolvedPolicy]
+    all_policies: Sequence[ResolvedPolicy]  # any of them may want a path of another
     recorded_paths: RecordedPaths
-    refusals: Mapping[str, str]
+    refusals: Mapping[PathOwner, str]  # why a variant may not have its path
     tenants: Mapping[PathOwner, PathHolder]
     former_by_policy: FormerRepositoriesByPolicy  # for the policies of the pass
     # repositories of the variants written by hand
@@ -276,7 +276,7 @@ class PathOwnershipIndex:
         return cls(
             all_policies=all_policies,
             recorded_paths=recorded_paths,
-            refusals=_find_refusals(all_policies, recorded_paths),
+            refusals=find_refusals(all_policies, recorded_paths.owner_by_path),
             tenants=find_tenants(find_wanted_paths(all_policies), recorded_paths),
             former_by_policy=find_former_repositories(
                 evaluated, all_policies, recorded_paths, repositories
@@ -295,36 +295,31 @@ class PathOwnershipIndex:
         """Return the path ownership that concerns one policy."""
         former = self.former_by_policy.get((resolved_policy.namespace, resolved_policy.name), {})
         return PathOwnership(
+            index=self,
+            namespace=resolved_policy.namespace,
             repository_states=repository_states,
-            refusals=self.refusals,
             repository_by_place=_locate_repositories(resolved_policy, former, repository_states),
             tenants={
                 name: tenant
                 for (namespace, name), tenant in self.tenants.items()
                 if namespace == resolved_policy.namespace
             },
-            owner_by_path=self.recorded_paths.owner_by_path,
             named_places=_named_places(resolved_policy)
             if resolved_policy.upstream_policy
             else self.places_by_namespace[resolved_policy.namespace],
-            all_policies=self.all_policies,
         )
 
 
-def _find_refusals(
-    all_policies: Sequence[ResolvedPolicy], recorded_paths: RecordedPaths
-) -> dict[str, str]:
-    """Return the refusal of each variant whose path belongs to another.
-
-    Recorded owners keep a path.
-    """
-    holders = {place: owner[1] for place, owner in recorded_paths.owner_by_path.items()}
-    wanted_variants = [
+def find_refusals(
+    all_policies: Iterable[ResolvedPolicy], owner_by_path: Mapping[PackagePlace, PathOwner]
+) -> dict[PathOwner, str]:
+    """Return the refusal of each variant whose path belongs to another, or to nobody yet."""
+    wanted_variants = (
         (resolved_policy.place_by_variant[variant.name], variant)
         for resolved_policy in all_policies
         for variant in resolved_policy.variants
-    ]
-    return find_collisions(wanted_variants, holders)
+    )
+    return find_collisions(wanted_variants, owner_by_path)
 
 
 def _locate_repositories(

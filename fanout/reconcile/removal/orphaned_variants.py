@@ -26,7 +26,7 @@ from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.gate_inputs.policy_facts import CONFIRM_REMOVAL
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.records.policy_records import RecordEntry
-from fanout.plan.records.policy_status import PackagePlace, RecordedStatus, VariantLine
+from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.plan.removal.removal_plan import (
     PackageRemoval,
     VariantRemoval,
@@ -36,6 +36,7 @@ from fanout.plan.removal.removal_plan import (
 from fanout.reconcile.observation.repository_listing import orphans_packages
 from fanout.reconcile.ownership.path_ownership import PathOwnership, trailer_owner
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.variant_naming import variant_digest
 from fanout.selection.variant_spec import TargetFailure
 from fanout.values import frozen, replace
@@ -247,12 +248,11 @@ def _build_removals(
     orphan_locations: OrphanLocations,
 ) -> tuple[PackageRemoval, ...]:
     """Return the removal at each location that no other variant occupies."""
-    own_id = resolved_policy.namespace, orphan_locations.name
     owner, orphan = trailer_owner(resolved_policy), orphans_packages(resolved_policy)
     removal_steps = []
     for location in orphan_locations.locations:
         # Another variant was published there since; removing the path would remove its package.
-        if path_ownership.owner_by_path.get(location.place, own_id) != own_id:
+        if path_ownership.other_owner(orphan_locations.name, location.place) is not None:
             continue
         located = path_ownership.repository_by_place.get(location.place[0])
         removal_steps.append(

@@ -6,7 +6,7 @@ intended, or only the package can decide. Equal findings of many targets are com
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from fanout.api.field_errors import Severity, suggest_name
 from fanout.api.object_meta import GROUP
@@ -19,13 +19,15 @@ from fanout.cluster.manifest_documents import FileFinding
 from fanout.errors import InvalidInput
 from fanout.gates.gate_wording import format_count
 from fanout.ports import Sandbox
+from fanout.reconcile.ownership.path_ownership import find_refusals
 from fanout.reconcile.pass_results import PassProblem
 from fanout.reconcile.problem_aggregation import ProblemGroup, group_problems
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, resolve_policies
 from fanout.reconcile.selection.selector_warnings import find_missing_sources
 from fanout.selection.label_selector import matches
+from fanout.selection.path_collisions import PathOwner
 from fanout.selection.target_selection import VariantTarget
-from fanout.selection.variant_spec import VariantSpec, find_collisions
+from fanout.selection.variant_spec import VariantSpec
 from fanout.values import frozen
 from fanout.variants.function_registry import find_function, find_script_function
 from fanout.variants.functions.function_config import UnknownField
@@ -65,29 +67,28 @@ def find_target_findings(
         (it.where.object, it.where.field) for it in reported_findings if it.severity == "error"
     }
     resolved_policies = resolve_policies(declared, sandbox)
-    collisions_by_variant = _find_collisions(resolved_policies)
+    # The present owners of paths are on record, which is not read here.
+    collisions = find_refusals(resolved_policies, {})
     return tuple(
         finding
         for resolved_policy in resolved_policies
         if resolved_policy.upstream_policy is not None
         or resolved_policy.package_variant is not None
-        for finding in _find_policy_findings(
-            resolved_policy, collisions_by_variant, declared, locate
-        )
+        for finding in _find_policy_findings(resolved_policy, collisions, declared, locate)
         if (finding.where.object, finding.where.field) not in fields_with_errors
     )
 
 
 def _find_policy_findings(
     resolved_policy: ResolvedPolicy,
-    collisions_by_variant: Mapping[str, str],
+    collisions: Mapping[PathOwner, str],
     declared: DeclaredObjects,
     locate: Locate,
 ) -> Iterator[FileFinding]:
     declaration = resolved_policy.upstream_policy or resolved_policy.package_variant
     assert declaration is not None, "it was named for one of them"
     problems_by_field: defaultdict[tuple[str, Severity], list[PassProblem]] = defaultdict(list)
-    for target_problem in _find_target_problems(resolved_policy, collisions_by_variant, declared):
+    for target_problem in _find_target_problems(resolved_policy, collisions, declared):
         target = resolved_policy.targets.get(target_problem.target)
         aliases = (target.readable,) if target is not None else ()
         problem = PassProblem(
@@ -138,7 +139,7 @@ def _locate_target(name: str, target: VariantTarget | None, namespace: str, loca
 
 def _find_target_problems(
     resolved_policy: ResolvedPolicy,
-    collisions_by_variant: Mapping[str, str],
+    collisions: Mapping[PathOwner, str],
     declared: DeclaredObjects,
 ) -> Iterator[_TargetProblem]:
     declaration = resolved_policy.upstream_policy or resolved_policy.package_variant
@@ -150,16 +151,10 @@ def _find_target_problems(
         yield _TargetProblem(failure.field, failure.target, problem, failure.reason)
     for spec in resolved_policy.variants:
         yield from _find_variant_problems(resolved_policy, spec, declared)
-        if spec.name in collisions_by_variant:
+        if collision := collisions.get((spec.namespace, spec.name)):
             field = _package_field(resolved_policy, spec.target)
-            # The present owner keeps the path, and is unknown here.
-            yield _TargetProblem(
-                field,
-                spec.target,
-                collisions_by_variant[spec.name],
-                Reason.PATH_COLLISION,
-                "warning",
-            )
+            # A warning: the present owner keeps the path, and is unknown here.
+            yield _TargetProblem(field, spec.target, collision, Reason.PATH_COLLISION, "warning")
 
 
 def _find_variant_problems(
@@ -244,18 +239,6 @@ def _find_unmatched_groups(
             " these labels"
         )
         yield FileFinding(where, problem, "compare them with the labels of the targets", "warning")
-
-
-def _find_collisions(resolved_policies: Collection[ResolvedPolicy]) -> Mapping[str, str]:
-    """Return the problem of variants with equal or nested paths, by variant name."""
-    return find_collisions(
-        (
-            (resolved_policy.place_by_variant[spec.name], spec)
-            for resolved_policy in resolved_policies
-            for spec in resolved_policy.variants
-        ),
-        {},
-    )
 
 
 _SECTIONS = ("mutators", "validators")
