@@ -19,7 +19,7 @@ FIELD = """
     checking checks cli clone cluster commit condition conditions config configuration conflict
     conflicts container context crd crds credentials cron declaration declarations declared
     delete deletion delta dependencies dependency deployment diff directory downstream draft
-    drafts due event exec executable expression expressions field fields file files forge
+    drafts due event events exec executable expression expressions field fields file files forge
     freight function functions git group groups head heads health history http identity image
     import in injectable injection injector jinja json junit kargo key keys kind kinds kpt
     kptfile krm kubeconform kubernetes label labels list manifest manifests map mapping merge
@@ -45,7 +45,7 @@ GLOSSARY = """
     decisions eligibility evidence facts fanout flight forecast gate gates grant growth held
     hold holds integrity isolation memo memos migrate moment move moves next noop observation
     observed observer order pass pending per pin pins pristine record recorded recording records
-    report reported scenario scenarios selected shard simulate simulation soak stated sweep
+    report reported scenario scenarios selected shard simulation soak stated sweep
     tallied tally timetable undecided variant variants vendor vocabulary world
 """
 

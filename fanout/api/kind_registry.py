@@ -13,7 +13,7 @@ from fanout.api.object_meta import KRMObject
 from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.record_objects import Approval, Decision, Evidence
-from fanout.api.scenarios.scenario import Scenario
+from fanout.api.scenario import Scenario
 from fanout.api.upstream_policy import UpstreamPolicy
 
 CUSTOM_RESOURCES: tuple[type[KRMObject], ...] = (

@@ -64,7 +64,6 @@ VERBS = {
     "resume": Verb("resume", "Resume what was suspended.", _SAY),
     "resolve": Verb("resolve", "Decide the conflicts of drafts.", _SAY),
     "package": Verb("package", "Merge, render, compare and check packages in directories.", _TOOLS),
-    "simulate": Verb("simulate", "Say what the gates let through in a stated world.", _TOOLS),
     "test": Verb("test", "Play scenarios, and compare with what they expect.", _TOOLS),
     "schedule": Verb("schedule", "Say what a cron line or a window means.", _TOOLS),
     "schema": Verb("schema", "Print JSON Schemas of the kinds, for editors.", _TOOLS),
@@ -73,6 +72,9 @@ VERBS = {
     "completion": Verb("completion", "Print the completion script of a shell.", _TOOLS),
     "version": Verb("version", "Print versions of fanout and of what it stands on.", _TOOLS),
 }
+
+# Verbs of earlier versions, each with the command that does the same.
+REPLACED_VERBS = {"simulate": "fanout test --show"}
 
 
 class VerbGroup(click.Group):
@@ -94,6 +96,10 @@ class VerbGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Resolve a command like click, with suggestions for a misspelled verb from the table."""
+        if args and args[0] in REPLACED_VERBS:
+            raise click.UsageError(
+                f"there is no command {args[0]}; run `{REPLACED_VERBS[args[0]]}`", ctx
+            )
         # click would compute its suggestions from loaded commands, and none is loaded here.
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             raise click.NoSuchCommand(args[0], possibilities=VERBS, ctx=ctx)

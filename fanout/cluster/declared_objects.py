@@ -15,7 +15,7 @@ from fanout.api.git_repository import Repository
 from fanout.api.object_meta import GROUP, KRMObject
 from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy
-from fanout.api.scenarios.scenario import Scenario
+from fanout.api.scenario import Scenario
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.cross_references import InvalidObjects, cross_check
 from fanout.cluster.manifest_documents import (

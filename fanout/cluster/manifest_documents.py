@@ -21,7 +21,7 @@ from fanout.api.field_errors import FieldError, FieldPath, Severity, find_simila
 from fanout.api.kind_registry import KINDS
 from fanout.api.object_meta import API_VERSION, GROUP, KRMObject
 from fanout.api.promotion_policy import Period, PromotionPolicy, PromotionPolicySpec
-from fanout.api.scenarios.scenario import Scenario
+from fanout.api.scenario import Scenario
 from fanout.api.text_fields import format_value
 from fanout.api.validators.object_validation import is_fanout_object, validate_object
 from fanout.calendar.cron_schedule import parse_schedule

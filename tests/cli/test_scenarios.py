@@ -1,4 +1,4 @@
-"""`fanout simulate` and `fanout test`: whole commands on files, and no repository anywhere."""
+"""`fanout test`, with and without `--show`: whole commands on files, and no repository anywhere."""
 
 import contextlib
 import io
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.api.crd_schemas import build_json_schemas
-from fanout.api.scenarios.scenario import VariantStateName
+from fanout.api.scenario import VariantStateName
 from fanout.cli.main import run_arguments
 from fanout.gates.evaluation_results import VariantState
 
@@ -93,7 +93,7 @@ def test_the_scenarios_of_the_fixtures_come_out_as_expected(fanout, path):
 @pytest.mark.parametrize("path", PLAYED, ids=lambda path: path.stem)
 def test_what_is_printed_of_a_simulation_is_stable(fanout, path, update_golden):
     scenario = ROOT / "fixtures/scenarios" / f"{path.stem}.yaml"
-    status, out, err = fanout("simulate", "--scenario", scenario, "-o", "json")
+    status, out, err = fanout("test", "--show", scenario, "-o", "json")
     assert (status, err) == (0, "")
     if update_golden:
         path.write_text(out, encoding="utf-8")
@@ -239,7 +239,7 @@ def test_what_cannot_be_played_is_no_success(fanout, beside, _, scenario, policy
 
 def test_a_simulation_for_people(fanout, beside):
     folder = beside()
-    status, out, _ = fanout("simulate", "-f", folder, "--scenario", folder / "story.yaml")
+    status, out, _ = fanout("test", "--show", "-f", folder, folder / "story.yaml")
     assert status == 0
     assert out.splitlines()[0] == "prod-waits-for-a-person (policy monitoring)"
     rows = [line.split() for line in out.splitlines() if line.startswith(("dev", "prod "))]
@@ -249,9 +249,21 @@ def test_a_simulation_for_people(fanout, beside):
     ]
 
 
+def test_a_verb_of_earlier_versions_names_the_command_in_its_place(fanout, beside):
+    status, out, err = fanout("simulate", "--scenario", beside() / "story.yaml")
+    assert (status, out) == (1, "")
+    assert "there is no command simulate; run `fanout test --show`" in err
+
+
+def test_results_in_a_file_are_of_expectations(fanout, beside):
+    status, _, err = fanout("test", "--show", beside(), "--junit", "results.xml")
+    assert (status, "--junit is about expectations" in err) == (1, True)
+    assert not Path("results.xml").exists()
+
+
 def test_a_simulation_of_no_scenario(fanout, beside):
     folder = beside()
-    status, _, err = fanout("simulate", "--scenario", folder / "policy.yaml")
+    status, _, err = fanout("test", "--show", folder / "policy.yaml")
     assert (status, "no Scenario is in" in err) == (1, True)
 
 
@@ -269,7 +281,7 @@ def test_a_scenario_that_never_comes_to_rest_is_ended(fanout, tmp_path):
 def test_a_rollout_is_told_pass_by_pass_until_it_is_at_rest(fanout, tmp_path):
     lines = ["  - {name: a, stage: dev}\n", "  - {name: b, stage: prod}\n"]
     (tmp_path / "rollout.yaml").write_text(ANY + "".join(lines), encoding="utf-8")
-    out = fanout("simulate", "--scenario", tmp_path / "rollout.yaml", "-o", "json")[1]
+    out = fanout("test", "--show", tmp_path / "rollout.yaml", "-o", "json")[1]
     moments = json.loads(out)["moments"]
     assert [
         (it["at"][11:16], [(one["stage"], *one["published"]) for one in it["stages"]])
@@ -289,7 +301,7 @@ def test_every_state_can_be_expected():
 def test_what_is_printed_is_as_its_schema_says(fanout):
     """Every field that is printed is described, and all that is described is printed."""
     path = ROOT / "fixtures/scenarios/order.yaml"
-    out = fanout("simulate", "--scenario", path, "-o", "json")[1]
+    out = fanout("test", "--show", path, "-o", "json")[1]
     schema = build_json_schemas()["Simulation"]
     [first, *_] = json.loads(out)["items"]
     assert set(first) == set(schema["properties"])
@@ -343,9 +355,7 @@ def played(factory, lines):
     (folder / "any.yaml").write_text(ANY + "".join(lines), encoding="utf-8")
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        assert (
-            run_arguments(["simulate", "--scenario", str(folder / "any.yaml"), "-o", "json"]) == 0
-        )
+        assert run_arguments(["test", "--show", str(folder / "any.yaml"), "-o", "json"]) == 0
     return json.loads(out.getvalue())
 
 
@@ -354,7 +364,7 @@ def test_a_scenario_with_an_error_does_not_keep_the_others_from_being_played(fan
     unplayable = SCENARIO.replace("prod-waits", "lost").replace("monitoring", "nosuch")
     folder = beside(f"{faulty}---\n{SCENARIO}---\n{unplayable}")
     (folder / "no-yaml.yaml").write_text("a: [\n", encoding="utf-8")
-    status, out, err = fanout("simulate", "-f", folder, "--scenario", folder)
+    status, out, err = fanout("test", "--show", "-f", folder, folder)
     assert status == 2
     assert "prod-waits-for-a-person (policy monitoring)" in out
     for told in (
@@ -376,7 +386,7 @@ def test_why_a_revision_is_queued_is_told_and_can_be_expected(fanout, beside):
     expected = "{revision: v2, newer: true, held: [stage], reasons: [AfterFailed]}"
     story = queued.replace("gate: passed, releases: 0, held: [automation]", f"others: [{expected}]")
     folder = beside(story)
-    _, out, _ = fanout("simulate", "-f", folder, "--scenario", folder)
+    _, out, _ = fanout("test", "--show", "-f", folder, folder)
     assert "revision: stage prod does not take v2: " in out
     status, out, _ = fanout("test", folder)
     assert status == 3

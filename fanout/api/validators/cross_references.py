@@ -17,11 +17,11 @@ from fanout.api.promotion_policy import (
     governs_policy,
     matches_any_name,
 )
-from fanout.api.scenarios.scenario import Scenario
-from fanout.api.scenarios.scenario_rules import check_scenario
+from fanout.api.scenario import Scenario
 from fanout.api.stages import Stage
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.field_rules import find_cycles
+from fanout.api.validators.scenario_rules import check_scenario
 from fanout.values import frozen
 
 

@@ -1,82 +1,51 @@
-"""Scenarios of files, ready to run, for `fanout simulate` and `fanout test`."""
+"""Scenarios of files, ready to run, for `fanout test`."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from fanout.api.kind_registry import KINDS
-from fanout.api.scenarios.scenario import Scenario
+from fanout.api.scenario import Scenario
 from fanout.cli.settings import STANDARD_INPUT, Settings
 from fanout.cli.startup import open_sandbox
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.manifest_documents import FileFinding
 from fanout.errors import InvalidInput
-from fanout.plan.scenarios.scenario_player import PlayedPass, play_scenario
-from fanout.plan.scenarios.scenario_timeline import (
-    ScenarioPolicy,
-    build_setting,
-    build_timeline,
-    find_policy,
-)
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions
 from fanout.reconcile.validation.expression_validation import validate_expressions
+from fanout.scenarios.scenario_player import PlayedPass, play_scenario
+from fanout.scenarios.scenario_settings import ScenarioPolicy, find_policy
 from fanout.values import frozen, replace
 
 
 @frozen
 class DeclaredScenarios:
-    """Declared objects with their scenarios, and the means to run these.
+    """Scenarios of files, with the objects declared beside them, and the means to run them.
 
-    `namespace`: the one whose scenarios are run; empty for all.
+    `scenarios` are those without errors, by file and line; `errors` are those of all others.
     """
 
     declared: DeclaredObjects
     conditions: PropagationConditions
-    findings: tuple[FileFinding, ...]
-    namespace: str = ""  # "": all namespaces
+    scenarios: tuple[Scenario, ...]
+    errors: tuple[FileFinding, ...]
 
-    def find_scenarios(self, paths: Sequence[Path]) -> tuple[Scenario, ...]:
-        """Return the scenarios in these files and directories, by file and line."""
-        located = [(self.declared.where(it), it) for it in self.declared.scenarios]
-        matching = [
-            (where, it)
-            for where, it in located
-            if _is_in_paths(where.file, paths) and self.namespace in ("", it.metadata.namespace)
-        ]
-        return tuple(
-            it for _, it in sorted(matching, key=lambda entry: (entry[0].file, entry[0].line))
-        )
-
-    def find_errors(self, paths: Sequence[Path]) -> tuple[FileFinding, ...]:
-        """Return the errors of scenarios in these files and directories."""
-        return tuple(
-            it
-            for it in self.findings
-            if it.severity == "error" and _is_in_paths(it.where.file, paths) and _is_scenario(it)
-        )
-
-    def find_valid(self, paths: Sequence[Path]) -> list[Scenario]:
-        """Return the scenarios in these files and directories that have no errors."""
-        with_errors = {(it.where.file, it.where.object) for it in self.find_errors(paths)}
-        located = [(self.declared.where(it), it) for it in self.find_scenarios(paths)]
-        return [it for where, it in located if (where.file, where.object) not in with_errors]
-
-    def find_cast(self, scenario: Scenario) -> ScenarioPolicy:
+    def find_policy(self, scenario: Scenario) -> ScenarioPolicy:
         """Return the policy of the scenario and its PromotionPolicies.
 
         Raises InvalidInput if the policy is invalid, or a PromotionPolicy beside it is: it
         might restrict the policy.
         """
-        found_cast = find_policy(scenario, self.declared.policies, self.declared.promotions)
-        if found_cast is None:
+        scenario_policy = find_policy(scenario, self.declared.policies, self.declared.promotions)
+        if scenario_policy is None:
             raise InvalidInput(
                 f"UpstreamPolicy {scenario.spec.policy} is declared and cannot be used",
                 reason="InvalidObject",
                 remedy="see `fanout validate`",
                 where=self.declared.where(scenario, "spec.policy"),
             )
-        namespace = found_cast.policy.metadata.namespace
+        namespace = scenario_policy.policy.metadata.namespace
         invalid_promotions = [
             it
             for it in self.declared.left_out
@@ -91,24 +60,21 @@ class DeclaredScenarios:
                 remedy="see `fanout validate`: it may restrict this policy",
                 where=self.declared.where(scenario, "spec.policy"),
             )
-        return found_cast
+        return scenario_policy
 
-    def run_scenario(self, scenario: Scenario) -> tuple[ScenarioPolicy, tuple[PlayedPass, ...]]:
-        """Run the scenario and return its cast and its moments.
+    def run_scenario(self, scenario: Scenario) -> tuple[PlayedPass, ...]:
+        """Run the scenario and return its passes.
 
         Raises InvalidInput if it cannot be run.
         """
-        found_cast = self.find_cast(scenario)
-        scenario_setting = build_setting(scenario, found_cast, self.conditions.get_condition)
-        moments = play_scenario(
-            scenario, scenario_setting, build_timeline(scenario, found_cast), self.conditions.decide
-        )
-        return found_cast, moments
+        scenario_policy = self.find_policy(scenario)
+        conditions = self.conditions
+        return play_scenario(scenario, scenario_policy, conditions.get_condition, conditions.decide)
 
 
 @contextmanager
 def open_scenarios(settings: Settings, paths: Sequence[Path]) -> Iterator[DeclaredScenarios]:
-    """Load the objects of `-f` and of these paths.
+    """Load the objects of `-f` and of these files and directories, whose scenarios are to run.
 
     Raises InvalidInput if a path does not exist.
     """
@@ -123,9 +89,32 @@ def open_scenarios(settings: Settings, paths: Sequence[Path]) -> Iterator[Declar
     declared = FileCluster(sources, keep_valid=True).read()
     with open_sandbox(settings) as sandbox:
         findings = (*declared.faults, *validate_expressions(declared, sandbox))
-        yield DeclaredScenarios(
-            declared, PropagationConditions(sandbox), findings, settings.namespace
+        errors = tuple(
+            it
+            for it in findings
+            if it.severity == "error" and _is_in_paths(it.where.file, paths) and _is_scenario(it)
         )
+        yield DeclaredScenarios(
+            declared,
+            PropagationConditions(sandbox),
+            _find_valid(declared, errors, paths, settings.namespace),
+            errors,
+        )
+
+
+def _find_valid(
+    declared: DeclaredObjects, errors: Sequence[FileFinding], paths: Sequence[Path], namespace: str
+) -> tuple[Scenario, ...]:
+    """Return the scenarios in the paths that have no errors; an empty namespace means all."""
+    with_errors = {(it.where.file, it.where.object) for it in errors}
+    located = [
+        (where.file, where.line, scenario)
+        for scenario in declared.scenarios
+        if namespace in ("", scenario.metadata.namespace)
+        and _is_in_paths((where := declared.where(scenario)).file, paths)
+        and (where.file, where.object) not in with_errors
+    ]
+    return tuple(scenario for *_, scenario in sorted(located, key=lambda entry: entry[:2]))
 
 
 def _is_scenario(finding: FileFinding) -> bool:

@@ -1,80 +1,39 @@
-"""`fanout test`: compare scenarios with their expectations."""
+"""`fanout test`: compare scenarios with their expectations, or print their course."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from xml.sax.saxutils import escape, quoteattr
 
 import click
 
 from fanout.api.field_errors import format_path
 from fanout.api.output_views import DifferenceView, TestResult, ViewMeta
-from fanout.api.scenarios.scenario import Scenario
+from fanout.api.scenario import Scenario
 from fanout.cli.input.options import with_settings
 from fanout.cli.input.scenario_files import DeclaredScenarios, open_scenarios
+from fanout.cli.output.junit_results import format_junit
 from fanout.cli.output.printer import build_list, print_value, write_stdout
+from fanout.cli.output.simulation_table import print_simulations
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
-from fanout.cli.terminal import escape_control, print_message
+from fanout.cli.terminal import print_message
 from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.gate_wording import format_count
 from fanout.plan.records.policy_status import format_instant
-from fanout.plan.scenarios.scenario_expectations import (
+from fanout.scenarios.scenario_expectations import (
     ComparedValue,
     ExpectedValue,
     compare_expectations,
 )
-
-
-def format_junit(results: Sequence[TestResult]) -> str:
-    """Return the results as JUnit XML, one test case per scenario.
-
-    The file of the scenario is the class name.
-    """
-    return "".join(f"{line}\n" for line in _xml_lines(results))
-
-
-def _xml_lines(results: Sequence[TestResult]) -> Iterator[str]:
-    count = {word: sum(result.result == word for result in results) for word in _COUNT_ATTRIBUTES}
-    numbers = " ".join(f'{_COUNT_ATTRIBUTES[word]}="{number}"' for word, number in count.items())
-    yield '<?xml version="1.0" encoding="UTF-8"?>'
-    yield f'<testsuite name="fanout" tests="{len(results)}" {numbers}>'
-    for result in results:
-        yield (
-            f"  <testcase classname={_quote_attribute(result.file)}"
-            f" name={_quote_attribute(result.metadata.name)}>"
-        )
-        if result.result in _RESULT_ELEMENTS:
-            text = "\n".join(
-                f"{it.file}:{it.line}: {it.subject} at {it.at}: {it.field} is {it.found}, expected"
-                f" was {it.expected}{it.why and f'; {it.why}'}"
-                for it in result.differences
-            )
-            element, message = _RESULT_ELEMENTS[result.result]
-            yield (
-                f"    <{element}"
-                f" message={_quote_attribute(message)}>{escape(escape_control(text))}</{element}>"
-            )
-        yield "  </testcase>"
-    yield "</testsuite>"
-
-
-_COUNT_ATTRIBUTES = {"failed": "failures", "invalid": "errors", "empty": "skipped"}
-_RESULT_ELEMENTS = {
-    "failed": ("failure", "not as expected"),
-    "invalid": ("error", "the scenario cannot be played"),
-    "empty": ("skipped", "nothing is expected"),
-}
-
-
-def _quote_attribute(text: str) -> str:
-    return quoteattr(escape_control(text))
-
+from fanout.scenarios.simulation_view import build_simulation
 
 _MARKS = {"passed": "ok", "failed": "FAILED", "invalid": "INVALID", "empty": "empty"}
 
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--show", is_flag=True, help="Print the course of each scenario, and compare nothing."
+)
 @click.option(
     "--junit",
     "report",
@@ -83,23 +42,34 @@ _MARKS = {"passed": "ok", "failed": "FAILED", "invalid": "INVALID", "empty": "em
     help="Write the results there as JUnit XML, too.",
 )
 @with_settings(formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
-def command(settings: Settings, paths: Sequence[Path], report: Path | None) -> ExitCode:
+def command(
+    settings: Settings, paths: Sequence[Path], report: Path | None, *, show: bool
+) -> ExitCode:
     """Play scenarios, and compare with what they expect.
 
     PATHS are files and directories with scenarios.
 
-    Policies are those in the same files, and those of -f. Exits with 3 when something is not as
-    it was expected, and says what the engine says about it; with 2 when a scenario has faults.
+    A Scenario states variants, records, events and moments; the engine of every sweep evaluates
+    each moment. Policies are those in the same files, and those of -f; no repository is read.
+    Exits with 3 when something is not as it was expected, and says what the engine says about it;
+    with 2 when a scenario has faults.
+
+    With --show and -o json it prints a Simulation, or a List of them for several scenarios.
     """
-    with open_scenarios(settings, paths) as scenarios:
-        faults = scenarios.find_errors(paths)
-        for fault in faults:
-            print_message(str(fault), settings.color, fg="red")
-        results = [
-            _run_scenario(scenarios, scenario, settings) for scenario in scenarios.find_valid(paths)
-        ]
+    if show and report is not None:
+        raise InvalidInput(
+            "--junit is about expectations, and --show compares none",
+            reason="InvalidSetting",
+            remedy="give one of them",
+        )
+    with open_scenarios(settings, paths) as declared:
+        for error in declared.errors:
+            print_message(str(error), settings.color, fg="red")
+        if show:
+            return _show_scenarios(declared, paths, settings)
+        results = [_run_scenario(declared, scenario, settings) for scenario in declared.scenarios]
     # A mistyped path must not pass in CI as a test without failures.
-    if not faults and all(result.result == "empty" for result in results):
+    if not declared.errors and all(result.result == "empty" for result in results):
         raise InvalidInput(
             f"{' and '.join(map(str, paths))}: no Scenario with expectations",
             reason="NotFound",
@@ -107,39 +77,61 @@ def command(settings: Settings, paths: Sequence[Path], report: Path | None) -> E
         )
     if report is not None:
         report.write_text(format_junit(results), encoding="utf-8")
-    _print_results(results, len(faults), settings.output)
-    if faults or any(result.result == "invalid" for result in results):
+    _print_results(results, len(declared.errors), settings.output)
+    if declared.errors or any(result.result == "invalid" for result in results):
         return ExitCode.INVALID
     failed = any(result.result == "failed" for result in results)
     return ExitCode.SOME_FAILED if failed else ExitCode.OK
 
 
+def _show_scenarios(
+    declared: DeclaredScenarios, paths: Sequence[Path], settings: Settings
+) -> ExitCode:
+    """Print what the gates decide in each pass of the scenarios."""
+    if not declared.scenarios and not declared.errors:
+        raise InvalidInput(
+            f"no Scenario is in {' and '.join(map(str, paths))}",
+            reason="NotFound",
+            remedy="check the paths",
+        )
+    simulations = []
+    for scenario in declared.scenarios:
+        try:
+            simulations.append(build_simulation(scenario, declared.run_scenario(scenario)))
+        # One scenario that cannot be run does not keep the others from running.
+        except FanoutError as error:
+            print_message(str(error), settings.color, fg="red")
+    alone = len(declared.scenarios) == 1 and not declared.errors
+    print_simulations(simulations, settings.output, alone=alone)
+    has_failed = declared.errors or len(simulations) < len(declared.scenarios)
+    return ExitCode.INVALID if has_failed else ExitCode.OK
+
+
 def _run_scenario(
-    scenarios: DeclaredScenarios, scenario: Scenario, settings: Settings
+    declared: DeclaredScenarios, scenario: Scenario, settings: Settings
 ) -> TestResult:
     """Run the scenario and return its result.
 
     One that cannot be run is reported and invalid.
     """
-    where = scenarios.declared.where(scenario)
     compared: tuple[ComparedValue, ...] = ()
-    policy, invalid = scenario.spec.policy or scenario.metadata.name, False
+    is_invalid = False
     try:
-        _, moments = scenarios.run_scenario(scenario)
-        compared = compare_expectations(scenario, moments)
+        compared = compare_expectations(scenario, declared.run_scenario(scenario))
     except FanoutError as error:
         print_message(str(error), settings.color, fg="red")
-        invalid = True
+        is_invalid = True
     differences = tuple(
-        _serialize_difference(scenarios, scenario, it) for it in compared if it.differs
+        _serialize_difference(declared, scenario, it) for it in compared if it.differs
     )
+    where, meta = declared.declared.where(scenario), scenario.metadata
     return TestResult(
-        metadata=ViewMeta(name=scenario.metadata.name, namespace=scenario.metadata.namespace),
-        policy=policy,
+        metadata=ViewMeta(name=meta.name, namespace=meta.namespace),
+        policy=scenario.spec.policy or meta.name,
         file=where.file,
         line=where.line,
         result="invalid"
-        if invalid
+        if is_invalid
         else "failed"
         if differences
         else "passed"
@@ -151,16 +143,16 @@ def _run_scenario(
 
 
 def _serialize_difference(
-    scenarios: DeclaredScenarios, scenario: Scenario, compared: ComparedValue
+    declared: DeclaredScenarios, scenario: Scenario, compared: ComparedValue
 ) -> DifferenceView:
-    where = scenarios.declared.where(scenario, compared.path)
+    where, subject = declared.declared.where(scenario, compared.path), compared.subject
     return DifferenceView(
-        at=format_instant(compared.at),
-        subject=compared.subject,
+        at=format_instant(subject.at),
+        subject=subject.name,
         field=format_path(compared.path),
         expected=_format_value(compared.expected),
         found=_format_value(compared.actual),
-        why=compared.explanation,
+        why=subject.explanation,
         file=where.file,
         line=where.line,
     )

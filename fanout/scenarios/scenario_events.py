@@ -1,60 +1,38 @@
-"""Timeline of a scenario: its policy and settings, the stated past and the events.
+"""Timeline of a scenario: the stated past and the events, as changes of its world.
 
 Playing the past gives each stage its history: when a revision was first ready
 everywhere, when evidence was withdrawn, when the stage moved on. So a scenario need not
 state what follows.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 from fanout.api.gate_vocabulary import CheckMethod
-from fanout.api.object_meta import ObjectMeta
-from fanout.api.package_variant import RevisionRule, Upstream
-from fanout.api.promotion_policy import (
-    AtClose,
-    AutoPromotion,
-    PromotionPolicy,
-    PromotionPolicySpec,
-)
+from fanout.api.reasons import Reason
 from fanout.api.record_objects import EvidenceStatus
-from fanout.api.scenarios.scenario import (
+from fanout.api.scenario import (
+    CheckResultEvent,
     Scenario,
     ScenarioEvent,
     StatedApproval,
+    StatedCheckResult,
     StatedDecision,
     StatedEvidence,
     StatedPublication,
     StatedVariant,
     expand_variant_names,
 )
-from fanout.api.scenarios.scenario_rules import compute_publication_time
-from fanout.api.upstream_policy import InFlight, TargetEntry, UpstreamPolicy, UpstreamPolicySpec
-from fanout.gates.gate_facts import CheckReading, DraftFacts, Publication
-from fanout.gates.gate_rules import (
-    ApprovalRule,
-    CheckRule,
-    PropagationCondition,
-    StageRule,
-    Verdict,
-)
-from fanout.plan.gate_inputs.stage_rule_builder import (
-    build_calendars,
-    build_stage_rules,
-    governing_promotions,
-)
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.api.validators.scenario_rules import compute_publication_time
+from fanout.gates.gate_facts import CheckReading, DraftFacts, Hold, Publication
+from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule, Verdict
 from fanout.plan.records.policy_records import RecordEntry
-from fanout.plan.scenarios.scenario_world import (
-    ScenarioAnswer,
-    ScenarioSetting,
-    ScenarioVariant,
-    ScenarioWorld,
-    with_revert_hold,
-)
+from fanout.scenarios.scenario_world import ScenarioAnswer, ScenarioVariant, ScenarioWorld
 from fanout.selection.label_selector import MatchableSelector, matches
-from fanout.values import frozen, replace
+from fanout.values import replace
 
 ScenarioChange = Callable[[ScenarioWorld], None]
 TimedChange = tuple[datetime, ScenarioChange]
@@ -65,10 +43,12 @@ _DEFAULT_AUTHOR = "scenario@example.com"
 class ScenarioTimeline:
     """Converter of a scenario's statements into timed changes of its world."""
 
-    def __init__(self, scenario: Scenario, groups: Callable[[StatedVariant], int]) -> None:
-        """Create the timeline; `groups` returns a variant's rollout group in its stage."""
+    def __init__(self, scenario: Scenario, policy: UpstreamPolicy) -> None:
+        """Create the timeline of a scenario of this policy."""
         self._scenario, self._spec = scenario, scenario.spec
-        self._groups = groups
+        self._groups: dict[str, Sequence[MatchableSelector]] = {
+            stage.name: stage.rollout.groups for stage in policy.spec.stages if stage.rollout
+        }
         self._record_count = 0
 
     def past_changes(self, world: ScenarioWorld) -> Iterator[TimedChange]:
@@ -105,11 +85,17 @@ class ScenarioTimeline:
     def _instant(self, when: Any) -> datetime:
         return self._spec.resolve_instant(when)
 
+    def _find_group(self, stated: StatedVariant) -> int:
+        """Return the variant's rollout group in its stage; without a group it is the last."""
+        groups = self._groups.get(stated.stage, ())
+        matching = (i for i, selector in enumerate(groups) if matches(selector, stated.labels))
+        return next(matching, len(groups))
+
     def _add_variant(
         self, world: ScenarioWorld, name: str, stated: StatedVariant, now: datetime
     ) -> Iterator[TimedChange]:
         variant = ScenarioVariant(
-            name=name, stated=stated, group=self._groups(stated), offline=stated.offline
+            name=name, stated=stated, group=self._find_group(stated), offline=stated.offline
         )
         variant.stated_draft = stated.draft
         variant.removed = self._instant(stated.removed) if stated.removed is not None else None
@@ -148,21 +134,14 @@ class ScenarioTimeline:
                 )
         for stated_answer in stay.answers:
             then = at or now if stated_answer.at is None else self._instant(stated_answer.at)
-            scenario_answer = ScenarioAnswer(
-                variant=variant.name,
-                at=then,
-                status=stated_answer.status,
-                check=stated_answer.check,
-                message=stated_answer.message,
-                observed_revision=stated_answer.seen or "",
+            yield (
+                then,
+                partial(self._apply_answer, _build_answer(variant.name, then, stated_answer)),
             )
-            yield then, partial(self._apply_answer, scenario_answer)
 
     def _apply_answer(self, scenario_answer: ScenarioAnswer, world: ScenarioWorld) -> None:
-        variant, rule = (
-            world.variants.get(scenario_answer.variant),
-            _stage_rule(world, scenario_answer.variant),
-        )
+        variant = world.variants.get(scenario_answer.variant)
+        rule = _stage_rule(world, variant.stated.stage) if variant is not None else None
         if variant is None or rule is None:
             return
         for check in rule.verification:
@@ -240,7 +219,10 @@ class ScenarioTimeline:
             if record is not None:
                 self._add_record(record, at, world)
         if event.comes is not None:
-            self._add_variants(event.comes, at, world)
+            for name in expand_variant_names(event.comes):
+                changes = self._add_variant(world, name, event.comes, at)
+                for _, change in sorted(changes, key=lambda it: it[0]):
+                    change(world)
         for name in event.goes:
             world.variants.pop(name, None)
         present = world.variants.keys()
@@ -249,27 +231,24 @@ class ScenarioTimeline:
         for name in present & {*event.changed}:
             world.variants[name].change_inputs()
         if event.answer is not None:
-            stated_answer = event.answer
-            for name in stated_answer.variants:
-                scenario_answer = ScenarioAnswer(
-                    variant=name,
-                    at=at,
-                    status=stated_answer.status,
-                    check=stated_answer.check,
-                    message=stated_answer.message,
-                    observed_revision=stated_answer.seen or "",
-                )
-                self._apply_answer(scenario_answer, world)
-
-    def _add_variants(self, stated: StatedVariant, at: datetime, world: ScenarioWorld) -> None:
-        for name in expand_variant_names(stated):
-            changes = self._add_variant(world, name, stated, at)
-            for _, change in sorted(changes, key=lambda it: it[0]):
-                change(world)
+            for name in event.answer.variants:
+                self._apply_answer(_build_answer(name, at, event.answer), world)
 
 
-def _stage_rule(world: ScenarioWorld, name: str) -> StageRule | None:
-    stage = world.variants[name].stated.stage if name in world.variants else ""
+def _build_answer(
+    variant: str, at: datetime, stated: StatedCheckResult | CheckResultEvent
+) -> ScenarioAnswer:
+    return ScenarioAnswer(
+        variant=variant,
+        at=at,
+        status=stated.status,
+        check=stated.check,
+        message=stated.message,
+        observed_revision=stated.seen or "",
+    )
+
+
+def _stage_rule(world: ScenarioWorld, stage: str) -> StageRule | None:
     return next((rule for rule in world.setting.rules if rule.name == stage), None)
 
 
@@ -289,104 +268,12 @@ def _apply_release(name: str, at: datetime, world: ScenarioWorld) -> None:
 
 
 def _apply_revert(name: str, world: ScenarioWorld) -> None:
+    """Mark the publication as taken off its branch by hand."""
     variant = world.variants[name]
     if variant.published is not None:
-        variant.published = with_revert_hold(variant.published)
-
-
-@frozen
-class ScenarioPolicy:
-    """The policy of a scenario and the PromotionPolicies that govern it."""
-
-    policy: UpstreamPolicy
-    promotions: tuple[PromotionPolicy, ...]
-
-
-def find_policy(
-    scenario: Scenario,
-    policies: Iterable[UpstreamPolicy],
-    promotions: Iterable[PromotionPolicy],
-) -> ScenarioPolicy | None:
-    """Return the policy that the scenario names or states; None if it is missing."""
-    spec, meta = scenario.spec, scenario.metadata
-    if not spec.stages:
-        named = (spec.policy, meta.namespace)
-        for policy in policies:
-            if (policy.metadata.name, policy.metadata.namespace) == named:
-                return ScenarioPolicy(policy, governing_promotions(policy, promotions))
-        return None
-    promotion_spec = spec.promotion or PromotionPolicySpec(
-        auto_promotion=AutoPromotion(stages=("*",))
-    )
-    own_metadata = ObjectMeta(name=meta.name, namespace=meta.namespace)
-    return ScenarioPolicy(
-        _build_policy(scenario, own_metadata),
-        (PromotionPolicy(metadata=own_metadata, spec=promotion_spec),),
-    )
-
-
-def _build_policy(scenario: Scenario, meta: ObjectMeta) -> UpstreamPolicy:
-    """Build a policy of the stated stages; no gate reads its upstream or its targets."""
-    return UpstreamPolicy(
-        metadata=meta,
-        spec=UpstreamPolicySpec(
-            upstream=Upstream(
-                repository="stated", package="stated", revision=RevisionRule(latest=True)
-            ),
-            targets=(TargetEntry(),),
-            stages=scenario.spec.stages,
-            in_flight=scenario.spec.in_flight or InFlight.SUPERSEDE,
-        ),
-    )
-
-
-def build_setting(
-    scenario: Scenario,
-    scenario_policy: ScenarioPolicy,
-    compile_condition: Callable[[str], PropagationCondition],
-) -> ScenarioSetting:
-    """Build the settings of a scenario; `compile_condition` is as in `build_stage_rules`."""
-    policy, promotions, calendars_incomplete = (
-        scenario_policy.policy,
-        scenario_policy.promotions,
-        scenario.spec.unread,
-    )
-    rules = build_stage_rules(policy, promotions, compile_condition)
-    upstream = policy.spec.upstream
-    has_own_stages = bool(scenario.spec.stages)
-    return ScenarioSetting(
-        name=policy.metadata.name,
-        rules=tuple(
-            replace(rule, automatic=rule.automatic and not calendars_incomplete) for rule in rules
-        ),
-        suspended=policy.spec.suspend or scenario.spec.suspend,
-        serialize=policy.spec.in_flight is InFlight.SERIALIZE,
-        automation_acts=scenario.spec.sweep,
-        calendars_incomplete=calendars_incomplete,
-        calendars=build_calendars(promotions),
-        finishing_calendars=frozenset(
-            it.metadata.name for it in promotions if it.spec.at_close is AtClose.FINISH
-        ),
-        upstream={}
-        if has_own_stages
-        else {"repository": upstream.repository, "package": upstream.package},
-    )
-
-
-def build_timeline(scenario: Scenario, scenario_policy: ScenarioPolicy) -> ScenarioTimeline:
-    """Build the timeline of the scenario."""
-    return ScenarioTimeline(scenario, _rollout_groups(scenario_policy.policy))
-
-
-def _rollout_groups(policy: UpstreamPolicy) -> Callable[[StatedVariant], int]:
-    """Return a function for a variant's rollout group; others come last."""
-    groups = {
-        stage.name: stage.rollout.groups if stage.rollout else () for stage in policy.spec.stages
-    }
-
-    def find_group(variant: StatedVariant) -> int:
-        selectors: Sequence[MatchableSelector] = groups.get(variant.stage, ())
-        matching = (i for i, selector in enumerate(selectors) if matches(selector, variant.labels))
-        return next(matching, len(selectors))
-
-    return find_group
+        hold = Hold(
+            Reason.EDITED_DOWNSTREAM,
+            f"somebody took {variant.published.revision} off the branch",
+            "whoever may decide: fanout promote",
+        )
+        variant.published = replace(variant.published, reverted=hold)

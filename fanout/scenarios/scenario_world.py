@@ -8,13 +8,11 @@ do after a pass.
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
-from typing import Any
 
 from fanout.api.promotion_policy import normalize_person
 from fanout.api.reasons import Reason
-from fanout.api.record_objects import EvidenceStatus as Said
-from fanout.api.scenarios.scenario import StatedDraft, StatedHold, StatedVariant
-from fanout.calendar.publication_calendar import PublicationCalendar
+from fanout.api.record_objects import EvidenceStatus
+from fanout.api.scenario import StatedDraft, StatedHold, StatedVariant
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluation import find_rollbacks
 from fanout.gates.gate_facts import (
@@ -29,28 +27,12 @@ from fanout.gates.gate_facts import (
     RevisionHistory,
     VariantFacts,
 )
-from fanout.gates.gate_rules import StageRule
 from fanout.gates.record_facts import RecordFacts
 from fanout.plan.evidence.record_times import effective_records, records_ahead
 from fanout.plan.gate_inputs.policy_facts import build_gate_records
 from fanout.plan.records.policy_records import RecordEntry, active_records
+from fanout.scenarios.scenario_settings import ScenarioSetting
 from fanout.values import frozen, replace
-
-
-@frozen
-class ScenarioSetting:
-    """Settings of a scenario that do not change while it is played."""
-
-    _: KW_ONLY
-    name: str
-    rules: tuple[StageRule, ...]
-    suspended: bool = False
-    serialize: bool = False
-    automation_acts: bool = True
-    calendars_incomplete: bool = False
-    calendars: tuple[PublicationCalendar, ...] = ()
-    finishing_calendars: frozenset[str] = frozenset()
-    upstream: Mapping[str, Any] = field(default_factory=dict)  # variables of `propagateWhen`
 
 
 @frozen
@@ -60,7 +42,7 @@ class ScenarioAnswer:
     _: KW_ONLY
     variant: str
     at: datetime
-    status: Said
+    status: EvidenceStatus
     check: str = ""
     message: str = ""
     # revision or commit observed by a machine; "": the one in question
@@ -367,13 +349,3 @@ def _build_hold(stated: StatedHold | None, otherwise: Reason) -> Hold | None:
     if stated is None:
         return None
     return Hold(stated.reason or otherwise, stated.message, stated.who)
-
-
-def with_revert_hold(published: Publication) -> Publication:
-    """Return the publication as reverted on its branch by hand."""
-    hold = Hold(
-        Reason.EDITED_DOWNSTREAM,
-        f"somebody took {published.revision} off the branch",
-        "whoever may decide: fanout promote",
-    )
-    return replace(published, reverted=hold)

@@ -1,6 +1,6 @@
-"""Played passes of a scenario as the data that `fanout simulate` prints."""
+"""Played passes of a scenario as the data that `fanout test --show` prints."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from fanout.api.output_views import (
@@ -14,19 +14,19 @@ from fanout.api.output_views import (
     ViewMeta,
 )
 from fanout.api.reasons import classify_reason
-from fanout.api.scenarios.scenario import Scenario
+from fanout.api.scenario import Scenario
 from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation
 from fanout.gates.gate_facts import Hold
 from fanout.plan.records.policy_status import format_instant
-from fanout.plan.scenarios.scenario_player import PlayedPass
+from fanout.scenarios.scenario_player import PlayedPass
 
 
-def build_simulation(scenario: Scenario, policy: str, moments: Iterable[PlayedPass]) -> Simulation:
-    """Build the view of a played scenario."""
+def build_simulation(scenario: Scenario, moments: Sequence[PlayedPass]) -> Simulation:
+    """Build the view of a played scenario; `moments` are its passes, at least one."""
     meta = scenario.metadata
     return Simulation(
         metadata=ViewMeta(name=meta.name, namespace=meta.namespace),
-        policy=policy,
+        policy=moments[0].facts.name,
         moments=tuple(build_moment_view(moment) for moment in moments),
     )
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from fanout.api.field_errors import FieldError, FieldPath, suggest_name
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
-from fanout.api.scenarios.scenario import (
+from fanout.api.scenario import (
     Scenario,
     ScenarioEvent,
     StatedPublication,

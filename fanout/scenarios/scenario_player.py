@@ -9,13 +9,15 @@ from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 from itertools import count
 
-from fanout.api.scenarios.scenario import Scenario
+from fanout.api.scenario import Scenario
 from fanout.errors import InvalidInput
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantState
 from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts, RevisionHistory
-from fanout.plan.scenarios.scenario_timeline import ScenarioChange, ScenarioTimeline, TimedChange
-from fanout.plan.scenarios.scenario_world import ScenarioSetting, ScenarioWorld
+from fanout.gates.gate_rules import PropagationCondition
+from fanout.scenarios.scenario_events import ScenarioChange, ScenarioTimeline, TimedChange
+from fanout.scenarios.scenario_settings import ScenarioPolicy, build_setting
+from fanout.scenarios.scenario_world import ScenarioWorld
 from fanout.values import frozen
 
 _MAX_ADVANCE = timedelta(days=30)  # default limit of `advance`
@@ -45,35 +47,32 @@ class PlayedPass:
 
 def play_scenario(
     scenario: Scenario,
-    setting: ScenarioSetting,
-    timeline: ScenarioTimeline,
+    scenario_policy: ScenarioPolicy,
+    compile_condition: Callable[[str], PropagationCondition],
     evaluate_policy: PolicyEvaluator = evaluate_gates,
 ) -> tuple[PlayedPass, ...]:
     """Return the passes at requested instants, and with `advance` all with effects.
 
-    Raises InvalidInput if the scenario does not end.
+    `compile_condition` is as in `build_stage_rules`. Raises InvalidInput if the scenario does not
+    end.
     """
-    return tuple(_ScenarioRun(scenario, setting, timeline, evaluate_policy).reported_passes())
+    setting = build_setting(scenario, scenario_policy, compile_condition)
+    timeline = ScenarioTimeline(scenario, scenario_policy.policy)
+    world = ScenarioWorld(setting=setting, revisions=list(scenario.spec.revisions))
+    return tuple(_ScenarioRun(scenario, world, timeline, evaluate_policy).reported_passes())
 
 
 class _ScenarioRun:
     def __init__(
         self,
         scenario: Scenario,
-        setting: ScenarioSetting,
+        world: ScenarioWorld,
         timeline: ScenarioTimeline,
         evaluate_policy: PolicyEvaluator,
     ) -> None:
-        spec = scenario.spec
-        self._scenario, self._spec, self._timeline, self._evaluate_policy = (
-            scenario,
-            spec,
-            timeline,
-            evaluate_policy,
-        )
-        self._world = ScenarioWorld(
-            setting=setting, revisions=list(spec.revisions), history=self._stated_history()
-        )
+        self._spec = spec = scenario.spec
+        self._world, self._timeline, self._evaluate_policy = world, timeline, evaluate_policy
+        world.history = self._stated_history()
         self._now = spec.resolve_instant(None)
         self._requeue_at: datetime | None = None
         self._unreported: PlayedPass | None = None  # the last pass, if not yet reported

@@ -6,13 +6,13 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.api.scenarios.scenario import Scenario
+from fanout.api.scenario import Scenario
 from fanout.api.validators.object_validation import validate_object
 from fanout.gates.gate_facts import DraftFacts, PolicyFacts, Publication, VariantFacts
 from fanout.gates.gate_rules import PropagationCondition
-from fanout.plan.scenarios.scenario_player import play_scenario
-from fanout.plan.scenarios.scenario_timeline import build_setting, build_timeline, find_policy
-from fanout.plan.scenarios.simulation_view import build_moment_view
+from fanout.scenarios.scenario_player import play_scenario
+from fanout.scenarios.scenario_settings import find_policy
+from fanout.scenarios.simulation_view import build_moment_view
 
 
 def scenario(text: str) -> Scenario:
@@ -31,8 +31,7 @@ def played(text: str):
     said = scenario(text)
     found = find_policy(said, (), ())
     assert found is not None
-    made = build_setting(said, found, lambda text: PropagationCondition(text, lambda _: True))
-    return play_scenario(said, made, build_timeline(said, found))
+    return play_scenario(said, found, lambda text: PropagationCondition(text, lambda _: True))
 
 
 STAGES = """

@@ -1,1 +1,0 @@
-"""Scenarios of `fanout simulate` and `test`: stated inputs and expected results."""
