@@ -23,8 +23,8 @@ from fanout.plan.observation.repository_state import (
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey, StatusChange
 from fanout.selection.variant_spec import ExpressionFailure, InProcessExpression
 from fanout.values import frozen
-from fanout.variants.pending_inputs import ProgramOutput, ProgramRun, ScriptOutput, ScriptRun
-from fanout.variants.pending_inputs import ResponseError as ProgramError
+from fanout.variants.function_requests import ProgramOutput, ProgramRun, ScriptOutput, ScriptRun
+from fanout.variants.function_requests import ResponseError as ProgramError
 
 # ---- Git ---------------------------------------------------------------------------------------
 

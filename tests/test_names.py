@@ -29,7 +29,8 @@ FIELD = """
     promote promotion propagation publication publications published publisher pull push pushed
     queries query reason reasons reconcile reconciler ref reference references refs release
     released reload remote removal remove render rendered renderer rendering renderings repack
-    replace replacement replacements repository request requeue require required requirement
+    replace replacement replacements repository request requests requeue require required
+    requirement
     resolve resolved resource resources resume retry reverted revision revisions revoke rewound
     rollback rollbacks rollout runtime sandbox schedule scheduled schema schemas scope scopes
     secret secrets selection selector setter setters skip snapshot source spec specs stage
@@ -65,7 +66,8 @@ TECHNICAL = """
     operation options outcome output oversize parameter parameterized parameters parse parsed
     patterns period permission placeholder point points pool ports position preparation prepared
     previous printer problem process program programs progress protocol queue range reader
-    reading rearranged rearrangement recovery recurring redaction redactor regex regexsyntax
+    reading readings rearranged rearrangement recovery recurring redaction redactor regex
+    regexsyntax
     registry remark remarks repeat reporter resolution response responses result results rewrite
     root rule rules run runner scalar scalars script search sequence serialized series session
     set setting settings setup shape shared size span splice startup state statement step steps

@@ -8,7 +8,7 @@ import gzip
 import json
 from importlib.resources import files
 
-from fanout.variants.pending_inputs import Response, ResponseError, SchemaRequest
+from fanout.variants.function_requests import Response, ResponseError, SchemaRequest
 from fanout.variants.schema_validation import KindSchemas
 
 _SUFFIX = ".json.gz"

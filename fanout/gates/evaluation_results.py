@@ -6,7 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from fanout.gates.gate_facts import CheckAnswer, Hold, RevisionHistory
-from fanout.gates.gate_rules import Variables, Verdict
+from fanout.gates.gate_rules import Verdict
+from fanout.pending_inputs import ExpressionRequest
 from fanout.values import frozen
 
 
@@ -113,14 +114,6 @@ class StageEvaluation:
 
 
 @frozen
-class PendingCondition:
-    """A `propagateWhen` condition that is not evaluated yet for these variables."""
-
-    text: str
-    variables: Variables
-
-
-@frozen
 class PolicyEvaluation:
     """Evaluation of one policy; `history` is what the status must remember from now on.
 
@@ -134,4 +127,4 @@ class PolicyEvaluation:
     holds: tuple[Hold, ...] = ()
     next: datetime | None = None  # first instant at which the policy must be evaluated again
     # While there are any, the evaluation assumes answers and must not be carried out.
-    unanswered: tuple[PendingCondition, ...] = ()
+    unanswered: tuple[ExpressionRequest, ...] = ()

@@ -12,7 +12,6 @@ from datetime import datetime
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.gates.evaluation_results import (
-    PendingCondition,
     PolicyEvaluation,
     StageEvaluation,
     VariantEvaluation,
@@ -31,6 +30,7 @@ from fanout.gates.stage_holds import (
 )
 from fanout.gates.timestamps import find_next
 from fanout.gates.variant_release import StageReleaseEvaluator
+from fanout.pending_inputs import ExpressionRequest
 from fanout.values import frozen
 
 _NEXT_SWEEP = "the next sweep, which goes on there"
@@ -41,7 +41,7 @@ class _StageResult:
     stage: StageEvaluation
     variants: list[VariantEvaluation]
     timers: frozenset[datetime]  # instants at which its variants must be evaluated again
-    unanswered: tuple[PendingCondition, ...]
+    unanswered: tuple[ExpressionRequest, ...]
 
 
 def choose_candidates(policy_facts: PolicyFacts) -> dict[str, str]:

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from fanout.api.reasons import Reason
-from fanout.gates.evaluation_results import PendingCondition
 from fanout.gates.gate_facts import Hold, VariantFacts
 from fanout.gates.gate_rules import UNKNOWN, StageRule
+from fanout.pending_inputs import ExpressionRequest
 from fanout.selection.variant_spec import ExpressionFailure
 
 _AUTHOR = "the policy's author: propagateWhen; or what it reads"
@@ -26,7 +26,7 @@ class PropagationEvaluator:
     def __init__(self, stage_rule: StageRule, candidate: str) -> None:
         self._stage_rule = stage_rule
         self._candidate = candidate
-        self.unanswered: list[PendingCondition] = []
+        self.unanswered: list[ExpressionRequest] = []
         # The last answer is yes only if all unknown conditions are true.
         self.is_provisional = False
 
@@ -43,7 +43,7 @@ class PropagationEvaluator:
         for condition in self._stage_rule.propagate_when:
             value = condition.evaluate(row)
             if value is UNKNOWN:
-                self.unanswered.append(PendingCondition(condition.text, row))
+                self.unanswered.append(ExpressionRequest(condition.text, row))
                 error_holds.append(_PENDING_HOLD)
             elif value is False:
                 false_holds.append(

@@ -1,18 +1,17 @@
 """Cache of the function results and schemas that renderings request."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from fanout.cluster.kubernetes_schemas import read_schemas
+from fanout.pending_inputs import Responses, complete
 from fanout.ports import FunctionRunner
-from fanout.variants.pending_inputs import (
-    InputPending,
-    PendingInput,
+from fanout.variants.function_requests import (
+    FunctionRequest,
     ProgramOutput,
     ProgramRun,
     Response,
-    Responses,
     SchemaRequest,
     ScriptRun,
 )
@@ -26,61 +25,45 @@ class FunctionResultCache:
     """Obtains each result once; one per process."""
 
     function_runtime: FunctionRunner
-    _results: dict[PendingInput, Response] = field(default_factory=dict)
+    _results: dict[FunctionRequest, Response] = field(default_factory=dict)
     _size: int = 0
 
     @property
     def results(self) -> Responses:
-        """Results obtained so far, by question."""
+        """Results obtained so far, by request."""
         return self._results
 
-    def obtain(self, questions: Iterable[PendingInput]) -> None:
-        """Obtain the results of new questions; programs run in parallel."""
-        new_questions = [
-            question_item
-            for question_item in dict.fromkeys(questions)
-            if question_item not in self._results
-        ]
-        runs = [
-            question_item
-            for question_item in new_questions
-            if isinstance(question_item, ProgramRun)
-        ]
-        for question, answer in zip(
-            runs, self.function_runtime.run(runs) if runs else (), strict=True
-        ):
-            self._results[question] = answer
-            self._size += len(question.stdin) + (
-                len(answer.stdout) if isinstance(answer, ProgramOutput) else 0
+    def obtain(self, requests: Sequence[FunctionRequest]) -> None:
+        """Obtain the results of requests that have none; programs run in parallel."""
+        runs = [request for request in requests if isinstance(request, ProgramRun)]
+        for run, output in zip(runs, self.function_runtime.run(runs) if runs else (), strict=True):
+            self._results[run] = output
+            self._size += len(run.stdin) + (
+                len(output.stdout) if isinstance(output, ProgramOutput) else 0
             )
-        scripts = [
-            question_item for question_item in new_questions if isinstance(question_item, ScriptRun)
-        ]
+        scripts = [request for request in requests if isinstance(request, ScriptRun)]
         script_results = self.function_runtime.run_scripts(scripts) if scripts else ()
         for script, items in zip(scripts, script_results, strict=True):
             self._results[script] = items
             self._size += 2 * len(script.resource_list)  # the output is about as long
-        for question_item in new_questions:
-            if isinstance(question_item, SchemaRequest):
-                self._results[question_item] = read_schemas(question_item)
+        for request in requests:
+            if isinstance(request, SchemaRequest):
+                self._results[request] = read_schemas(request)
 
     def run_until_answered(self, work: Callable[[Responses], Value]) -> Value:
-        """Repeat `work` until it asks no further question, and return its value.
+        """Repeat `work` until it requests no further result, and return its value.
 
         Raises what it raises.
         """
-        while True:
-            try:
-                return work(self._results)
-            except InputPending as unanswered:
-                self.obtain([unanswered.pending_input])
+        [value] = complete([lambda: work(self._results)], self.obtain)
+        return value
 
     def drop_if_large(self) -> None:
         """Drop the results of programs once they exceed the size limit; schemas stay."""
         if self._size > MAX_CACHED_BYTES:
             self._results = {
-                question: it
-                for question, it in self._results.items()
-                if isinstance(question, SchemaRequest)
+                request: result
+                for request, result in self._results.items()
+                if isinstance(request, SchemaRequest)
             }
             self._size = 0

@@ -9,7 +9,7 @@ from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.ports import FunctionRunner, GitStore, ProbeClient, RecordStore, Sandbox
 from fanout.telemetry.metrics import Counters, NoProgress, ProgressReporter
 from fanout.values import frozen
-from fanout.variants.pending_inputs import (
+from fanout.variants.function_requests import (
     ProgramOutput,
     ProgramRun,
     ResponseError,

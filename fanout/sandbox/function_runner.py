@@ -32,7 +32,7 @@ from fanout.sandbox.worker_pool import WorkerEndedError, WorkerProcess
 from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.telemetry.metrics import Counters
 from fanout.values import frozen
-from fanout.variants.pending_inputs import (
+from fanout.variants.function_requests import (
     AllowedPrograms,
     KrmProgram,
     ProgramOutput,

@@ -2,15 +2,17 @@
 
 A field is prepared once for an entry of `targets`, and evaluated for every target of it.
 
-Expressions are never evaluated here: they are listed in batches, the sandbox evaluates
-them, and the variant builder goes on with the results as plain values. There are two
-rounds, since `repository` is known only once `repositoryExpr` has a value.
+Expressions are never evaluated here: they are requested in batches as pending inputs, and
+the variant builder goes on with the results as plain values. There are two rounds, since
+`repository` is known only once `repositoryExpr` has a value.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from typing import Any, Protocol
 
 from fanout.api.upstream_policy import TargetEntry, UpstreamPolicy
+from fanout.pending_inputs import Responses, get_responses
 from fanout.selection.target_selection import VariantTarget
 from fanout.selection.variant_spec import ExpressionFailure, Object, TargetFailure
 from fanout.values import frozen
@@ -163,12 +165,16 @@ VARIABLES = ("packageDefault", "repoDefault", "repository", "target", "upstream"
 
 @frozen
 class ExpressionBatch:
-    """Expressions of one entry of `targets`, to be evaluated for each of its targets."""
+    """Request for the values of an entry's expressions for each of its targets.
+
+    The response is a list of values by row, for each expression. Batches of one round are
+    distinct by entry, so nothing else is compared.
+    """
 
     entry: int
     expressions: tuple[str, ...]
-    targets: tuple[VariantTarget, ...]  # one per row
-    rows: tuple[Mapping[str, Any], ...]
+    targets: tuple[VariantTarget, ...] = field(compare=False)  # one per row
+    rows: tuple[Mapping[str, Any], ...] = field(compare=False)
 
 
 ExpressionValues = Mapping[tuple[int, str], Mapping[str, Any]]
@@ -187,6 +193,16 @@ def list_variant_batches(
 ) -> list[ExpressionBatch]:
     """List all other batches; `repositories` has the downstream repository by target key."""
     return _build_batches(policy, targets, _other_expressions, repositories)
+
+
+def collect_values(batches: Sequence[ExpressionBatch], responses: Responses) -> ExpressionValues:
+    """Return the values of the expressions. Raises InputPending with batches that lack."""
+    values = {}
+    for batch, columns in zip(batches, get_responses(batches, responses), strict=True):
+        keys = [target.key for target in batch.targets]
+        for expression, column in zip(batch.expressions, columns, strict=True):
+            values[batch.entry, expression] = dict(zip(keys, column, strict=True))
+    return values
 
 
 def _build_batches(

@@ -26,6 +26,7 @@ from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.manifest import Manifest
 from fanout.package.tree_ids import FilledText, LazyBlobs, TreeEntry, TreeTemplate, blob_id
 from fanout.package.yaml_scalars import format_scalar, is_plain
+from fanout.pending_inputs import InputPending, Responses
 from fanout.selection.variant_spec import FunctionSpec, VariantSpec
 from fanout.values import replace
 from fanout.variants.function_registry import find_function
@@ -37,7 +38,6 @@ from fanout.variants.functions.function_interface import (
 )
 from fanout.variants.overlay import ObjectChanges, Overlay
 from fanout.variants.package_preparation import PreparedPackage
-from fanout.variants.pending_inputs import InputPending, Responses
 from fanout.variants.pipeline_run import WholePackageRun
 from fanout.variants.pipeline_steps import (
     ALL_OBJECTS,

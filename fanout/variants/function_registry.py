@@ -10,6 +10,7 @@ from fanout.api.field_errors import VERY_SIMILAR, find_similar_name
 from fanout.api.function_catalog import IN_PROCESS_FUNCTIONS, catalog_name, full_image
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
+from fanout.variants.function_requests import AllowedPrograms, KrmProgram
 from fanout.variants.functions.apply_replacements import APPLY_REPLACEMENTS
 from fanout.variants.functions.apply_setters import APPLY_SETTERS
 from fanout.variants.functions.create_setters import CREATE_SETTERS
@@ -25,7 +26,6 @@ from fanout.variants.functions.set_labels import SET_LABELS
 from fanout.variants.functions.set_namespace import SET_NAMESPACE
 from fanout.variants.functions.starlark import STARLARK, StarlarkFunction
 from fanout.variants.functions.upsert_resource import UPSERT_RESOURCE
-from fanout.variants.pending_inputs import AllowedPrograms, KrmProgram
 
 FUNCTIONS_BY_NAME: Mapping[str, CatalogFunction] = {
     function.name: function

@@ -15,6 +15,7 @@ from fanout.package.package_limits import SizeLimits, ValueCounter, find_unporta
 from fanout.package.tree_ids import TreeEntry, TreeTemplate
 from fanout.selection.cluster_objects import group_of
 from fanout.values import frozen
+from fanout.variants.function_requests import AllowedPrograms
 from fanout.variants.functions.function_interface import (
     ERROR,
     CatalogFunction,
@@ -37,7 +38,6 @@ from fanout.variants.manifest_objects import (
 )
 from fanout.variants.overlay import ObjectChanges
 from fanout.variants.package_context import CONTEXT, holds_context, new_context
-from fanout.variants.pending_inputs import AllowedPrograms
 from fanout.variants.pipeline_steps import DeclaredFunction, FunctionStep, read_pipelines
 from fanout.variants.render_model import RenderLimits, UpstreamPackage
 from fanout.variants.size_accounting import SizeCounter

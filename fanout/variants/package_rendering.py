@@ -14,6 +14,7 @@ from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.manifest import Manifest
 from fanout.package.revision import Revision
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
+from fanout.pending_inputs import NO_RESPONSES, Responses
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import replace
 from fanout.variants.compiled_template import (
@@ -35,7 +36,6 @@ from fanout.variants.package_preparation import (
     refuse_errors,
     results_until_failure,
 )
-from fanout.variants.pending_inputs import NO_RESPONSES, Responses
 from fanout.variants.pipeline_run import WholePackageRun, is_visible, put_file, run_step, shared_run
 from fanout.variants.pipeline_steps import DeclaredFunction, FunctionStep, Pipeline, order_pipeline
 from fanout.variants.render_model import (

@@ -19,8 +19,10 @@ from fanout.package.manifest import Manifest
 from fanout.package.package_limits import find_package_path_problem
 from fanout.package.tree_ids import TreeEntry, TreeTemplate, blob_id
 from fanout.package.yaml_scalars import dump
+from fanout.pending_inputs import NO_RESPONSES, Responses, get_response
 from fanout.selection.cluster_objects import group_of
 from fanout.values import replace
+from fanout.variants.function_requests import ResponseError
 from fanout.variants.functions.function_interface import (
     ERROR,
     CatalogFunction,
@@ -45,7 +47,6 @@ from fanout.variants.overlay import (
     rewrite_manifest,
 )
 from fanout.variants.package_preparation import ObjectPlace, PreparedPackage, SharedRun, StepResult
-from fanout.variants.pending_inputs import NO_RESPONSES, ResponseError, Responses, get_response
 from fanout.variants.pipeline_steps import (
     ALL_OBJECTS,
     DeclaredFunction,
@@ -151,9 +152,9 @@ def collect_facts(
     """
     facts = _package_facts(prepared, overlays)
     function = step.function
-    if isinstance(function, ExternalFunction) or function.pending_input is None:
+    if isinstance(function, ExternalFunction) or function.build_request is None:
         return facts
-    response = get_response(function.pending_input(step.config), responses)
+    response = get_response(function.build_request(step.config), responses)
     if isinstance(response, ResponseError):
         problem = InvalidInput(response.problem, remedy=response.remedy)
         raise function_error(function, problem, step.where)

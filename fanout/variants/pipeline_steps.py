@@ -20,13 +20,13 @@ from fanout.package.manifest import Manifest
 from fanout.selection.variant_spec import FunctionSpec, VariantSpec
 from fanout.values import frozen, replace
 from fanout.variants.function_registry import find_function, resolve_function
+from fanout.variants.function_requests import NO_PROGRAMS, AllowedPrograms
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     ExternalFunction,
     Object,
     mapping,
 )
-from fanout.variants.pending_inputs import NO_PROGRAMS, AllowedPrograms
 
 _TEXT_CONDITIONS = {"apiVersion", "kind", "name", "namespace"}
 _MAP_CONDITIONS = {"labels", "annotations"}

@@ -16,6 +16,13 @@ from fanout.package.field_edits import REMOVE
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_keys import Schemas
 from fanout.package.yaml_nodes import InvalidManifest
+from fanout.pending_inputs import Responses, get_response
+from fanout.variants.function_requests import (
+    ProgramOutput,
+    Response,
+    ResponseError,
+    ScriptOutput,
+)
 from fanout.variants.functions.function_interface import (
     ERROR,
     ExternalFunction,
@@ -26,14 +33,6 @@ from fanout.variants.functions.function_interface import (
 )
 from fanout.variants.overlay import Overlay, replace_object
 from fanout.variants.package_preparation import ObjectPlace
-from fanout.variants.pending_inputs import (
-    ProgramOutput,
-    Response,
-    ResponseError,
-    Responses,
-    ScriptOutput,
-    get_response,
-)
 from fanout.variants.pipeline_steps import FunctionStep
 
 _RESOURCE_LIST_VERSION, _RESOURCE_LIST = "config.kubernetes.io/v1", "ResourceList"
@@ -231,8 +230,8 @@ def run_external_function(
     sent = {(file[prefix_length:], index): overlay for (file, index), overlay in visible.items()}
     items = [(place, overlay.value) for place, overlay in sent.items()]
     config = str(step.config)
-    pending_input = function.pending_input(config, build_resource_list(items, config))
-    output = parse_response(get_response(pending_input, responses))
+    request = function.build_request(config, build_resource_list(items, config))
+    output = parse_response(get_response(request, responses))
     results = [
         _locate_program_result(result, function.name, step.directory_prefix, sent)
         for result in output.results

@@ -12,10 +12,10 @@ from fanout.package.field_edits import canonical_text
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import FunctionSpec, InjectorSpec, VariantSpec
 from fanout.variants.function_registry import find_function, find_script_function
+from fanout.variants.function_requests import AllowedPrograms
 from fanout.variants.functions.function_interface import mapping
 from fanout.variants.injection_points import InjectionPoint
 from fanout.variants.package_preparation import PreparedPackage
-from fanout.variants.pending_inputs import AllowedPrograms
 from fanout.variants.render_model import Injection, RenderInputs
 
 _DIGITS = 40

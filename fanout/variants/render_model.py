@@ -9,8 +9,8 @@ from fanout.package.revision import Revision
 from fanout.package.tree_ids import TreeEntry
 from fanout.selection.cluster_objects import ContentVersions
 from fanout.values import frozen
+from fanout.variants.function_requests import NO_PROGRAMS, AllowedPrograms
 from fanout.variants.functions.function_interface import FunctionResult
-from fanout.variants.pending_inputs import NO_PROGRAMS, AllowedPrograms
 
 
 @frozen

@@ -11,7 +11,7 @@ from fanout.api.fanout_configuration import Functions
 from fanout.sandbox.function_runner import ProgramRunner, find_allowed_programs
 from fanout.sandbox.worker_protocol import WorkerLimits as ScriptLimits
 from fanout.telemetry.metrics import Counters
-from fanout.variants.pending_inputs import ProgramOutput, ProgramRun, ResponseError
+from fanout.variants.function_requests import ProgramOutput, ProgramRun, ResponseError
 
 ALLOWED = {"wallSeconds": 20, "outputMiB": 1, "memoryMiB": 128}
 RUNTIME = """\

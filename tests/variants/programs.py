@@ -4,7 +4,12 @@ import yaml
 from variants.running import kptfile, run
 
 from fanout.reconcile.function_result_cache import FunctionResultCache
-from fanout.variants.pending_inputs import AllowedPrograms, KrmProgram, ProgramOutput, ResponseError
+from fanout.variants.function_requests import (
+    AllowedPrograms,
+    KrmProgram,
+    ProgramOutput,
+    ResponseError,
+)
 from fanout.variants.render_model import RenderLimits
 
 PROGRAM = KrmProgram("fn", "/opt/fn", version="1")

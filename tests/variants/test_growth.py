@@ -13,9 +13,9 @@ from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import FunctionSpec
 from fanout.variants.compiled_template import CompiledTemplate
+from fanout.variants.function_requests import AllowedPrograms, KrmProgram
 from fanout.variants.package_preparation import prepare_package
 from fanout.variants.package_rendering import render_variant
-from fanout.variants.pending_inputs import AllowedPrograms, KrmProgram
 from fanout.variants.render_inputs import resolve_inputs
 from fanout.variants.render_model import RenderLimits
 

@@ -10,8 +10,13 @@ from fanout.errors import InvalidInput
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import FunctionSpec
+from fanout.variants.function_requests import (
+    AllowedPrograms,
+    KrmProgram,
+    ProgramOutput,
+    ResponseError,
+)
 from fanout.variants.package_preparation import prepare_package
-from fanout.variants.pending_inputs import AllowedPrograms, KrmProgram, ProgramOutput, ResponseError
 from fanout.variants.render_inputs import resolve_inputs
 from fanout.variants.render_model import RenderLimits
 

@@ -20,12 +20,12 @@ from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.sandbox.function_runner import find_allowed_programs
 from fanout.telemetry.metrics import Counters
 from fanout.values import frozen, replace
+from fanout.variants.function_requests import AllowedPrograms
 from fanout.variants.functions.function_interface import FunctionResult
 from fanout.variants.injection_points import InjectionPoint, find_injection_points
 from fanout.variants.manifest_objects import find_duplicates, find_objects
 from fanout.variants.package_preparation import find_errors
 from fanout.variants.package_rendering import render_package
-from fanout.variants.pending_inputs import AllowedPrograms
 from fanout.variants.pipeline_steps import read_pipelines
 
 

@@ -23,13 +23,13 @@ from fanout.package.merge.clone_matching import (
     remove_stale_marks,
 )
 from fanout.package.merge.merge_units import MergeUnit, object_identity
+from fanout.pending_inputs import Responses
 from fanout.plan.edits.edit_merge import FilesChange, PackageFiles
 from fanout.plan.observation.repository_state import Remote
 from fanout.values import frozen
 from fanout.variants.package_context import CONTEXT
 from fanout.variants.package_preparation import refuse_errors
 from fanout.variants.package_rendering import render_package
-from fanout.variants.pending_inputs import Responses
 from fanout.variants.render_model import RenderLimits
 
 LOCK_REMEDY = (

@@ -34,7 +34,7 @@ class DraftMerger:
     def merge_edits(self, variant: RenderedVariant) -> RenderedVariant:
         """Return a rendered variant with people's edits merged in.
 
-        Raises InvalidInput, with file and line, for what cannot be merged, Unanswered if the
+        Raises InvalidInput, with file and line, for what cannot be merged, InputPending if the
         pipeline of an adopted package needs a function result first, and what Git raises.
         """
         self.counters.add("merges")

@@ -1,11 +1,13 @@
 """Rendering of drafts: candidates are assigned to variants, and due renderings are made."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY
+from functools import partial
 
 from fanout.api.reasons import Reason
 from fanout.errors import Bug, FanoutError
 from fanout.gates.rollback_pins import Pin
+from fanout.pending_inputs import InputPending, complete
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.selected_variant import SelectedVariant
@@ -22,7 +24,6 @@ from fanout.telemetry.metrics import Counters, ProgressReporter
 from fanout.values import frozen, replace
 from fanout.variants.package_preparation import PreparedPackage
 from fanout.variants.package_rendering import render_variant
-from fanout.variants.pending_inputs import InputPending, PendingInput
 from fanout.variants.render_inputs import resolve_inputs
 
 # A pending input is no error: the rendering is repeated with its response.
@@ -104,30 +105,23 @@ class DraftRenderer:
 
     def _render_batch(
         self, due_variants: Sequence[tuple[SelectedVariant, bool]], advance: Callable[[], None]
-    ) -> Iterator[RenderedVariant]:
+    ) -> list[RenderedVariant]:
         """Render a batch; function results and schemas that it needs are requested together."""
-        finished = {
-            number: RenderedVariant(variant)
-            for number, (variant, due) in enumerate(due_variants)
-            if not due
-        }
         self.counters.add(
             "renders", sum(due and not variant.is_rollback for variant, due in due_variants)
         )
-        # A rendering that lacks an answer stops with a question and is repeated from its start once
-        # all questions of the round are answered: programs then run in parallel, and renderings
-        # stay pure functions.
-        while len(finished) < len(due_variants):
-            questions: list[PendingInput] = []
-            for number, (variant, _) in enumerate(due_variants):
-                if number not in finished:
-                    try:
-                        finished[number] = self._render_contained(variant)
-                        advance()
-                    except InputPending as stop:
-                        questions.append(stop.pending_input)
-            self.function_results.obtain(questions)
-        return (finished[number] for number in range(len(due_variants)))
+
+        def render(variant: SelectedVariant, due: bool) -> RenderedVariant:
+            if not due:
+                return RenderedVariant(variant)
+            rendered = self._render_contained(variant)
+            advance()
+            return rendered
+
+        return complete(
+            [partial(render, variant, due) for variant, due in due_variants],
+            self.function_results.obtain,
+        )
 
     def _prepare_package(
         self, resolved_policy: ResolvedPolicy, name: str, commit: str

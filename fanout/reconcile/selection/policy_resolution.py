@@ -3,9 +3,10 @@
 This is the first step of a pass and needs no Git access.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, field
 from functools import partial
+from typing import Any
 
 from fanout.api.field_errors import suggest_name
 from fanout.api.git_repository import Repository
@@ -15,6 +16,7 @@ from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
 from fanout.gates.gate_rules import Variables
+from fanout.pending_inputs import Responses, Value, complete
 from fanout.plan.evidence.due_checks import has_machine_checks
 from fanout.plan.gate_inputs.stage_rule_builder import governing_promotions
 from fanout.plan.observation.repository_state import repository_identity
@@ -31,7 +33,7 @@ from fanout.selection.target_selection import (
 )
 from fanout.selection.template_fields import (
     ExpressionBatch,
-    ExpressionValues,
+    collect_values,
     list_repository_batches,
     list_variant_batches,
 )
@@ -146,14 +148,12 @@ def _resolve_policy(
     changed_targets = [target for target in targets if target.key not in unchanged]
     # Two rounds of expressions: all other fields may read the repository, so the repository's
     # own expression is evaluated first and cannot see it.
-    repository_by_target, failures_without_repository = _resolve_repositories(
-        policy, changed_targets, repository_by_name, sandbox
+    repository_by_target, failures_without_repository = _with_values(
+        sandbox, partial(_resolve_repositories, policy, changed_targets, repository_by_name)
     )
-    spec_by_target = _build_variants(
-        policy,
-        [it for it in changed_targets if it.key in repository_by_target],
-        repository_by_target,
-        sandbox,
+    targets_with_repository = [it for it in changed_targets if it.key in repository_by_target]
+    spec_by_target = _with_values(
+        sandbox, partial(_build_variants, policy, targets_with_repository, repository_by_target)
     )
     target_by_key = {target.key: target for target in targets}
     spec_by_target |= unchanged
@@ -232,7 +232,7 @@ def _build_variants(
     policy: UpstreamPolicy,
     targets: Sequence[VariantTarget],
     repository_by_target: Mapping[str, Repository],
-    sandbox: Sandbox,
+    responses: Responses,
 ) -> dict[str, VariantSpec | TargetFailure]:
     """Build the variant, or the failure, of each target with a repository, by key."""
     repository_by_name = {it.metadata.name: it for it in repository_by_target.values()}
@@ -243,7 +243,7 @@ def _build_variants(
     }
     assembly = VariantBuilder(
         policy,
-        _evaluate_questions(list_variant_batches(policy, targets, object_by_target), sandbox),
+        collect_values(list_variant_batches(policy, targets, object_by_target), responses),
     )
     spec_by_target: dict[str, VariantSpec | TargetFailure] = {}
     for target in targets:
@@ -320,11 +320,11 @@ def _resolve_repositories(
     policy: UpstreamPolicy,
     targets: Sequence[VariantTarget],
     repository_by_name: Mapping[str, Repository],
-    sandbox: Sandbox,
+    responses: Responses,
 ) -> tuple[dict[str, Repository], list[TargetFailure]]:
     """Return the downstream repository of each target by key, and the failures."""
     assembly = VariantBuilder(
-        policy, _evaluate_questions(list_repository_batches(policy, targets), sandbox)
+        policy, collect_values(list_repository_batches(policy, targets), responses)
     )
     repository_by_target: dict[str, Repository] = {}
     failures: list[TargetFailure] = []
@@ -390,14 +390,16 @@ def _locate_unclear(
     return replace(spec, offline_error=f"{where}: {spec.offline_error}")
 
 
-def _evaluate_questions(questions: Sequence[ExpressionBatch], sandbox: Sandbox) -> ExpressionValues:
-    answers: dict[tuple[int, str], dict[str, object]] = {}
-    for question in questions:
-        columns_by_expression = sandbox.evaluate(question.expressions, question.rows)
-        keys = [target.key for target in question.targets]
-        for expression, column in zip(question.expressions, columns_by_expression, strict=True):
-            answers[question.entry, expression] = dict(zip(keys, column, strict=True))
-    return answers
+def _with_values(sandbox: Sandbox, resolve: Callable[[Responses], Value]) -> Value:
+    """Return the result of `resolve`, given the values of the expressions that it requests."""
+    responses: dict[ExpressionBatch, list[list[Any]]] = {}
+
+    def evaluate(batches: Sequence[ExpressionBatch]) -> None:
+        for batch in batches:
+            responses[batch] = sandbox.evaluate(batch.expressions, batch.rows)
+
+    [result] = complete([partial(resolve, responses)], evaluate)
+    return result
 
 
 def _unknown_repository_error(

@@ -1,20 +1,22 @@
 """Conditions of `propagateWhen` as plain callables, although some need the sandbox.
 
 A condition of the bounded subset is a closure. Any other is answered from memoized
-sandbox answers for a row with equal values. The gates return missing answers as
-questions, and are evaluated again once these are answered (design §6, "Expressions";
+sandbox answers for a row with equal values. The gates return requests for missing
+answers, and are evaluated again once these are there (design §6, "Expressions";
 §12).
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from fanout.api.reasons import Reason
-from fanout.gates.evaluation_results import PendingCondition, PolicyEvaluation
+from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.gate_rules import UNKNOWN, PropagationCondition, Variables
 from fanout.package.field_edits import canonical_text
+from fanout.pending_inputs import ExpressionRequest, InputPending, complete
 from fanout.ports import Sandbox
 from fanout.selection.variant_spec import ExpressionFailure
 
@@ -84,13 +86,11 @@ class PropagationConditions:
         questions. After `MAX_ROUNDS` rounds the remaining questions have no answer in this
         pass, and hold.
         """
-        decision = evaluate_gates(facts)
-        for _ in range(MAX_ROUNDS):
-            if not decision.unanswered:
-                break
-            self._evaluate_questions(decision.unanswered)
-            decision = evaluate_gates(facts)
-        if decision.unanswered:
+        try:
+            [decision] = complete(
+                [partial(_evaluate_completely, facts)], self._evaluate_requests, MAX_ROUNDS
+            )
+        except InputPending:
             self._default_answer = _TOO_MANY_ROUNDS
             try:
                 decision = evaluate_gates(facts)
@@ -108,23 +108,31 @@ class PropagationConditions:
             {name: row[name] for name in self._variables_by_text[text] if name in row}
         )
 
-    def _evaluate_questions(self, questions: Sequence[PendingCondition]) -> None:
-        """Evaluate the questions in the sandbox, one batch per condition.
+    def _evaluate_requests(self, requests: Sequence[ExpressionRequest]) -> None:
+        """Evaluate the requests in the sandbox, one batch per condition.
 
         Each is evaluated with the guessed numbers of its stage and with the certain ones, which
-        the first question has. So one round answers all variants before the next released one,
+        the first request has. So one round answers all variants before the next released one,
         however many.
         """
         rows_by_text: dict[str, dict[str, Variables]] = {}
         certain_counts: dict[tuple[str, str], object] = {}
-        for question in questions:
-            row, stage = question.variables, question.variables.get("variant", {}).get("stage", "")
-            stage_counts = certain_counts.setdefault((question.text, stage), row.get("stage"))
+        for request in requests:
+            row, stage = request.variables, request.variables.get("variant", {}).get("stage", "")
+            stage_counts = certain_counts.setdefault((request.text, stage), row.get("stage"))
             for variables in (row, {**row, "stage": stage_counts}):
-                rows_by_text.setdefault(question.text, {})[
-                    self._row_key(question.text, variables)
+                rows_by_text.setdefault(request.text, {})[
+                    self._row_key(request.text, variables)
                 ] = variables
         for text, row_by_key in rows_by_text.items():
             [answers] = self.sandbox.evaluate([text], list(row_by_key.values()))
             answered_rows = zip(row_by_key, answers, strict=True)
             self._answers |= {(text, part): answer for part, answer in answered_rows}
+
+
+def _evaluate_completely(facts: PolicyFacts) -> PolicyEvaluation:
+    """Return the decision of the gates. Raises InputPending if it assumes any answer."""
+    decision = evaluate_gates(facts)
+    if decision.unanswered:
+        raise InputPending(decision.unanswered)
+    return decision

@@ -16,7 +16,7 @@ from fanout.cluster.declared_objects import DeclaredObjects, locate_broken
 from fanout.cluster.manifest_documents import FileFinding
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.revision import parse_range
-from fanout.plan.evidence.due_checks import RESPONSE_VARIABLES as ANSWERS
+from fanout.plan.evidence.check_readings import RESPONSE_VARIABLES as ANSWERS
 from fanout.ports import Sandbox
 from fanout.reconcile.rendering.commit_templates import TEMPLATE_VARIABLES
 from fanout.selection.target_selection import VARIABLES as ROLLOUT_VARIABLES

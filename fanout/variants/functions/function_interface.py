@@ -19,7 +19,7 @@ from fanout.package.merge.merge_keys import Schemas
 from fanout.package.yaml_nodes import ValueSpelling
 from fanout.package.yaml_scalars import dump
 from fanout.values import frozen
-from fanout.variants.pending_inputs import KrmProgram, PendingInput, ProgramRun
+from fanout.variants.function_requests import FunctionRequest, KrmProgram, ProgramRun
 
 Path = tuple[str | int, ...]
 # Path and new value; missing maps on the way are created. At the empty path REMOVE removes the
@@ -175,7 +175,7 @@ class CatalogFunction:
     passes_through: Callable[[str, str], bool] = lambda _name, _text: True
     uses_scopes: bool = False  # it depends on the scopes of kinds
     # Returns the request it needs before it runs; the response is in the facts.
-    pending_input: Callable[[Any], PendingInput] | None = None
+    build_request: Callable[[Any], FunctionRequest] | None = None
 
     @property
     def needs_whole_package(self) -> bool:
@@ -205,7 +205,7 @@ class ExternalFunction:
         """Return the configuration as canonical JSON, which is passed to the program."""
         return canonical_text(config)
 
-    def pending_input(self, config: str, resource_list: Mapping[str, Any]) -> PendingInput:
+    def build_request(self, config: str, resource_list: Mapping[str, Any]) -> FunctionRequest:
         """Return the request to run the program on a ResourceList."""
         del config  # contained in the ResourceList
         return ProgramRun(self.program, dump(resource_list).encode())

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fanout.errors import InvalidInput
+from fanout.variants.function_requests import SchemaRequest
 from fanout.variants.functions.function_config import parse_data
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
@@ -17,7 +18,6 @@ from fanout.variants.functions.function_interface import (
     PackageFacts,
     no_object_changes,
 )
-from fanout.variants.pending_inputs import SchemaRequest
 from fanout.variants.schema_validation import KindSchemas, find_custom_faults
 
 _TRUE_TEXTS, _FALSE_TEXTS = ("true", "1"), ("", "false", "0")
@@ -92,7 +92,7 @@ KUBECONFORM, KUBEVAL = (
         _configure,
         no_object_changes,
         check_object=_check_object,
-        pending_input=_schema_request,
+        build_request=_schema_request,
     )
     for name in ("kubeconform", "kubeval")
 )

@@ -13,9 +13,9 @@ from typing import Any
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import canonical_text
 from fanout.values import frozen
+from fanout.variants.function_requests import FunctionRequest, KrmProgram, ScriptRun
 from fanout.variants.functions.function_config import is_function_kind
 from fanout.variants.functions.function_interface import ExternalFunction, Object, mapping
-from fanout.variants.pending_inputs import KrmProgram, PendingInput, ScriptRun
 
 _KIND = "StarlarkRun"
 
@@ -29,7 +29,7 @@ class StarlarkFunction(ExternalFunction):
         _script_source(config)
         return canonical_text(config)
 
-    def pending_input(self, config: str, resource_list: Mapping[str, Any]) -> PendingInput:
+    def build_request(self, config: str, resource_list: Mapping[str, Any]) -> FunctionRequest:
         """Return the request to run the script on a ResourceList."""
         return ScriptRun(
             _script_source(json.loads(config)), json.dumps(resource_list, ensure_ascii=False)

@@ -17,9 +17,9 @@ from fanout.cluster.kubernetes_schemas import list_versions, read_schemas
 from fanout.errors import InvalidInput
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import FunctionSpec, InjectorSpec
+from fanout.variants.function_requests import SchemaRequest
 from fanout.variants.package_preparation import prepare_package
 from fanout.variants.package_rendering import render_variant
-from fanout.variants.pending_inputs import SchemaRequest
 from fanout.variants.render_inputs import resolve_inputs
 from fanout.variants.render_model import RenderLimits
 

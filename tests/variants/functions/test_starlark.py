@@ -12,9 +12,9 @@ from fanout.sandbox.worker_protocol import WorkerLimits as ScriptLimits
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import FunctionSpec
 from fanout.telemetry.metrics import Counters
+from fanout.variants.function_requests import AllowedPrograms, KrmProgram
 from fanout.variants.functions.starlark import STARLARK
 from fanout.variants.package_preparation import prepare_package
-from fanout.variants.pending_inputs import AllowedPrograms, KrmProgram
 from fanout.variants.render_inputs import resolve_inputs
 from fanout.variants.render_model import RenderLimits
 

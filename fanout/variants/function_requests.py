@@ -1,9 +1,7 @@
-"""Pending inputs of a rendering: requests to the outside, and responses, as data.
+"""Requests of pipeline functions to the outside, and their responses, as data.
 
-A rendering is pure. If its pipeline needs a program's output or a table that is not
-at hand, it stops with the request (`InputPending`); the caller obtains the response
-and renders again. Equal requests have equal responses, so each attempt gets further
-than the one before, until it completes.
+A rendering stops with such a request if its pipeline needs a program's output or a table
+that is not at hand, and is made again once there is a response (`fanout.pending_inputs`).
 """
 
 from collections.abc import Mapping
@@ -67,17 +65,8 @@ class ResponseError:
     remedy: str = ""
 
 
-PendingInput = SchemaRequest | ProgramRun | ScriptRun
+FunctionRequest = SchemaRequest | ProgramRun | ScriptRun
 Response = KindSchemas | ProgramOutput | ScriptOutput | ResponseError
-Responses = Mapping[PendingInput, Response]
-
-
-class InputPending(Exception):
-    """A rendering cannot continue before this request is fulfilled."""
-
-    def __init__(self, pending_input: PendingInput) -> None:
-        super().__init__(pending_input)
-        self.pending_input = pending_input
 
 
 @frozen
@@ -89,11 +78,3 @@ class AllowedPrograms:
 
 
 NO_PROGRAMS = AllowedPrograms({}, {})
-NO_RESPONSES: Responses = {}
-
-
-def get_response(pending_input: PendingInput, responses: Responses) -> Response:
-    """Return the response to the request. Raises InputPending while there is none."""
-    if pending_input not in responses:
-        raise InputPending(pending_input)
-    return responses[pending_input]

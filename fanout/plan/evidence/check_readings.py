@@ -1,0 +1,251 @@
+"""Readings of checks that machines answer: objects, HTTP services, Prometheus servers.
+
+Pure: values of expressions and answers of probes are requested as pending inputs. What
+cannot be probed or read yields a pending reading (design §6, "Checks"). `gates` turns
+readings into verdicts.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from fanout.api.field_errors import InvalidValue
+from fanout.api.gate_vocabulary import CheckMethod
+from fanout.api.stages import HttpCheck, ObjectCheck, PrometheusCheck
+from fanout.api.urls import check_http_url
+from fanout.gates.gate_facts import CheckReading
+from fanout.gates.gate_rules import Verdict
+from fanout.pending_inputs import ExpressionRequest, Responses, get_response, get_responses
+from fanout.plan.evidence.due_checks import DueCheck
+from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
+from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
+from fanout.selection.variant_spec import ExpressionFailure
+from fanout.values import frozen
+
+# Variables of `cel` and `observedRevision`, by method.
+RESPONSE_VARIABLES: Mapping[str, str] = {
+    CheckMethod.OBJECT: "object",
+    CheckMethod.PROMETHEUS: "result",
+    CheckMethod.HTTP: "response",
+}
+_NOT_BOOLEAN = "is neither true nor false"
+_COMMIT = re.compile(r"(?:.*[@:/])?([0-9a-f]{40})", re.DOTALL)
+_MAX_REVISION = 128  # characters of an observed revision
+_INDEX = re.compile(r"\bresult\s*\[")
+_MAX_QUOTED = 120  # characters of quoted foreign text in a message
+
+
+@frozen
+class CheckProbe:
+    """Subject of a check for messages, and its probe, or the answer where none is needed."""
+
+    subject: str
+    probe_or_answer: ProbeQuery | ProbeResponse | ProbeFailure
+
+
+def read_check(
+    due_check: DueCheck, objects: ClusterObjectIndex, responses: Responses
+) -> CheckReading:
+    """Return the reading of a due check.
+
+    Raises InputPending while an expression or a probe has no response.
+    """
+    probe_texts = _list_probe_expressions(due_check)
+    requests = [ExpressionRequest(text, due_check.variables) for text in probe_texts]
+    values = dict(zip(probe_texts, get_responses(requests, responses), strict=True))
+    probe = _build_probe(due_check, values, objects)
+    answer = probe.probe_or_answer
+    if isinstance(answer, ProbeQuery):
+        answer = get_response(answer, responses)
+    if isinstance(answer, ProbeFailure):
+        return pending_reading(due_check, answer.sentence)
+    if problem := unusable_response(due_check, answer):
+        return pending_reading(due_check, problem)
+    check = due_check.check.machine_check
+    assert check is not None, "without one, the probe is a failure"
+    variables = {**due_check.variables, RESPONSE_VARIABLES[due_check.check.method]: answer.value}
+    answer_texts = [check.cel, *([check.observed_revision] if check.observed_revision else [])]
+    outcome, *observed = get_responses(
+        [ExpressionRequest(text, variables) for text in answer_texts], responses
+    )
+    return build_reading(
+        due_check, probe.subject, answer, outcome, observed[0] if observed else None
+    )
+
+
+def _build_probe(
+    due_check: DueCheck, values: Mapping[str, Any], objects: ClusterObjectIndex
+) -> CheckProbe:
+    """Build the probe; `values` has those of the expressions of its address, by text."""
+    check = due_check.check.machine_check
+    for text, value in values.items():
+        if not isinstance(value, str) or not value:
+            reason = value.problem if isinstance(value, ExpressionFailure) else "it yields no text"
+            return CheckProbe(due_check.check.method.value, ProbeFailure(f"{text}: {reason}"))
+    match check:
+        case ObjectCheck():
+            name = check.name or values[check.name_expr or ""]
+            return _find_object(check, name, due_check.namespace, objects)
+        case PrometheusCheck():
+            address = check.address or values[check.address_expr or ""]
+            query = check.query or values[check.query_expr or ""]
+            secret = check.secret_ref.name if check.secret_ref else ""
+            return _validate_probe(
+                f"the query to {address}", ProbeQuery(url=address, query=query, secret=secret)
+            )
+        case HttpCheck():
+            url = check.url or values[check.url_expr or ""]
+            return _validate_probe(url.partition("?")[0], _build_http_probe(check, url))
+        case None:
+            problem = (
+                f"the forge of Repository {due_check.repository} is none, so nobody can be"
+                " asked for"
+                " the status of a commit; let the pipeline report"
+            )
+            return CheckProbe("", ProbeFailure(problem))
+
+
+def _find_object(
+    check: ObjectCheck, name: str, namespace: str, objects: ClusterObjectIndex
+) -> CheckProbe:
+    """Find the object in the check's namespace, the policy's, or cluster-scoped."""
+    group = group_of(check.api_version)
+    namespaces = (check.namespace,) if check.namespace else (namespace, "")
+    for candidate_namespace in namespaces:
+        observed_object = objects.get(group, check.kind, candidate_namespace, name)
+        if observed_object is not None:
+            object_name = f"{candidate_namespace}/{name}" if candidate_namespace else name
+            return CheckProbe(f"{check.kind} {object_name}", ProbeResponse(observed_object))
+    missing_message = f"there is no {check.kind} {namespaces[0]}/{name}"
+    return CheckProbe(f"{check.kind} {namespaces[0]}/{name}", ProbeFailure(missing_message))
+
+
+def _list_probe_expressions(due_check: DueCheck) -> list[str]:
+    """Return the expressions that yield the address or object of a check."""
+    match due_check.check.machine_check:
+        case ObjectCheck() as check:
+            texts = [check.name_expr]
+        case PrometheusCheck() as check:
+            texts = [check.address_expr, check.query_expr]
+        case HttpCheck() as check:
+            texts = [check.url_expr]
+        case None:
+            texts = []
+    return list(dict.fromkeys(filter(None, texts)))
+
+
+def _build_http_probe(check: HttpCheck, url: str) -> ProbeQuery:
+    return ProbeQuery(
+        url=url,
+        method=check.method.value,
+        headers=tuple(sorted(check.headers.items())),
+        body="" if check.body is None else json.dumps(check.body, sort_keys=True),
+        secret=check.secret_ref.name if check.secret_ref else "",
+    )
+
+
+def _validate_probe(subject: str, probe: ProbeQuery) -> CheckProbe:
+    """Apply the rules for declared addresses to an address that an expression yields."""
+    try:
+        check_http_url(probe.url)
+    except InvalidValue as error:
+        return CheckProbe(subject, ProbeFailure(f"{error.problem}; {error.remedy}"))
+    return CheckProbe(subject, probe)
+
+
+def unusable_response(due_check: DueCheck, response: ProbeResponse) -> str:
+    """Return why a response is unusable for any expression, or "" if it is usable.
+
+    The order of the series in a vector is arbitrary, so an index would choose one by
+    chance.
+    """
+    machine_check = due_check.check.machine_check
+    series = (
+        len(response.value)
+        if due_check.check.method is CheckMethod.PROMETHEUS and isinstance(response.value, list)
+        else 1
+    )
+    if machine_check is None or series < 2:
+        return ""
+    texts = (machine_check.cel, machine_check.observed_revision or "")
+    if any(_INDEX.search(text) for text in texts):
+        return (
+            f"the query yields {series} series, and which one is meant by an index is chance;"
+            " aggregate in the query, or use result.all(...)"
+        )
+    return ""
+
+
+def build_reading(
+    due_check: DueCheck, subject: str, response: ProbeResponse, outcome: object, observed: object
+) -> CheckReading:
+    """Build the reading of a response.
+
+    `outcome` is the value of the expression `cel`, `observed` that of `observedRevision`. A
+    value that is not a boolean makes the reading pending, and so does a revision that
+    cannot be read.
+    """
+    machine_check = due_check.check.machine_check
+    assert machine_check is not None, "an answer that came was asked for"
+    if machine_check.observed_revision is not None and not (isinstance(observed, str) and observed):
+        cause = _expression_problem(
+            machine_check.observed_revision, observed, "yields no text", response
+        )
+        return pending_reading(
+            due_check, f"{subject}: which revision it has seen is not known: {cause}"
+        )
+    if not isinstance(outcome, bool):
+        return pending_reading(
+            due_check,
+            f"{subject}: {_expression_problem(machine_check.cel, outcome, _NOT_BOOLEAN, response)}",
+        )
+    sentence = f"{subject}: {_shorten(machine_check.cel)} is {'true' if outcome else 'false'}"
+    if not outcome and (message := _ready_message(response.value)):
+        sentence = f"{sentence}; it says: {message}"
+    verdict = Verdict.PASSED if outcome else Verdict.FAILED
+    commit = parse_commit(observed) if isinstance(observed, str) else ""
+    # A controller that applies a draft branch reports the draft's commit, which
+    # stands for the upstream revision that the draft was rendered for.
+    if commit and commit == due_check.draft_commit:
+        commit = str(due_check.variables["upstream"]["revision"])
+    return CheckReading(due_check.check.name, due_check.digest, verdict, sentence, commit)
+
+
+def pending_reading(due_check: DueCheck, sentence: str) -> CheckReading:
+    """Build a pending reading, with the reason why there is no answer."""
+    return CheckReading(due_check.check.name, due_check.digest, Verdict.PENDING, sentence)
+
+
+def parse_commit(observed: str) -> str:
+    """Parse the commit in an observed revision; without one, return the text, cut.
+
+    Flux writes `main@sha1:<commit>`, earlier `main/<commit>`; Argo CD the commit alone.
+    """
+    text = observed.strip()
+    match = _COMMIT.fullmatch(text)
+    return match[1] if match else text[:_MAX_REVISION]
+
+
+def _expression_problem(text: str, value: object, complaint: str, response: ProbeResponse) -> str:
+    if isinstance(value, ExpressionFailure):
+        problem = f"{_shorten(text)}: {value.problem}"
+        return f"{problem}; {response.note}" if response.note else problem
+    return f"{_shorten(text)} {complaint}"
+
+
+def _ready_message(value: Any) -> str:
+    """Return the message of an object's Ready condition, which most controllers write."""
+    try:
+        conditions = value["status"]["conditions"]
+        message = next(it["message"] for it in conditions if it.get("type") == "Ready")
+    except (KeyError, TypeError, AttributeError, StopIteration):
+        return ""
+    return _shorten(message) if isinstance(message, str) else ""
+
+
+def _shorten(text: str) -> str:
+    """Return the text on one line; the middle is cut, since branches differ at the end."""
+    line = " ".join(text.split())
+    half = _MAX_QUOTED // 2
+    return line if len(line) <= _MAX_QUOTED else f"{line[:half]}…{line[-half:]}"
