@@ -29,7 +29,6 @@ from fanout.package.field_edits import (
 )
 from fanout.package.json_manifest import edit_json, find_json_line, is_json, read_json
 from fanout.package.package_limits import ValueCounter
-from fanout.package.parse_cache import read_cached
 from fanout.package.yaml_nodes import (
     BOM,
     MAX_FILE,
@@ -179,7 +178,7 @@ class Manifest:
             return cls(
                 data, text, file, () if value is None else (Document(0, value, file, text, None),)
             )
-        reading = read_cached(text, file, counter)
+        reading = parse_yaml(text, file, counter)
         if reading.problems:
             raise InvalidManifest(reading.problems)
         return cls(data, text, file, [_build_document(root, file, text) for root in reading.roots])
@@ -343,7 +342,7 @@ class Manifest:
 
     def _read_result(self, result: bytes) -> dict[int, Any] | None:
         """Return the data of an edited text by document index; None if it cannot be parsed."""
-        reading = read_cached(result.decode().removeprefix("\ufeff"), self.file)
+        reading = parse_yaml(result.decode().removeprefix("\ufeff"), self.file)
         data_by_index = {root.index: root.node.data for root in reading.roots}
         return None if reading.problems else data_by_index
 
@@ -426,7 +425,7 @@ def _root_of(document: Document) -> DocumentRoot:
 
 def _parse_single(text: str, file: str) -> Any:
     """Return the data of a text of exactly one document; MISSING for any other text."""
-    reading = read_cached(text, file)
+    reading = parse_yaml(text, file)
     is_single = len(reading.roots) == 1 and not reading.problems
     return reading.roots[0].node.data if is_single else MISSING
 

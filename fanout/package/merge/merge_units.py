@@ -18,8 +18,14 @@ from fanout.package.field_edits import same_json
 from fanout.package.json_manifest import is_json, read_json
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.merge.merge_values import EntrySpan, SideValue, find_line_end
-from fanout.package.parse_cache import read_cached
-from fanout.package.yaml_nodes import BOM, MAX_FILE, DocumentRoot, InvalidManifest, decode
+from fanout.package.yaml_nodes import (
+    BOM,
+    MAX_FILE,
+    DocumentRoot,
+    InvalidManifest,
+    decode,
+    parse_yaml,
+)
 from fanout.values import frozen, replace
 
 Identity = tuple[str, str, str, str]  # group, kind, namespace, name
@@ -223,7 +229,7 @@ def _split_stretches(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _parse_values(text: str) -> tuple[SideValue, ...] | None:
-    reading = read_cached(text, "")
+    reading = parse_yaml(text, "")
     return None if reading.problems else tuple(_top_value(root, text) for root in reading.roots)
 
 
