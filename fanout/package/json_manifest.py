@@ -139,8 +139,12 @@ def json_entries(text: str, at: int) -> Iterator[JsonEntry]:
         number += 1
 
 
-def rewrite_json(data: Any, before: str) -> str:
-    """Return the text of a JSON file for new data, given its present text."""
+def edit_json(data: Any, before: str, file: str) -> str:
+    """Return the text with new data in it; unchanged values keep their bytes.
+
+    Raises InvalidManifest for values that are not JSON data, and for data that is too deep.
+    """
+    _check_json(data, file)
     start = skip_blanks(before, 0)
     old, end = _DECODER.raw_decode(before, start)
     padding = "" if _INDENT.search(before) else None
@@ -330,12 +334,3 @@ def find_json_line(text: str, path: tuple[str | int, ...]) -> int:
             break
         line_at, at = match.start, match.value_start
     return text.count("\n", 0, line_at) + 1
-
-
-def edit_json(data: Any, before: str, file: str) -> str:
-    """Return the text with new data in it; unchanged values keep their bytes.
-
-    Raises InvalidManifest for values that are not JSON data, and for data that is too deep.
-    """
-    _check_json(data, file)
-    return rewrite_json(data, before)

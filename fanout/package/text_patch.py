@@ -170,10 +170,8 @@ class _PatchPlanner:
         parent, node = location.nodes[-2:]
         depth_order = -len(location.nodes)
         if parent.flow:
-            gap = self.missing_blank(node)
-            return PatchSpan(
-                node.start, node.end, depth_order, lambda values: gap + format_flow(build(values))
-            )
+            write = _writer(build, format_flow, self.missing_blank(node))
+            return PatchSpan(node.start, node.end, depth_order, write)
         key = location.keys[-1]
         if key is None:
             return self.replace_item(node, build, kind, depth_order)
@@ -189,77 +187,41 @@ class _PatchPlanner:
         raise CannotPatch("a value of no extent")
 
     def replace_item(self, node: YamlNode, build: Build, kind: str, depth_order: int) -> PatchSpan:
-        gap, style = self.missing_blank(node), self.style
+        gap = self.missing_blank(node)
         column = node.column + len(gap)
-        if kind == LITERAL and not self.style.literals:
-            kind = SINGLE
         # Values of several lines would move a trailing comment away from the key, or into a
         # text.
-        if kind == SINGLE or self.has_text_after(node):
-            if kind == NESTED:
+        if kind == NESTED:
+            if self.has_text_after(node):
                 raise CannotPatch("a comment stands behind the value")
-            return PatchSpan(
-                node.start, node.end, depth_order, lambda values: gap + format_scalar(build(values))
-            )
-        if kind == LITERAL:
-            return PatchSpan(
-                node.start,
-                node.end,
-                depth_order,
-                lambda values: gap + self.join_lines(literal_lines(build(values), column)),
-            )
-        return PatchSpan(
-            node.start,
-            node.end,
-            depth_order,
-            lambda values: (
-                gap + self.join_lines(block_lines(build(values), column, style))[column:]
-            ),
-        )
+            write = _writer(build, lambda value: self.format_block(value, column)[column:], gap)
+        elif kind == LITERAL and self.style.literals and not self.has_text_after(node):
+            write = _writer(build, lambda text: self.format_literal(text, column), gap)
+        else:
+            write = _writer(build, format_scalar, gap)
+        return PatchSpan(node.start, node.end, depth_order, write)
 
     def replace_entry(
         self, key: YamlNode, node: YamlNode, build: Build, kind: str, depth_order: int
     ) -> PatchSpan:
-        style = self.style
         is_block = node.kind in ("mapping", "sequence") and not node.flow
         colon = self.position_after_colon(key, node)
         header = self.text[colon : node.start].split("\n")[0].strip() if is_block else ""
         if kind == NESTED:
-            start, end, comment = colon, node.end, header
+            end, comment = node.end, header
             if not is_block:
                 end = self.end_of_line(node.end)
                 comment = self.text[node.end : end].strip()
             head = f" {comment}" if comment else ""
-            return PatchSpan(
-                start,
-                end,
-                depth_order,
-                lambda values: head + self.nested_lines(build(values), key.column, style),
-            )
-        start = colon if is_block else node.start
-        gap = " " if is_block else self.missing_blank(node)
-        literals = style.literals and not header and not self.has_text_after(node)
-        if kind == LITERAL and literals:
-            column = key.column + style.mapping
-            return PatchSpan(
-                start,
-                node.end,
-                depth_order,
-                lambda values: gap + self.join_lines(literal_lines(build(values), column)),
-            )
-        if not gap and not header:
-            return PatchSpan(
-                start, node.end, depth_order, lambda values: format_scalar(build(values))
-            )
-        tail = f" {header}" if header else ""
-        return PatchSpan(
-            start, node.end, depth_order, lambda values: gap + format_scalar(build(values)) + tail
-        )
-
-    def nested_lines(self, value: Any, column: int, style: YamlStyle) -> str:
-        """Return a nested value on the lines below its key."""
-        step = style.mapping if isinstance(value, dict) else style.sequence
-        return self.join_lines(["", *block_lines(value, column + step, style)])
+            write = _writer(build, lambda value: self.format_nested(value, key.column), head)
+            return PatchSpan(colon, end, depth_order, write)
+        start, gap = (colon, " ") if is_block else (node.start, self.missing_blank(node))
+        column = key.column + self.style.mapping
+        if kind == LITERAL and self.style.literals and not header and not self.has_text_after(node):
+            write = _writer(build, lambda text: self.format_literal(text, column), gap)
+        else:
+            write = _writer(build, format_scalar, gap, f" {header}" if header else "")
+        return PatchSpan(start, node.end, depth_order, write)
 
     def position_after_colon(self, key: YamlNode, node: YamlNode) -> int:
         """Return the position behind the colon of an entry. Raises CannotPatch."""
@@ -299,78 +261,52 @@ class _PatchPlanner:
     def insert_entries(
         self, node: YamlNode, entries: Mapping[str | int, Build], depth_order: int
     ) -> PatchSpan:
-        first_key, insert_at = next(iter(node.children.values()))[0], self.end_of_line(node.end)
+        def build(values: Sequence[Any]) -> dict[str, Any]:
+            return {str(part): build_entry(values) for part, build_entry in entries.items()}
+
         if node.flow:
-            at, comma = self.flow_insertion_point(node)
-
-            def flow_text(values: Sequence[Any]) -> str:
-                added = {str(part): build(values) for part, build in entries.items()}
-                return f"{comma}{format_flow(added)[1:-1]}"
-
-            return PatchSpan(at, at, depth_order, flow_text)
+            return self.insert_in_flow(node, build, depth_order)
+        first_key, at = next(iter(node.children.values()))[0], self.end_of_line(node.end)
         assert first_key is not None
-        column, style = first_key.column, self.style
-
-        def block_text(values: Sequence[Any]) -> str:
-            added = {str(part): build(values) for part, build in entries.items()}
-            return self.join_lines(["", *block_lines(added, column, style)])
-
-        return PatchSpan(insert_at, insert_at, depth_order, block_text)
+        column = first_key.column
+        write = _writer(build, lambda added: self.format_block(added, column), self.newline)
+        return PatchSpan(at, at, depth_order, write)
 
     def insert_single_lines(
         self, node: YamlNode, entries: Mapping[str, int], depth_order: int
     ) -> PatchSpan:
         """Insert entries whose values take one line each, the most frequent edit of all."""
-        first_key, insert_at = next(iter(node.children.values()))[0], self.end_of_line(node.end)
+        first_key, at = next(iter(node.children.values()))[0], self.end_of_line(node.end)
         assert first_key is not None
         start = self.newline + " " * first_key.column
         heads = [(f"{start}{format_key(key)}: ", number) for key, number in entries.items()]
-        if len(heads) == 1:
-            [(head, value_index)] = heads
-            return PatchSpan(
-                insert_at,
-                insert_at,
-                depth_order,
-                lambda values: head + format_scalar(values[value_index]),
-            )
-        return PatchSpan(
-            insert_at,
-            insert_at,
-            depth_order,
-            lambda values: "".join(
-                [head + format_scalar(values[number]) for head, number in heads]
-            ),
-        )
+
+        def write(values: Sequence[Any]) -> str:
+            return "".join([head + format_scalar(values[number]) for head, number in heads])
+
+        return PatchSpan(at, at, depth_order, write)
 
     def append_elements(
         self, node: YamlNode, builds: Sequence[Build], depth_order: int
     ) -> PatchSpan:
+        def build(values: Sequence[Any]) -> list[Any]:
+            return [build_element(values) for build_element in builds]
+
         if node.flow:
-            at, comma = self.flow_insertion_point(node)
-            return PatchSpan(
-                at,
-                at,
-                depth_order,
-                lambda values: f"{comma}{format_flow([build(values) for build in builds])[1:-1]}",
-            )
+            return self.insert_in_flow(node, build, depth_order)
         if node.anchored and not self.may_edit_shared:
             raise CannotPatch("others share this node")
-        at, style = self.end_of_line(node.end), self.style
-        return PatchSpan(
-            at,
-            at,
-            depth_order,
-            lambda values: self.join_lines(
-                ["", *block_lines([build(values) for build in builds], node.column, style)]
-            ),
-        )
+        at = self.end_of_line(node.end)
+        write = _writer(build, lambda added: self.format_block(added, node.column), self.newline)
+        return PatchSpan(at, at, depth_order, write)
 
-    def flow_insertion_point(self, node: YamlNode) -> tuple[int, str]:
-        """Return where a flow collection can grow, and the separator before a new entry."""
+    def insert_in_flow(self, node: YamlNode, build: Build, depth_order: int) -> PatchSpan:
         at = node.end - 1
         while self.text[at - 1] in " \t\r\n":
             at -= 1
-        return at, " " if self.text[at - 1] == "," else ", "
+        comma = " " if self.text[at - 1] == "," else ", "
+        write = _writer(build, lambda added: format_flow(added)[1:-1], comma)
+        return PatchSpan(at, at, depth_order, write)
 
     # ---- removed values ---------------------------------------------------------------------
 
@@ -395,8 +331,16 @@ class _PatchPlanner:
 
     # ---- lines ------------------------------------------------------------------------------
 
-    def join_lines(self, lines: list[str]) -> str:
-        return self.newline.join(lines)
+    def format_literal(self, text: str, column: int) -> str:
+        return self.newline.join(literal_lines(text, column))
+
+    def format_block(self, value: Any, column: int) -> str:
+        return self.newline.join(block_lines(value, column, self.style))
+
+    def format_nested(self, value: Any, column: int) -> str:
+        """Return a nested value on the lines below its key."""
+        step = self.style.mapping if isinstance(value, dict) else self.style.sequence
+        return self.newline + self.format_block(value, column + step)
 
     def end_of_line(self, at: int) -> int:
         """Return the end of the line at a position, before its line break."""
@@ -412,6 +356,13 @@ class _PatchPlanner:
 def _is_single(group: list[tuple[PlannedEdit, Path]]) -> bool:
     [(edit, missing_path), *following] = group
     return not missing_path and not following and edit.kind == SINGLE
+
+
+def _writer(
+    build: Build, format_value: Callable[[Any], str], head: str = "", tail: str = ""
+) -> Write:
+    """Return the writer of a value between two texts that do not vary."""
+    return lambda values: head + format_value(build(values)) + tail
 
 
 def _write_nothing(_: Sequence[Any]) -> str:
