@@ -69,10 +69,10 @@ TECHNICAL = """
     reading readings rearranged rearrangement recovery recurring redaction redactor regex
     regexsyntax
     registry remark remarks repeat reporter resolution response responses result results rewrite
-    root rule rules run runner scalar scalars script search sequence serialized series session
+    root round rule rules run runner scalar scalars script search sequence serialized series session
     set setting settings setup shape shared size span splice startup state statement step steps
     store stored style subject substring syntax table tables task telemetry terminal text
-    throttling time timeline timer times timestamps traceback type types union unit units value
+    throttling time timeline timer times timestamps traceback trip type types union unit units value
     values variables verb verbs view views violation warnings whole worker workers writer zone
 """
 

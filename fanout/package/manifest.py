@@ -13,7 +13,6 @@ from typing import Any, Final, NamedTuple
 from fanout.api.reasons import Reason
 from fanout.errors import Bug, ErrorLocation, InvalidInput
 from fanout.package import text_patch
-from fanout.package.fallback_edits import CannotEdit, edit_with_anchors, round_trip
 from fanout.package.field_edits import (
     MISSING,
     REMOVE,
@@ -29,6 +28,8 @@ from fanout.package.field_edits import (
 )
 from fanout.package.json_manifest import edit_json, find_json_line, is_json, read_json
 from fanout.package.package_limits import ValueCounter
+from fanout.package.round_trip import CannotEdit, edit_by_round_trip
+from fanout.package.shared_value_edits import edit_with_anchors
 from fanout.package.yaml_nodes import (
     BOM,
     MAX_FILE,
@@ -399,7 +400,7 @@ class Manifest:
     def _round_trip(self, document: Document, edits: Sequence[Edit]) -> str:
         document_edits = [edit for edit in edits if edit.document == document.index]
         style = text_patch.detect_style(_root_of(document).node)
-        return round_trip(document.document_text(), document_edits, style)
+        return edit_by_round_trip(document.document_text(), document_edits, style)
 
     def replace_documents(self, texts: Mapping[int, str]) -> bytes:
         """Return the file's bytes with the lines of some documents replaced; not for JSON.

@@ -27,29 +27,7 @@ def tree_id(files: Mapping[str, TreeEntry]) -> str:
 
     Raises ValueError if one path is a file and a directory.
     """
-    return _hash_tree(sorted((path.split("/"), entry) for path, entry in files.items()))
-
-
-def _hash_tree(files: list[tuple[list[str], TreeEntry]]) -> str:
-    rows: list[tuple[bytes, bytes]] = []  # (name as git sorts it, row)
-    subdirectories: dict[str, list[tuple[list[str], TreeEntry]]] = {}
-    for (name, *rest), entry in files:
-        if rest:
-            subdirectories.setdefault(name, []).append((rest, entry))
-        else:
-            # The id covers the mode in ASCII and the child's id as raw bytes, not in hex.
-            mode = entry.mode.encode()
-            raw = name.encode()
-            rows.append((raw, b"%s %s\0%s" % (mode, raw, bytes.fromhex(entry.oid))))
-    names = {name for name, _ in rows}
-    for name, children in subdirectories.items():
-        raw = name.encode()
-        if raw in names:
-            raise ValueError(f"{name} is a file and a directory")
-        # git sorts a directory as if its name ended with a slash
-        rows.append((raw + b"/", b"40000 %s\0%s" % (raw, bytes.fromhex(_hash_tree(children)))))
-    body = b"".join(row for _, row in sorted(rows))
-    return hashlib.sha1(b"tree %d\0" % len(body) + body, usedforsecurity=False).hexdigest()
+    return TreeTemplate(files, ()).compute_id(files)
 
 
 class FilledText(NamedTuple):
@@ -154,12 +132,13 @@ class TreeTemplate:
             if any(path in varying for path in files)
         }
         for directory, files in files_by_directory.items():
-            name, prefix_length = directory[len(directory_prefix) : -1], len(directory)
-            oid = (
-                _UNKNOWN_ID
-                if directory in subtrees
-                else tree_id({p[prefix_length:]: e for p, e in files.items()})
-            )
+            if directory[:-1] in entries:
+                raise ValueError(f"{directory[:-1]} is a file and a directory")
+            name = directory[len(directory_prefix) : -1]
+            if directory in subtrees:
+                oid = _UNKNOWN_ID
+            else:
+                oid = TreeTemplate(files, (), directory).compute_id(files)
             # Git sorts a directory as if its name ended with a slash.
             rows.append((name.encode() + b"/", directory, _row("40000", name, oid)))
         rows.sort()

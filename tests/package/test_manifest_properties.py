@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fanout.errors import InvalidInput
-from fanout.package.fallback_edits import round_trip
 from fanout.package.field_edits import REMOVE, BlockedPath, Edit, apply_edits, same_json
 from fanout.package.manifest import Manifest
+from fanout.package.round_trip import edit_by_round_trip
 from fanout.package.text_patch import detect_style
 
 WORKLOAD = """\
@@ -241,7 +241,7 @@ simple = [
 def test_the_text_patch_equals_the_round_trip_on_loaded_data(wanted):
     manifest = Manifest.parse(WORKLOAD.encode(), "f.yaml")
     edits = [Edit(0, path, value) for path, value in wanted.items()]
-    slow = round_trip(WORKLOAD, edits, detect_style(manifest.documents[0].root.node))
+    slow = edit_by_round_trip(WORKLOAD, edits, detect_style(manifest.documents[0].root.node))
     patched = Manifest.parse(manifest.apply_edits_to_text(edits), "f.yaml")
     assert same_json(data_of(patched), data_of(Manifest.parse(slow.encode(), "f.yaml")))
 

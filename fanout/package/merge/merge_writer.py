@@ -7,13 +7,12 @@ result is parsed once to verify that it reads as decided.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from fanout.package.field_edits import Edit, diff_values, same_json
 from fanout.package.json_manifest import is_json
 from fanout.package.manifest import Manifest
-from fanout.package.merge.merge_units import DocumentReader, MergeDocument, MergeFile, MergeUnit
-from fanout.package.merge.merge_values import MergeOutcome, SideValue, ValueSource
+from fanout.package.merge.merge_units import DocumentReader, MergeFile, MergeUnit
+from fanout.package.merge.merge_values import MergeOutcome, ValueSource
 from fanout.package.merge.text_splice import CannotSplice, splice_document
 from fanout.package.yaml_scalars import dump
 from fanout.values import frozen
@@ -33,22 +32,14 @@ class ResultUnit:
     @property
     def source_unit(self) -> MergeUnit:
         """Unit whose text the result starts from: JSON for JSON, YAML for YAML."""
-        _, upstream_unit, local_unit = self.units
+        _, upstream, local = self.units
         prefers_upstream = (
-            self.outcome.source is ValueSource.UPSTREAM
-            or local_unit is None
-            or is_in_list(local_unit)
+            self.outcome.source is ValueSource.UPSTREAM or local is None or is_in_list(local)
         )
         candidates = [
-            unit
-            for unit in (
-                (upstream_unit, local_unit) if prefers_upstream else (local_unit, upstream_unit)
-            )
-            if unit is not None
+            unit for unit in ((upstream, local) if prefers_upstream else (local, upstream)) if unit
         ]
-        same_format = (
-            unit for unit in candidates if is_json(unit.document.file) == is_json(self.path)
-        )
+        same_format = (it for it in candidates if is_json(it.document.file) == is_json(self.path))
         return next(same_format, candidates[0])
 
     def document_text(self, use_edits: bool = False) -> str:
@@ -56,21 +47,26 @@ class ResultUnit:
 
         `use_edits`: do not splice, because a first attempt did not read as decided.
         """
-        source = self.source_unit
+        source, data, value_source = self.source_unit, self.outcome.data, self.outcome.source
+        _, upstream, local = self.units
         if is_in_list(source):
-            return dump(self.outcome.data)
-        value_source, (_, upstream_unit, local_unit) = self.outcome.source, self.units
-        if source is (
-            upstream_unit if value_source is ValueSource.UPSTREAM else local_unit
-        ) and value_source in (ValueSource.UPSTREAM, ValueSource.LOCAL):
+            return dump(data)
+        takes_upstream = value_source is ValueSource.UPSTREAM
+        if (takes_upstream and source is upstream) or (
+            value_source is ValueSource.LOCAL and source is local
+        ):
             return source.document.text
-        if not use_edits and source is local_unit and value_source is not ValueSource.UPSTREAM:
-            values: list[SideValue | None] = [unit.value if unit else None for unit in self.units]
+        if not use_edits and source is local and not takes_upstream:
+            values = [unit.value if unit else None for unit in self.units]
             try:
                 return splice_document((values[0], values[1], source.value), self.outcome)
             except CannotSplice:
                 pass
-        return edit_document(source.document, self.outcome.data)
+        document = source.document
+        manifest = Manifest.parse(document.text.encode(), document.file)
+        index = manifest.documents[0].index
+        edits = [Edit(index, *change) for change in diff_values(document.value.data, data)]
+        return manifest.apply_edits_to_text(edits).decode()
 
 
 def is_in_list(unit: MergeUnit) -> bool:
@@ -78,19 +74,7 @@ def is_in_list(unit: MergeUnit) -> bool:
     return len(unit.container) > 1
 
 
-def edit_document(document: MergeDocument, data: Any) -> str:
-    """Return the document's text with edits after which it reads as the data."""
-    manifest = Manifest.parse(document.text.encode(), document.file)
-    index = manifest.documents[0].index
-    edits = [Edit(index, path, value) for path, value in diff_values(document.value.data, data)]
-    return manifest.apply_edits_to_text(edits).decode()
-
-
-def write_file(
-    placed: Sequence[ResultUnit],
-    sides: FileSides,
-    reader: DocumentReader,
-) -> bytes:
+def write_file(placed: Sequence[ResultUnit], sides: FileSides, reader: DocumentReader) -> bytes:
     """Return the bytes of a file with these units, in this order.
 
     `sides`: the file in origin, upstream and local.
@@ -148,17 +132,17 @@ def _is_unchanged_from(
     """Return whether one side's file is exactly these units, all taken from that side."""
     if file is None or len(placed) != len(file.documents):
         return False
-    for unit, document in zip(placed, file.documents, strict=True):
-        side_unit = unit.units[side]
-        if (
-            unit.outcome.source is not value_source
-            or side_unit is None
-            or side_unit.document is not document
-        ):
-            return False
-        if is_in_list(side_unit):
-            return False
-    return True
+    return all(
+        unit.outcome.source is value_source
+        and (side_unit := unit.units[side]) is not None
+        and side_unit.document is document
+        and not is_in_list(side_unit)
+        for unit, document in zip(placed, file.documents, strict=True)
+    )
+
+
+def _missing_break(text: str) -> str:
+    return "" if text.endswith("\n") else "\n"
 
 
 @frozen
@@ -169,29 +153,27 @@ class _FileWriter:
 
     def assemble_text(self, *, use_edits: bool) -> str:
         """Return the complete text, with the base file's text between its documents."""
-        numbers = {id(document): document.number for document in self.base.documents}
+        tail = self.base.tail if self.base.documents else ""
         chunks = [self.text_before_documents()]
-        for position, unit in enumerate(self.placed):
-            number = 0
-            for side_unit in (unit.units[2], unit.units[1]):
-                if (
-                    side_unit is not None
-                    and id(side_unit.document) in numbers
-                    and not is_in_list(side_unit)
-                ):
-                    number = numbers[id(side_unit.document)]
-                    break
-            if position:
-                if not chunks[-1].endswith("\n"):
-                    chunks.append("\n")
-                chunks.append(self.base.between(number) if number else "---\n")
+        for unit in self.placed:
+            if unit is not self.placed[0]:
+                chunks += [_missing_break(chunks[-1]), self.text_before(unit)]
             text = unit.document_text(use_edits)
-            if use_edits and not text.endswith("\n") and unit is not self.placed[-1]:
+            if use_edits and _missing_break(text) and (tail or unit is not self.placed[-1]):
                 text = dump(unit.outcome.data)  # a line break would belong to its last text
             chunks.append(text)
-        if self.base.documents:
-            chunks.append(self.base.tail)
+        if tail:
+            chunks += [_missing_break(chunks[-1]), tail]
         return "".join(chunks)
+
+    def text_before(self, unit: ResultUnit) -> str:
+        """Return the base file's text before the unit's document, or a marker."""
+        numbers = {id(document): document.number for document in self.base.documents}
+        for side_unit in (unit.units[2], unit.units[1]):
+            if side_unit and not is_in_list(side_unit) and id(side_unit.document) in numbers:
+                number = numbers[id(side_unit.document)]
+                return self.base.between(number) if number else "---\n"
+        return "---\n"
 
     def text_before_documents(self) -> str:
         """Return the text before the first document; upstream's if it was not changed locally."""

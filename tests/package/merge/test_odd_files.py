@@ -91,6 +91,13 @@ JSON = """\ufeff{ "apiVersion":"v1", "kind" : "ConfigMap",
 """
 
 
+def test_a_document_without_its_last_line_break_stays_before_the_marker_behind_it():
+    origin, upstream = f"{HEAD}x: 1 # why\n", f"{HEAD}x: 2 # why"
+    local = f"{origin}---\n"
+    files = [{"a.yaml": ("100644", text.encode())} for text in (origin, upstream, local)]
+    assert merge_packages(*files).files["a.yaml"][1].decode() == f"{upstream}\n---\n"
+
+
 def test_a_merged_json_file_changes_where_upstream_changed_it_and_nowhere_else():
     def file(text):
         return {"a.json": ("100644", text.encode())}
