@@ -9,7 +9,6 @@ from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import find_rollbacks
 from fanout.gates.gate_evaluator import choose_candidates, find_ready, find_suspended
 from fanout.gates.gate_facts import PolicyFacts
-from fanout.gates.gate_rules import StageRule
 from fanout.gates.removal_gate import closed_window_hold
 from fanout.plan.decided_variant import DecidedVariant, VariantStep, plan_step
 from fanout.plan.draft_trailers import NO_VALUE
@@ -32,7 +31,6 @@ from fanout.plan.gate_inputs.policy_facts import (
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.policy_plan import PolicyPlan, plan_policy
 from fanout.plan.records.policy_records import (
-    PolicyRecords,
     active_records,
     last_acceptance,
 )
@@ -44,7 +42,7 @@ from fanout.plan.removal.move_cleanup import (
     hold_back_moves,
     remaining_holds,
 )
-from fanout.plan.rendered_variant import RenderedVariant, without_candidate
+from fanout.plan.rendered_variant import without_candidate
 from fanout.ports import GitStore
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.evidence.check_probes import CheckProber
@@ -82,9 +80,7 @@ from fanout.reconcile.removal.orphaned_variants import (
     plan_removals,
 )
 from fanout.reconcile.rendering.draft_rendering import DraftRenderer
-from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions
-from fanout.reconcile.variant_dependencies import policy_key
 from fanout.reconcile.variant_observer import VariantObserver
 from fanout.reconcile.world import Setup
 from fanout.telemetry.error_isolation import BARRIER
@@ -119,27 +115,26 @@ class PolicyEvaluator:
                 # Clocks of machines differ. Corrected before anything is derived: a record counts
                 # from no earlier than the record before it, and one dated ahead does not redate
                 # those after it.
-                inputs = replace(
-                    inputs,
-                    policy_state=_date_records(inputs.policy_state, self.now, recorded_status),
+                records = effective_records(
+                    inputs.policy_state.records, self.now, recorded_status.records_ahead
                 )
+                inputs = replace(inputs, policy_state=replace(inputs.policy_state, records=records))
                 # Checked before any error of the policy is raised: decisions on restored, older
                 # records must never be made, whatever else is wrong.
                 if inputs.policy_state.head:
-                    refuse_rewound_branch(
-                        _format_title(inputs.resolved_policy), inputs.policy_state.rewound
-                    )
+                    refuse_rewound_branch(inputs.resolved_policy.title, inputs.policy_state.rewound)
                 if inputs.resolved_policy.error is not None:
                     raise inputs.resolved_policy.error
-                allowed_revisions = find_revisions(
+                revisions = find_revisions(
                     inputs.resolved_policy, inputs.listings, status.revisions
                 )
-                result, plan = self._evaluate(inputs, status, allowed_revisions)
+                result, plan = self._evaluate(inputs, status, revisions)
+                # A record that an earlier pass found ahead stays so for as long as it exists.
+                names_ahead = {record.name for record in records_ahead(records, self.now)} | (
+                    recorded_status.records_ahead & {record.name for record in records}
+                )
                 return result, restore_recorded_times(
-                    plan,
-                    recorded_status,
-                    status,
-                    _find_records_ahead(inputs.policy_state, self.now, recorded_status),
+                    plan, recorded_status, status, frozenset(names_ahead)
                 )
         except FanoutError as error:
             return self._stopped_result(inputs, status, error), None
@@ -156,25 +151,24 @@ class PolicyEvaluator:
                 )
         except FanoutError:  # the repositories cannot be read either
             variants, orphans = (), ()
+        rules = build_rules(inputs, self.conditions.get_condition)
         return PolicyResult(
             resolved_policy=inputs.resolved_policy,
             policy_state=inputs.policy_state,
             status=status,
             variants=tuple(without_candidate(variant) for variant in variants),
-            rules=self._build_rules(inputs),
-            decision=stop_policy(
-                self._build_rules(inputs), (variant.spec for variant in variants), status, error
-            ),
+            rules=rules,
+            decision=stop_policy(rules, (variant.spec for variant in variants), status, error),
             repository_states=tuple(inputs.path_ownership.repository_states.values()),
             orphans=orphans,
             error=error,
         )
 
     def _evaluate(
-        self, inputs: PolicyInputs, status: RecordedStatus, allowed_revisions: Mapping[str, str]
+        self, inputs: PolicyInputs, status: RecordedStatus, revisions: Mapping[str, str]
     ) -> tuple[PolicyResult, PolicyPlan]:
         """Evaluate a policy that no error stops, phase by phase."""
-        observed = self._observe_variants(inputs, status, allowed_revisions)
+        observed = self._observe_variants(inputs, status, revisions)
         selected = self._select_candidates(observed)
         rendered = self._render_drafts(selected)
         decided = self._decide_gates(rendered)
@@ -187,7 +181,7 @@ class PolicyEvaluator:
         return self._plan_actions(decided)
 
     def _observe_variants(
-        self, inputs: PolicyInputs, status: RecordedStatus, allowed_revisions: Mapping[str, str]
+        self, inputs: PolicyInputs, status: RecordedStatus, revisions: Mapping[str, str]
     ) -> ObservedPolicy:
         """Observe all variants and the evidence about them, and check the records.
 
@@ -200,9 +194,9 @@ class PolicyEvaluator:
                 resolved_policy, variant_observer.observe_variants(), inputs.listings
             )
         bootstrap_repositories = self._check_bootstrap(inputs, variants)
-        refuse_missing_records(_format_title(resolved_policy), inputs.policy_state, variants)
+        refuse_missing_records(resolved_policy.title, inputs.policy_state, variants)
         # By observed heads: repositories may show no trace of the lost records.
-        refuse_rewound_branch(_format_title(resolved_policy), inputs.policy_state.rewound)
+        refuse_rewound_branch(resolved_policy.title, inputs.policy_state.rewound)
         gate_records = with_removals(
             build_gate_records(find_own_records(inputs), self.now), status.removed
         )
@@ -215,11 +209,16 @@ class PolicyEvaluator:
         return ObservedPolicy(
             inputs=inputs,
             status=status,
-            revisions=allowed_revisions,
+            revisions=revisions,
             variants=variants,
             evidence=evidence,
             gate_inputs=build_gate_inputs(
-                inputs, status, allowed_revisions, gate_records, self._build_rules(inputs), self.now
+                inputs,
+                status,
+                revisions,
+                gate_records,
+                build_rules(inputs, self.conditions.get_condition),
+                self.now,
             ),
             variant_memo=self._variant_memo(inputs),
             bootstrap_repositories=bootstrap_repositories,
@@ -238,12 +237,7 @@ class PolicyEvaluator:
         )
         pins = find_rollbacks(preliminary_facts)
         variants = self.renderer.choose_candidates(
-            observed.resolved_policy,
-            observed.variants,
-            choose_candidates(preliminary_facts),
-            observed.revisions,
-            pins,
-            observed.variant_memo,
+            observed, observed.variants, choose_candidates(preliminary_facts), pins
         )
         return SelectedPolicy(observed, variants, pins, find_suspended(preliminary_facts))
 
@@ -302,29 +296,17 @@ class PolicyEvaluator:
         }
         if not variants_to_draft:
             return decided
-        drafted = tuple(
-            self._draft_again(decided, variant, next_candidates)
-            if variant.spec.name in variants_to_draft
-            else variant
-            for variant in decided.rendered.variants
-        )
-        return replace(decided, drafted=drafted)
-
-    def _draft_again(
-        self, decided: DecidedPolicy, variant: RenderedVariant, next_candidates: Mapping[str, str]
-    ) -> RenderedVariant:
-        """Return the variant with its next candidate, rendered if that is due."""
-        observed = decided.observed
         selected = self.renderer.choose_candidates(
-            observed.resolved_policy,
-            [variant.observed],
+            decided.observed,
+            [it.observed for it in decided.rendered.variants if it.spec.name in variants_to_draft],
             next_candidates,
-            observed.revisions,
             decided.rendered.selected.pins,
-            VariantMemo(),
         )
-        [rendered] = self.renderer.render_due(selected)
-        return rendered
+        drafted = {it.spec.name: it for it in self.renderer.render_due(selected)}
+        return replace(
+            decided,
+            drafted=tuple(drafted.get(it.spec.name, it) for it in decided.rendered.variants),
+        )
 
     def _plan_actions(self, decided: DecidedPolicy) -> tuple[PolicyResult, PolicyPlan]:
         """Plan the step of each variant, what is cleaned up, and what is recorded."""
@@ -403,9 +385,6 @@ class PolicyEvaluator:
             plan, stages_with_reports(observed.gate_inputs.facts.stages), self.now
         )
 
-    def _build_rules(self, inputs: PolicyInputs) -> tuple[StageRule, ...]:
-        return build_rules(inputs, self.conditions.get_condition)
-
     def _check_bootstrap(
         self, inputs: PolicyInputs, variants: Sequence[ObservedVariant]
     ) -> frozenset[str]:
@@ -451,10 +430,10 @@ class PolicyEvaluator:
         return RecordBaseline(record_names, decision.at if decision is not None else None, self.now)
 
     def _variant_memo(self, inputs: PolicyInputs) -> VariantMemo:
-        return self.variant_memos.for_policy(policy_key(inputs.resolved_policy))
+        return self.variant_memos.for_policy(inputs.resolved_policy.key)
 
     def _find_departing_steps(
-        self, inputs: PolicyInputs, steps: Sequence[DecidedVariant], gate_facts: PolicyFacts
+        self, inputs: PolicyInputs, steps: Sequence[DecidedVariant], facts: PolicyFacts
     ) -> list[tuple[DecidedVariant, CleanupPermission]]:
         """Return the steps of variants with leftovers, each with its cleanup conditions."""
         moved_steps = [
@@ -464,12 +443,12 @@ class PolicyEvaluator:
         ]
         if not moved_steps:
             return []
-        automatic_stages = {rule.name for rule in gate_facts.stages if rule.automatic}
-        ready_variants, suspended_variants = find_ready(gate_facts), find_suspended(gate_facts)
+        automatic_stages = {rule.name for rule in facts.stages if rule.automatic}
+        ready_variants, suspended_variants = find_ready(facts), find_suspended(facts)
         closed_hold = closed_window_hold(
-            gate_facts.calendars,
-            gate_facts.now,
-            has_unreadable_calendar=gate_facts.has_unreadable_calendar,
+            facts.calendars,
+            facts.now,
+            has_unreadable_calendar=facts.has_unreadable_calendar,
         )
         return [
             (
@@ -505,28 +484,3 @@ def _read_recorded_status(inputs: PolicyInputs, variant_memo: VariantMemo) -> Re
             reason="RecordUnreadable",
             remedy="use the newer fanout that wrote it, or restore the line from the commit before",
         ) from error
-
-
-def _format_title(resolved_policy: ResolvedPolicy) -> str:
-    return f"{resolved_policy.namespace}/{resolved_policy.name}"
-
-
-def _date_records(
-    policy_state: PolicyRecords, now: datetime, recorded_status: RecordedStatus
-) -> PolicyRecords:
-    return replace(
-        policy_state,
-        records=effective_records(policy_state.records, now, recorded_status.records_ahead),
-    )
-
-
-def _find_records_ahead(
-    policy_state: PolicyRecords, now: datetime, recorded_status: RecordedStatus
-) -> frozenset[str]:
-    """Return names of the records that this or an earlier pass found dated in the future."""
-    names = {record.name for record in records_ahead(policy_state.records, now)}
-    if not recorded_status.records_ahead:
-        return frozenset(names)
-    return frozenset(
-        names | (recorded_status.records_ahead & {record.name for record in policy_state.records})
-    )

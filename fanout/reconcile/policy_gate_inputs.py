@@ -31,14 +31,14 @@ StageHistories = Mapping[tuple[str, str], RevisionHistory]
 def build_gate_inputs(
     inputs: PolicyInputs,
     status: RecordedStatus,
-    allowed_revisions: Mapping[str, str],
+    revisions: Mapping[str, str],
     gate_records: RecordFacts,
     rules: tuple[StageRule, ...],
     now: datetime,
 ) -> GateInputs:
     """Build the inputs of the gates that no repository state contributes to.
 
-    `allowed_revisions`: commit by revision.
+    `revisions`: commit by allowed revision.
     """
     resolved_policy = inputs.resolved_policy
     upstream_policy = resolved_policy.upstream_policy
@@ -46,7 +46,7 @@ def build_gate_inputs(
         name=resolved_policy.name,
         stages=rules,
         variants=(),
-        revisions=tuple(allowed_revisions),
+        revisions=tuple(revisions),
         records=gate_records,
         history=_read_history(resolved_policy, status),
         now=now,

@@ -7,9 +7,7 @@ from fanout.api.promotion_policy import PromotionPolicy
 from fanout.errors import FanoutError
 from fanout.gates.gate_facts import DependencyFacts
 from fanout.plan.observation.repository_state import RefListing
-from fanout.plan.records.policy_records import (
-    PolicyRecords,
-)
+from fanout.plan.records.policy_records import PolicyRecords
 from fanout.reconcile.ownership.path_ownership import PathOwnership
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.values import frozen

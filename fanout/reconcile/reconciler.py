@@ -14,7 +14,6 @@ from fanout.cluster.manifest_documents import group_findings
 from fanout.errors import Bug, FanoutError
 from fanout.plan.observation.repository_state import RefListing, RefListingRequest, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan, join_plans
-from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.repository_changes import CommitSettings
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
@@ -39,19 +38,18 @@ from fanout.reconcile.rendering.commit_templates import CommitMessages, build_co
 from fanout.reconcile.rendering.draft_rendering import DraftRenderer
 from fanout.reconcile.rollback.rollback_selection import RollbackSelector
 from fanout.reconcile.selection.policy_resolution import (
+    PolicyKey,
     ResolvedPolicy,
     are_all_promotions_read,
     describe_disabled_automation,
     find_promotions,
     full_branch_name,
-    policy_state_key,
     repository_key,
     resolve_policies,
     with_error,
 )
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions
 from fanout.reconcile.selection.selector_warnings import find_unmatched_selectors
-from fanout.reconcile.variant_dependencies import PolicyKey, policy_key
 from fanout.reconcile.world import World
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
 from fanout.values import frozen, replace
@@ -59,26 +57,23 @@ from fanout.variants.functions.kind_scopes import CRD_KIND, read_scopes
 
 
 @frozen
-class _EvaluationContext:
-    """Inputs of a pass that the evaluation of every policy shares."""
+class _PassContext:
+    """What the evaluation of every policy in a pass shares."""
 
     scope: PassScope
     mode: PassMode
     pass_inputs: PassInputs
-    repository_states: Mapping[str, RepositoryState]
+    repository_states: Mapping[str, RepositoryState]  # by Repository identity
     evaluator: PolicyEvaluator
 
     def build_inputs(
         self, resolved_policy: ResolvedPolicy, results: Mapping[PolicyKey, PolicyResult]
     ) -> PolicyInputs:
-        """Build the inputs of one policy's evaluation.
-
-        `results` holds the policies evaluated before it.
-        """
+        """Build the inputs of one policy; `results` holds the policies evaluated before it."""
         scope, declared = self.scope, self.pass_inputs.declared
         return PolicyInputs(
             resolved_policy=resolved_policy,
-            policy_state=scope.policy_states[policy_state_key(resolved_policy)],
+            policy_state=scope.policy_states[resolved_policy.records_key],
             path_ownership=scope.path_ownership.for_policy(resolved_policy, self.repository_states),
             listings=self.pass_inputs.listings,
             promotions=find_promotions(resolved_policy, declared.promotions),
@@ -109,20 +104,11 @@ class Reconciler:
         self._policy_memo = PolicyMemo()
         self._variant_memos = VariantMemos(long_running)
         self._packages = UpstreamPackages(world.git, world.setup.limits)
-        self._function_results = FunctionResultCache(world.function_runtime)
+        # Results of functions that renderings asked for; `fanout diff` renders with them, too.
+        self.function_results = FunctionResultCache(world.function_runtime)
         self._resolved_policies: (
             tuple[DeclaredObjects | None, tuple[ResolvedPolicy, ...]] | None
         ) = None
-
-    @property
-    def function_results(self) -> FunctionResultCache:
-        """Results of functions that renderings asked for."""
-        return self._function_results
-
-    @property
-    def packages(self) -> UpstreamPackages:
-        """Upstream packages that this process has read."""
-        return self._packages
 
     def plan_pass(self, declared: DeclaredObjects, now: datetime, mode: PassMode) -> PassPlan:
         """Make one pass up to its plan; nothing is changed yet.
@@ -130,48 +116,25 @@ class Reconciler:
         Raises Unavailable or Denied when records cannot be reached, InvalidInput when they are
         lost.
         """
-        phase, install = self._world.counters.times.phase, self._world.setup.install
+        phase, setup = self._world.counters.times.phase, self._world.setup
         resolved_policies = self._resolve_policies(declared)
         with phase("records"):
             policy_states = self._world.records.read_all(
-                [policy_state_key(policy) for policy in resolved_policies]
+                [resolved_policy.records_key for resolved_policy in resolved_policies]
             )
-        scope_inputs = ScopeInputs(declared.repositories, mode.covers, install)
+        scope_inputs = ScopeInputs(declared.repositories, mode.covers, setup.install)
         scope = build_scope(resolved_policies, policy_states, scope_inputs)
         with phase("listings"):
             listing_requests, listings = self._list_repositories(scope)
         with phase("views"):
             repository_states = self._read_repository_states(scope, listings)
         pass_inputs = PassInputs(declared, mode.publish, listings, scope.policy_states)
-        self._policy_memo.begin_pass(map(policy_key, scope.all_policies))
-        self._variant_memos.retain(map(policy_key, scope.all_policies))
-        context = _EvaluationContext(
-            scope,
-            mode,
-            pass_inputs,
-            repository_states,
-            self._build_evaluator(declared, now, mode.publish),
+        evaluator = self._build_evaluator(declared, now, mode.publish)
+        results, plans = self._evaluate_policies(
+            _PassContext(scope, mode, pass_inputs, repository_states, evaluator)
         )
-        results = {policy_key(it): _stopped_result(it, scope) for it in scope.stopped}
-        plan_by_policy: dict[PolicyKey, PolicyPlan | None] = dict.fromkeys(results)
-        # The order is topological: a variant's dependencies are evaluated before it, and their
-        # results are among its inputs.
-        for resolved_policy in scope.evaluated:
-            results[policy_key(resolved_policy)], plan_by_policy[policy_key(resolved_policy)] = (
-                self._evaluate_contained(resolved_policy, context, results)
-            )
-        covered_results = [
-            results[policy_key(resolved_policy)] for resolved_policy in scope.covered
-        ]
-        plans = [
-            it
-            for it in (
-                plan_by_policy[policy_key(resolved_policy)] for resolved_policy in scope.covered
-            )
-            if it is not None
-        ]
         messages = self._build_messages(scope.covered, plans, declared)
-        writing = CommitSettings(install, self._world.setup.identity, messages.texts)
+        writing = CommitSettings(setup.install, setup.identity, messages.texts)
         with phase("changes"):
             repository_changes, policy_errors = compute_changes(plans, writing)
         undeclared_warnings: tuple[str, ...] = ()
@@ -182,8 +145,8 @@ class Reconciler:
             )
         pass_plan = PassPlan(
             now=now,
-            policies=tuple(covered_results),
-            plans=tuple(plans),
+            policies=results,
+            plans=plans,
             plan=join_plans(plans),
             changes=repository_changes,
             writing=writing,
@@ -191,48 +154,65 @@ class Reconciler:
                 *undeclared_warnings,
                 *_collect_warnings(partial(_find_declaration_warnings, scope.covered, declared)),
                 *messages.warnings,
-                *_collect_warnings(partial(summarize_function_warnings, covered_results)),
+                *_collect_warnings(partial(summarize_function_warnings, results)),
             ),
             undeclared_warnings=undeclared_warnings,
-            snapshot=self._build_snapshot(
-                scope.policy_states, listing_requests, listings, covered_results
-            ),
+            snapshot=self._build_snapshot(pass_inputs, listing_requests, results),
         )
         return without_failed_policies(pass_plan, policy_errors)
+
+    def _evaluate_policies(
+        self, context: _PassContext
+    ) -> tuple[tuple[PolicyResult, ...], tuple[PolicyPlan, ...]]:
+        """Return the results of the covered policies, and the plans of those that have one."""
+        scope = context.scope
+        keys = [resolved_policy.key for resolved_policy in scope.all_policies]
+        self._policy_memo.begin_pass(keys)
+        self._variant_memos.retain(keys)
+        results = {it.key: _stopped_result(it, scope) for it in scope.stopped}
+        plan_by_policy: dict[PolicyKey, PolicyPlan | None] = dict.fromkeys(results)
+        # The order is topological: a variant's dependencies are evaluated before it, and their
+        # results are among its inputs.
+        for resolved_policy in scope.evaluated:
+            key = resolved_policy.key
+            results[key], plan_by_policy[key] = self._evaluate_contained(
+                resolved_policy, context, results
+            )
+        covered_plans = (plan_by_policy[it.key] for it in scope.covered)
+        return (
+            tuple(results[it.key] for it in scope.covered),
+            tuple(plan for plan in covered_plans if plan is not None),
+        )
 
     def _evaluate_contained(
         self,
         resolved_policy: ResolvedPolicy,
-        context: "_EvaluationContext",
+        context: _PassContext,
         results: Mapping[PolicyKey, PolicyResult],
     ) -> tuple[PolicyResult, PolicyPlan | None]:
         """Return result and plan of one policy; an internal error stops this policy alone."""
         try:
             with BARRIER:
-                return self._evaluate(
+                return self._evaluate_changed(
                     context.build_inputs(resolved_policy, results),
                     context.pass_inputs,
                     context.evaluator,
                 )
-        except Bug as problem:
-            return _stopped_result(with_error(resolved_policy, problem), context.scope), None
+        except Bug as error:
+            return _stopped_result(with_error(resolved_policy, error), context.scope), None
 
-    def _evaluate(
+    def _evaluate_changed(
         self, inputs: PolicyInputs, pass_inputs: PassInputs, evaluator: PolicyEvaluator
     ) -> tuple[PolicyResult, PolicyPlan | None]:
-        """Return the memoized result if its inputs are unchanged.
-
-        Otherwise evaluate the policy.
-        """
-        key, world = policy_key(inputs.resolved_policy), self._world
-        memoized = self._policy_memo.find_result(key, inputs, pass_inputs, evaluator.now)
+        """Evaluate the policy, or return its memoized result if its inputs are unchanged."""
+        memoized = self._policy_memo.find_result(inputs, pass_inputs, evaluator.now)
         if memoized is not None:
             return memoized, None
-        with world.counters.times.phase("judging"):
+        with self._world.counters.times.phase("judging"):
             result, plan = evaluator.evaluate(inputs)
-        world.counters.add("judged")
+        self._world.counters.add("judged")
         result = _with_upstream_failure(result, pass_inputs.listings)
-        self._policy_memo.store(key, inputs, pass_inputs, result, plan)
+        self._policy_memo.store(inputs, pass_inputs, result, plan)
         _locate_error(result, pass_inputs.declared)
         return result, plan
 
@@ -270,10 +250,10 @@ class Reconciler:
                 world.git,
                 world.counters,
                 world.setup.limits,
-                self._function_results,
+                self.function_results,
                 self._content_cache,
             ),
-            function_results=self._function_results,
+            function_results=self.function_results,
             rollback_selector=self._rollback,
             scopes=read_scopes(declared.objects.of_kind(*CRD_KIND).values()),
         )
@@ -337,30 +317,29 @@ class Reconciler:
 
     def _build_snapshot(
         self,
-        policy_states: Mapping[RecordsKey, PolicyRecords],
+        pass_inputs: PassInputs,
         listing_requests: tuple[RefListingRequest, ...],
-        listings: Mapping[str, RefListing | FanoutError],
         results: Sequence[PolicyResult],
     ) -> NoopSnapshot | None:
         """Return the inputs of a pass without work, or None if a repeated pass may differ."""
         heads = {
             key: policy_state.head
-            for key, policy_state in policy_states.items()
+            for key, policy_state in pass_inputs.policy_states.items()
             if policy_state.head
         }
-        successful_listings = {
-            url: it for url, it in listings.items() if isinstance(it, RefListing)
+        listings = {
+            url: it for url, it in pass_inputs.listings.items() if isinstance(it, RefListing)
         }
         # A repository that could not be listed may hide any change, so such a pass is not stored.
         if not (
             heads
             and self._policy_memo.is_complete()
-            and successful_listings.keys() == listings.keys()
+            and listings.keys() == pass_inputs.listings.keys()
         ):
             return None
         next_check_times = (it.decision.next for it in results if it.decision is not None)
         next_check = min((it for it in next_check_times if it is not None), default=None)
-        return NoopSnapshot(heads, listing_requests, successful_listings, next_check)
+        return NoopSnapshot(heads, listing_requests, listings, next_check)
 
     def _read_repository_states(
         self, scope: PassScope, listings: Mapping[str, RefListing | FanoutError]
@@ -401,7 +380,7 @@ def _stopped_result(resolved_policy: ResolvedPolicy, scope: PassScope) -> Policy
     """Return the result of a policy of which only the error that stopped it is available."""
     return PolicyResult(
         resolved_policy=resolved_policy,
-        policy_state=scope.policy_states[policy_state_key(resolved_policy)],
+        policy_state=scope.policy_states[resolved_policy.records_key],
         error=resolved_policy.error,
     )
 

@@ -15,24 +15,9 @@ from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_facts import DependencyFacts
 from fanout.plan.gate_inputs.policy_facts import AttributesByVariant, VariantAttributes
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-
-PolicyKey = tuple[str, str, bool]
-"""Namespace and name of a policy (True) or of a hand-written variant (False)."""
+from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
 
 _AUTHOR = "the variant's author: dependsOn"
-
-
-def policy_key(resolved_policy: ResolvedPolicy) -> PolicyKey:
-    """Return the unique key of a policy or variant.
-
-    A policy and a variant may share a name.
-    """
-    return (
-        resolved_policy.namespace,
-        resolved_policy.name,
-        resolved_policy.upstream_policy is not None,
-    )
 
 
 def build_variant_details(
@@ -102,7 +87,7 @@ class VariantDependencies:
 
         Policies come first.
         """
-        wanted_keys = dict.fromkeys(map(policy_key, covered))
+        wanted_keys = dict.fromkeys(it.key for it in covered)
         pending = list(covered)
         while pending:
             resolved_policy = pending.pop()
@@ -111,33 +96,17 @@ class VariantDependencies:
                 for dependency in _declared_dependencies(resolved_policy)
             )
             new_dependencies = [
-                home
-                for home in dependencies
-                if home is not None and policy_key(home) not in wanted_keys
+                home for home in dependencies if home is not None and home.key not in wanted_keys
             ]
-            wanted_keys |= dict.fromkeys(map(policy_key, new_dependencies))
+            wanted_keys |= dict.fromkeys(it.key for it in new_dependencies)
             pending += new_dependencies
         if len(wanted_keys) == len(covered) and not any(map(_declared_dependencies, covered)):
             return tuple(covered)
-        selected = [
-            resolved_policy
-            for resolved_policy in self.all_policies
-            if policy_key(resolved_policy) in wanted_keys
-        ]
-        ordered_variants = self._sort_topologically(
-            [
-                resolved_policy
-                for resolved_policy in selected
-                if resolved_policy.upstream_policy is None
-            ]
-        )
+        selected = [it for it in self.all_policies if it.key in wanted_keys]
+        hand_written = [it for it in selected if it.upstream_policy is None]
         return (
-            *(
-                resolved_policy
-                for resolved_policy in selected
-                if resolved_policy.upstream_policy is not None
-            ),
-            *ordered_variants,
+            *(it for it in selected if it.upstream_policy is not None),
+            *self._sort_topologically(hand_written),
         )
 
     def find_dependencies(
@@ -154,9 +123,7 @@ class VariantDependencies:
 
     def _sort_topologically(self, hand_written: Sequence[ResolvedPolicy]) -> list[ResolvedPolicy]:
         """Sort topologically; members of a cycle are stored, and the cycle is cut at one edge."""
-        policy_by_key = {
-            policy_key(resolved_policy): resolved_policy for resolved_policy in hand_written
-        }
+        policy_by_key = {resolved_policy.key: resolved_policy for resolved_policy in hand_written}
         # Dictionaries instead of sets: the sorter's order must not depend on hash seeds.
         dependencies_by_key = {
             key: dict.fromkeys(self._dependency_keys(resolved_policy))
@@ -182,7 +149,7 @@ class VariantDependencies:
         for dependency in _declared_dependencies(resolved_policy):
             dependency_policy = self._find_policy(resolved_policy.namespace, dependency)
             if dependency_policy is not None and dependency_policy.upstream_policy is None:
-                yield policy_key(dependency_policy)
+                yield dependency_policy.key
 
     def _find_policy(self, namespace: str, dependency: DeclaredDependency) -> ResolvedPolicy | None:
         if dependency.policy is not None:
@@ -208,11 +175,11 @@ class VariantDependencies:
                 _describe_missing(dependency_policy, dependency),
                 _AUTHOR,
             )
-        cycle = self._cycle_by_key.get(policy_key(resolved_policy), ())
+        cycle = self._cycle_by_key.get(resolved_policy.key, ())
         if cycle and name in cycle:
             sentence = f"variants wait for each other: {' → '.join(cycle)}"
             return DependencyFacts(name, False, sentence, _AUTHOR)
-        return _check_readiness(name, results.get(policy_key(dependency_policy)))
+        return _check_readiness(name, results.get(dependency_policy.key))
 
 
 def _check_readiness(name: str, policy_result: PolicyResult | None) -> DependencyFacts:

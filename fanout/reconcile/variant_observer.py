@@ -541,5 +541,5 @@ _DEFAULT_CHOICES: Mapping[OnConflict, ConflictChoices] = {
 
 def _find_default_choices(resolved_policy: ResolvedPolicy) -> ConflictChoices:
     """Return the winners that `onConflict` sets for conflicts that no person decides."""
-    declaration = resolved_policy.upstream_policy or resolved_policy.package_variant
+    declaration = resolved_policy.declaration
     return _DEFAULT_CHOICES[declaration.spec.on_conflict] if declaration else NO_CHOICES

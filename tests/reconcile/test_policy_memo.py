@@ -72,13 +72,13 @@ def result(next_check=None, **fields):
 def memo(stored, plan=NOTHING):
     made = PolicyMemo()
     made.begin_pass([KEY])
-    made.store(KEY, policy_inputs(), pass_inputs(), stored, plan)
+    made.store(policy_inputs(), pass_inputs(), stored, plan)
     return made
 
 
 def find(made, inputs=None, seen=None, later=timedelta()):
     made.begin_pass([KEY])
-    return made.find_result(KEY, inputs or policy_inputs(), seen or pass_inputs(), NOW + later)
+    return made.find_result(inputs or policy_inputs(), seen or pass_inputs(), NOW + later)
 
 
 EQUAL = [

@@ -25,7 +25,6 @@ from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassMode
-from fanout.reconcile.selection.policy_resolution import policy_state_key
 from fanout.values import replace
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -137,7 +136,7 @@ def append_record(
         "metadata": {"namespace": item.resolved_policy.namespace},
         "spec": dict(spec),
     }
-    key = policy_state_key(item.resolved_policy)
+    key = item.resolved_policy.records_key
     return program.world.records.append(key, [manifest], by, program.settings.now())[0]
 
 

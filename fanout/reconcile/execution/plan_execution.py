@@ -27,7 +27,6 @@ from fanout.reconcile.policy_isolation import (
     without_failed_policies,
 )
 from fanout.reconcile.reconciler import Reconciler
-from fanout.reconcile.selection.policy_resolution import policy_state_key
 from fanout.reconcile.world import World
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
 from fanout.values import replace
@@ -60,9 +59,7 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     """
     if not pass_plan.plan:
         return PassReport(pass_plan)
-    heads = {
-        policy_state_key(it.resolved_policy): it.policy_state.head for it in pass_plan.policies
-    }
+    heads = {it.resolved_policy.records_key: it.policy_state.head for it in pass_plan.policies}
     releases = [(it, it.recorded, it.planned) for it in pass_plan.plans]
     # Before any push: a release that was pushed but not recorded would not count against its
     # stage's budget if the process ended in between.
@@ -131,7 +128,7 @@ def _record_differences(
         (
             policy_result.resolved_policy.namespace,
             policy_result.resolved_policy.name,
-        ): policy_state_key(policy_result.resolved_policy)
+        ): policy_result.resolved_policy.records_key
         for policy_result in pass_plan.policies
     }
     lines_by_key: dict[RecordsKey, StatusLines] = {}

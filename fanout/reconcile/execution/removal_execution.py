@@ -34,7 +34,6 @@ from fanout.reconcile.removal.orphaned_variants import (
 from fanout.reconcile.selection.policy_resolution import (
     ResolvedPolicy,
     full_branch_name,
-    policy_state_key,
     repository_place,
 )
 from fanout.reconcile.world import World
@@ -220,9 +219,7 @@ def find_undeclared_variant(
     resolved_policy = ResolvedPolicy(
         namespace=namespace, name=name, upstream_policy=None, package_variant=None, upstream=None
     )
-    policy_state = world.records.read([policy_state_key(resolved_policy)])[
-        policy_state_key(resolved_policy)
-    ]
+    policy_state = world.records.read([resolved_policy.records_key])[resolved_policy.records_key]
     if f"variant/{name}" not in policy_state.status:
         return None
     if policy_state.unreadable:
@@ -281,7 +278,7 @@ def execute_removals(
                 reason="RemoteFailed",
                 remedy="run it again",
             )
-    key = policy_state_key(policy_result.resolved_policy)
+    key = policy_result.resolved_policy.records_key
     policy_state = world.records.read([key])[key]
     changed_lines = _compute_status_changes(policy_result, removals, policy_state)
     if changed_lines:

@@ -20,7 +20,7 @@ from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.policy_inputs import PolicyInputs
-from fanout.reconcile.variant_dependencies import PolicyKey
+from fanout.reconcile.selection.policy_resolution import PolicyKey
 from fanout.values import frozen
 
 
@@ -97,10 +97,10 @@ class PolicyMemo:
         }
 
     def find_result(
-        self, key: PolicyKey, inputs: PolicyInputs, pass_inputs: PassInputs, now: datetime
+        self, inputs: PolicyInputs, pass_inputs: PassInputs, now: datetime
     ) -> PolicyResult | None:
         """Return the memoized result of the policy, or None if it must be evaluated."""
-        entry = self._entries.get(key)
+        entry = self._entries.get(inputs.resolved_policy.key)
         if entry is None or not entry.is_valid(inputs, now):
             return None
         inputs_id = id(entry.pass_inputs)
@@ -116,13 +116,13 @@ class PolicyMemo:
 
     def store(
         self,
-        key: PolicyKey,
         inputs: PolicyInputs,
         pass_inputs: PassInputs,
         result: PolicyResult,
         plan: PolicyPlan | None,
     ) -> None:
         """Store the result if a later pass may reuse it: no work was planned, nothing failed."""
+        key = inputs.resolved_policy.key
         self._entries.pop(key, None)
         # A plan that only changes the status counts as work: the next pass starts from other lines.
         if (

@@ -15,7 +15,7 @@ from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine, parse_status
 from fanout.plan.selected_variant import SelectedVariant
-from fanout.reconcile.variant_dependencies import PolicyKey
+from fanout.reconcile.selection.policy_resolution import PolicyKey
 from fanout.selection.variant_spec import VariantSpec
 
 

@@ -32,7 +32,7 @@ def build_remote(repository: Repository) -> Remote:
 
 def adopts_existing(resolved_policy: ResolvedPolicy) -> bool:
     """Return True if the variants may adopt packages that already exist at their paths."""
-    declaration = resolved_policy.upstream_policy or resolved_policy.package_variant
+    declaration = resolved_policy.declaration
     return (
         declaration is not None
         and declaration.spec.adoption_policy is AdoptionPolicy.ADOPT_EXISTING
@@ -41,7 +41,7 @@ def adopts_existing(resolved_policy: ResolvedPolicy) -> bool:
 
 def orphans_packages(resolved_policy: ResolvedPolicy) -> bool:
     """Return True if a package stays on the branch when its variant is removed."""
-    declaration = resolved_policy.upstream_policy or resolved_policy.package_variant
+    declaration = resolved_policy.declaration
     return declaration is not None and declaration.spec.deletion_policy is DeletionPolicy.ORPHAN
 
 
@@ -81,7 +81,7 @@ def _add_need(
 
 def _upstream_refs(resolved_policy: ResolvedPolicy) -> tuple[str, ...]:
     """Return the tags of the package, or all branches where the rule names a commit."""
-    upstream = (resolved_policy.upstream_policy or resolved_policy.package_variant).spec.upstream  # type: ignore[union-attr]
+    upstream = resolved_policy.declaration.spec.upstream  # type: ignore[union-attr]
     if upstream.revision.commit:
         return ("refs/heads/*",)
     assert resolved_policy.upstream is not None, "its refs are asked for"

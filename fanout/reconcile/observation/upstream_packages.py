@@ -159,7 +159,7 @@ def _no_revision_error(
 
 
 def _locate_field(resolved_policy: ResolvedPolicy, field_name: str) -> ErrorLocation:
-    declaration = resolved_policy.upstream_policy or resolved_policy.package_variant
+    declaration = resolved_policy.declaration
     identity = declaration.identity if declaration else resolved_policy.name
     return ErrorLocation(identity, f"spec.upstream.{field_name}")
 

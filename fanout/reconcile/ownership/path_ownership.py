@@ -17,7 +17,6 @@ from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.reconcile.selection.policy_resolution import (
     ResolvedPolicy,
-    policy_state_key,
     repository_key,
     repository_place,
 )
@@ -55,7 +54,7 @@ def read_recorded_paths(
     Malformed lines are refused later, by the evaluation of their policy.
     """
     recorded_paths = RecordedPaths()
-    declared_keys = {policy_state_key(resolved_policy) for resolved_policy in all_policies}
+    declared_keys = {resolved_policy.records_key for resolved_policy in all_policies}
     for state_key, policy_state in policy_states.items():
         for key, status_line in policy_state.status.items():
             kind, _, name = key.partition("/")
@@ -160,7 +159,7 @@ def _find_former(
                 paths_by_place.setdefault(place[0], []).append(place[1])
     for place in _find_orphan_paths(resolved_policy, recorded_paths):
         paths_by_place.setdefault(place[0], []).append(place[1])
-    for name in recorded_paths.draft_repositories.get(policy_state_key(resolved_policy), ()):
+    for name in recorded_paths.draft_repositories.get(resolved_policy.records_key, ()):
         if name not in named_places:
             paths_by_place.setdefault(name, [])
     if not paths_by_place:
@@ -184,7 +183,7 @@ def _find_orphan_paths(
     if resolved_policy.upstream_policy is None:
         return
     present_variants = {variant.name for variant in resolved_policy.variants}
-    for name in recorded_paths.variants_by_policy.get(policy_state_key(resolved_policy), ()):
+    for name in recorded_paths.variants_by_policy.get(resolved_policy.records_key, ()):
         if name not in present_variants:
             yield from recorded_paths.all_paths_by_owner[resolved_policy.namespace, name]
 

@@ -16,8 +16,8 @@ from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.observation.upstream_packages import UpstreamPackages, get_upstream
+from fanout.reconcile.policy_phases import ObservedPolicy
 from fanout.reconcile.rollback.rollback_selection import RollbackSelector
-from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.telemetry.error_isolation import BARRIER, ErrorBarrier
 from fanout.telemetry.metrics import Counters, ProgressReporter
@@ -47,17 +47,15 @@ class DraftRenderer:
 
     def choose_candidates(
         self,
-        resolved_policy: ResolvedPolicy,
+        observed: ObservedPolicy,
         variants: Sequence[ObservedVariant],
         candidates: Mapping[str, str],
-        revisions: Mapping[str, str],
         pins: Mapping[str, Pin],
-        variant_memo: VariantMemo,
     ) -> tuple[SelectedVariant, ...]:
-        """Return the variants at their stage's candidate, or at the pin of the variant.
+        """Return the given variants of a policy at their candidate, or at their pin.
 
-        `candidates`: revision by stage; `revisions`: commit by revision; `pins`: pin by
-        variant. An invalid package fails its variants.
+        `candidates`: revision by stage; `pins`: pin by variant. An invalid package fails its
+        variants.
         """
         with self.counters.times.phase("choosing"):
             rollbacks = self.rollback_selector.choose_publications(variants, pins)
@@ -66,15 +64,17 @@ class DraftRenderer:
                 for variant in variants
                 if variant.spec.name not in rollbacks
             }
-            prepared: dict[str, PreparedPackage | FanoutError] = {}
-            for name in sorted(wanted_revisions - {""}):
-                prepared[name] = self._prepare_package(
-                    resolved_policy, name, revisions.get(name, "")
-                )
+            packages = {
+                revision: self._prepare_package(observed, revision)
+                for revision in sorted(wanted_revisions - {""})
+            }
             return tuple(
                 rollbacks.get(variant.spec.name)
                 or self._choose_contained(
-                    variant, candidates.get(variant.spec.stage, ""), prepared, variant_memo
+                    variant,
+                    candidates.get(variant.spec.stage, ""),
+                    packages,
+                    observed.variant_memo,
                 )
                 for variant in variants
             )
@@ -124,14 +124,18 @@ class DraftRenderer:
         )
 
     def _prepare_package(
-        self, resolved_policy: ResolvedPolicy, name: str, commit: str
+        self, observed: ObservedPolicy, revision: str
     ) -> PreparedPackage | FanoutError:
+        resolved_policy = observed.resolved_policy
         assert resolved_policy.upstream is not None, "a policy without its upstream is not rendered"
         try:
             with BARRIER:
-                package = get_upstream(resolved_policy).package
                 return self.packages.get_package(
-                    resolved_policy.upstream, package, name, commit, self.scopes
+                    resolved_policy.upstream,
+                    get_upstream(resolved_policy).package,
+                    revision,
+                    observed.revisions.get(revision, ""),
+                    self.scopes,
                 )
         except FanoutError as error:
             return error
@@ -140,13 +144,13 @@ class DraftRenderer:
         self,
         variant: ObservedVariant,
         revision: str,
-        prepared: Mapping[str, PreparedPackage | FanoutError],
+        packages: Mapping[str, PreparedPackage | FanoutError],
         variant_memo: VariantMemo,
     ) -> SelectedVariant:
         """Return the variant at its candidate; an internal error fails this variant alone."""
         try:
             with BARRIER:
-                return self._choose_candidate(variant, revision, prepared, variant_memo)
+                return self._choose_candidate(variant, revision, packages, variant_memo)
         except Bug as error:
             return SelectedVariant(variant, revision=revision, preparation_failure=error)
 
@@ -154,10 +158,10 @@ class DraftRenderer:
         self,
         variant: ObservedVariant,
         revision: str,
-        prepared: Mapping[str, PreparedPackage | FanoutError],
+        packages: Mapping[str, PreparedPackage | FanoutError],
         variant_memo: VariantMemo,
     ) -> SelectedVariant:
-        package = prepared.get(revision)
+        package = packages.get(revision)
         if package is None:
             return SelectedVariant(variant, revision=revision)
         if isinstance(package, FanoutError):

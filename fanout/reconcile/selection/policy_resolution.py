@@ -42,6 +42,9 @@ from fanout.selection.variant_spec import TargetFailure, VariantSpec
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
 from fanout.values import frozen, replace
 
+PolicyKey = tuple[str, str, bool]
+"""Namespace and name of a policy (True) or of a hand-written variant (False)."""
+
 
 @frozen
 class ResolvedPolicy:
@@ -69,6 +72,26 @@ class ResolvedPolicy:
     error: FanoutError | None = None
     is_complete: bool = True  # False: what variants it has could not be found out
     targets: Mapping[str, VariantTarget] = field(default_factory=dict)  # by key
+
+    @property
+    def declaration(self) -> UpstreamPolicy | PackageVariant | None:
+        """Return the declared object; None for a variant that is not declared any more."""
+        return self.upstream_policy or self.package_variant
+
+    @property
+    def title(self) -> str:
+        """Return namespace and name, for people."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def key(self) -> PolicyKey:
+        """Return the unique key: a policy and a hand-written variant may share a name."""
+        return self.namespace, self.name, self.upstream_policy is not None
+
+    @property
+    def records_key(self) -> RecordsKey:
+        """Return the key of the records; hand-written variants of a namespace share one."""
+        return RecordsKey(self.namespace, self.name if self.upstream_policy is not None else "")
 
 
 def resolve_policies(
@@ -443,17 +466,6 @@ def _resolve_package_variant(variant: PackageVariant, declared: DeclaredObjects)
         repositories={spec.name: downstream},
         place_by_variant={spec.name: repository_place(downstream)},
         labels_by_target={spec.target: {**variant.metadata.labels, **variant.spec.labels}},
-    )
-
-
-def policy_state_key(resolved_policy: ResolvedPolicy) -> RecordsKey:
-    """Return the key of a policy's records.
-
-    Hand-written variants of a namespace share one.
-    """
-    return RecordsKey(
-        resolved_policy.namespace,
-        resolved_policy.name if resolved_policy.upstream_policy is not None else "",
     )
 
 

@@ -85,7 +85,7 @@ def _find_policy_findings(
     declared: DeclaredObjects,
     locate: Locate,
 ) -> Iterator[FileFinding]:
-    declaration = resolved_policy.upstream_policy or resolved_policy.package_variant
+    declaration = resolved_policy.declaration
     assert declaration is not None, "it was named for one of them"
     problems_by_field: defaultdict[tuple[str, Severity], list[PassProblem]] = defaultdict(list)
     for target_problem in _find_target_problems(resolved_policy, collisions, declared):
@@ -142,7 +142,7 @@ def _find_target_problems(
     collisions: Mapping[PathOwner, str],
     declared: DeclaredObjects,
 ) -> Iterator[_TargetProblem]:
-    declaration = resolved_policy.upstream_policy or resolved_policy.package_variant
+    declaration = resolved_policy.declaration
     assert declaration is not None, "it was named for one of them"
     for failure in resolved_policy.failures:
         # The sentence of a pass begins with the place, which the finding has by itself.
