@@ -10,6 +10,7 @@ runs (decision 0043).
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass
 from dataclasses import replace as exact_replace
+from functools import partial
 from operator import attrgetter
 from typing import Any, TypeVar, dataclass_transform
 
@@ -35,7 +36,7 @@ def frozen(cls: type[ValueClass]) -> type[ValueClass]:
     """
     value_class = dataclass(slots=True, init=False, repr=False, eq=False)(cls)
     for name in _GENERATED_METHODS.keys() - value_class.__dict__.keys():
-        setattr(value_class, name, _generate_on_first_call(value_class, name))
+        setattr(value_class, name, _PLACEHOLDERS[name])
     return value_class
 
 
@@ -87,15 +88,22 @@ def _field_reader(cls: Any) -> _FieldReader | None:
     return attrgetter(*names), names if any(it.kw_only for it in fields(cls)) else ()
 
 
-def _generate_on_first_call(cls: type, name: str) -> Callable[..., Any]:
-    """Return a placeholder that generates the method at its first call."""
+class _GeneratedMethod:
+    """Placeholder of a method in all classes, replaced in each of them at its first use."""
 
-    def stand_in(self: object, *args: Any, **keywords: Any) -> Any:
-        method = _generate_method(cls, name)
-        setattr(cls, name, method)
-        return method(self, *args, **keywords)
+    def __init__(self, name: str) -> None:
+        self._name = name
 
-    return stand_in
+    def __get__(self, instance: object, owner: type) -> Any:
+        # A subclass inherits the method of the class that is decorated.
+        cls = next(it for it in owner.__mro__ if it.__dict__.get(self._name) is self)
+        method = _generate_method(cls, self._name)
+        setattr(cls, self._name, method)
+        return method if instance is None else partial(method, instance)
+
+
+# One placeholder per method: a closure for each method of each class takes half a megabyte.
+_PLACEHOLDERS = {name: _GeneratedMethod(name) for name in _GENERATED_METHODS}
 
 
 def _generate_method(cls: Any, name: str) -> Callable[..., Any]:
