@@ -106,31 +106,14 @@ def _edit_instructions(raw: bytes, base_edit: _RowEdit, edit: _RowEdit) -> list[
     """
     start, end, old_row = base_edit
     new_start, new_end, new_row = edit
-    old_row_end = start + len(old_row)
+    # The base's row is replaced by the original one, unless the new version replaces it as well.
+    row_edits = {(start, end): raw[start:end], (new_start, new_end): new_row}
     growth = len(old_row) - (end - start)  # shift of everything after the row
-    old_size = len(raw) + growth
-    if (new_start, new_end) == (start, end):
-        return [
-            encode_copy(0, start),
-            encode_insert(new_row),
-            encode_copy(old_row_end, old_size - old_row_end),
-        ]
-    restored = encode_insert(raw[start:end])  # the bytes that the first version replaced
-    if new_start >= end:
-        tail_start = new_end + growth
-        between = encode_copy(old_row_end, new_start - end)
-        return [
-            encode_copy(0, start),
-            restored,
-            between,
-            encode_insert(new_row),
-            encode_copy(tail_start, old_size - tail_start),
-        ]
-    between = encode_copy(new_end, start - new_end)
-    return [
-        encode_copy(0, new_start),
-        encode_insert(new_row),
-        between,
-        restored,
-        encode_copy(old_row_end, old_size - old_row_end),
-    ]
+    instructions: list[bytes] = []
+    position = 0
+    for (first, last), row in sorted(row_edits.items()):
+        offset = position + growth if position >= end else position
+        instructions += [encode_copy(offset, first - position), encode_insert(row)]
+        position = last
+    instructions.append(encode_copy(position + growth, len(raw) - position))
+    return instructions

@@ -19,29 +19,24 @@ class DamagedMirrorError(Unavailable):
 
 @frozen
 class _ErrorRule:
-    pattern: re.Pattern[str]
+    pattern: str  # the case of letters is ignored
     family: type[FanoutError]
     reason: str
     problem: str
     remedy: str = ""
     quotes: bool = True  # False: git's message names internal helpers only
 
+    def search(self, text: str) -> re.Match[str] | None:
+        return re.search(self.pattern, text, re.IGNORECASE)
 
-def _rule(
-    pattern: str,
-    family: type[FanoutError],
-    reason: str,
-    problem: str,
-    remedy: str = "",
-    *,
-    quotes: bool = True,
-) -> _ErrorRule:
-    return _ErrorRule(re.compile(pattern, re.IGNORECASE), family, reason, problem, remedy, quotes)
+
+def _denied(pattern: str, problem: str, remedy: str) -> _ErrorRule:
+    return _ErrorRule(pattern, Denied, "RemoteDenied", problem, remedy, quotes=False)
 
 
 _CHECK_PERMISSIONS = "check the secret of the Repository and what its owner may do there"
 
-_MOVED = _rule(
+_MOVED = _ErrorRule(
     r"cannot lock ref|failed to update ref|incorrect old value|reference already exists"
     r"|failed to lock|atomic transaction fail|fetch first",
     Conflict,
@@ -51,7 +46,7 @@ _MOVED = _rule(
 )
 
 # A lock file. A running git removes it soon; a killed one never does.
-_LOCKED = _rule(
+_LOCKED = _ErrorRule(
     r"unable to create '([^']*\.lock)': file exists",
     Conflict,
     "RemoteLocked",
@@ -61,11 +56,13 @@ _LOCKED = _rule(
 )
 
 # Refusals with the remote's own message, in the status of a pushed ref or on stderr.
-_PUSH_REFUSED = _rule(r"", Denied, "PushRefused", "the remote refused the push", _CHECK_PERMISSIONS)
+_PUSH_REFUSED = _ErrorRule(
+    r"", Denied, "PushRefused", "the remote refused the push", _CHECK_PERMISSIONS
+)
 _PUSH_RULES = (
     # First: the hook's message may match other rules.
-    replace(_PUSH_REFUSED, pattern=re.compile("hook declined")),
-    _rule(
+    replace(_PUSH_REFUSED, pattern="hook declined"),
+    _ErrorRule(
         r"deletion prohibited|denying ref deletion",
         Denied,
         "DeletionRefused",
@@ -74,20 +71,20 @@ _PUSH_RULES = (
         " hand; nothing else waits for it",
         quotes=False,
     ),
-    _rule(
+    _ErrorRule(
         r"exists; cannot create|directory not empty|funny refname",
         InvalidInput,
         "RefNameClash",
         "the remote cannot have this branch or tag: another ref is in the way",
         "rename or delete the ref in the way",
     ),
-    _rule(
+    _ErrorRule(
         r"no space left|disk quota|read-only file system|unpacker error|internal server error",
         Unavailable,
         "RemoteFailed",
         "the remote could not store what was pushed",
     ),
-    _rule(
+    _ErrorRule(
         r"permission denied|insufficient permission", Denied, "PushDenied", "the push was refused"
     ),
     _MOVED,
@@ -104,95 +101,65 @@ _PROMPT_DISABLED = r"could not read (username|password)|terminal prompts disable
 
 # Access without a secretRef.
 _RULES_WITHOUT_SECRET = (
-    _rule(
+    _denied(
         rf"{_PROMPT_DISABLED}|authentication failed|returned error: 401|invalid credentials",
-        Denied,
-        "RemoteDenied",
         "the server asks for a user name and password (HTTP 401)",
         _NAME_CREDENTIALS.format("a token or user:password"),
-        quotes=False,
     ),
-    _rule(
+    _denied(
         r"returned error: 403",
-        Denied,
-        "RemoteDenied",
         "the server refuses access (HTTP 403)",
         _NAME_CREDENTIALS.format("a token or user:password"),
-        quotes=False,
     ),
-    _rule(
+    _denied(
         r"permission denied \([\w,-]*publickey|too many authentication failures",
-        Denied,
-        "RemoteDenied",
         "the SSH server accepts no key that it is offered",
         _NAME_CREDENTIALS.format("a private key"),
-        quotes=False,
     ),
 )
 
 # Authentication and connection failures of access with a secretRef.
 _CONNECTION_RULES = (
-    _rule(
+    _denied(
         r"remote host identification has changed",
-        Denied,
-        "RemoteDenied",
         "the SSH server has another host key than the one that is known",
         f"see with its owner whether the key was changed; then {_HOST_KEY}",
-        quotes=False,
     ),
-    _rule(
+    _denied(
         r"host key verification failed|host key is known for",
-        Denied,
-        "RemoteDenied",
         "the SSH server's host key is not known",
         _HOST_KEY,
-        quotes=False,
     ),
-    _rule(
+    _denied(
         r"load key \"",
-        Denied,
-        "RemoteDenied",
         "SSH cannot read the secret's private key",
         "write a key without a passphrase, in OpenSSH's format, to the secret that spec.secretRef"
         " names",
-        quotes=False,
     ),
-    _rule(
+    _denied(
         r"permission denied \([\w,-]*publickey|too many authentication failures",
-        Denied,
-        "RemoteDenied",
         "the SSH server does not accept the secret's private key",
         "let the server's owner add its public key, or correct the secret that spec.secretRef"
         " names",
-        quotes=False,
     ),
-    _rule(
+    _denied(
         r"authentication failed|returned error: 401|invalid credentials",
-        Denied,
-        "RemoteDenied",
         "the server does not accept the secret's user name and password (HTTP 401)",
         "correct the secret that spec.secretRef names; its token may have expired",
-        quotes=False,
     ),
-    _rule(
+    _denied(
         _PROMPT_DISABLED,
-        Denied,
-        "RemoteDenied",
         "the server asks for a user name and password that the secret does not give it (HTTP 401)",
         "write a token or user:password to the secret that spec.secretRef names, and let spec.url"
         " name the server itself: one that it redirects to gets no secret",
-        quotes=False,
     ),
-    _rule(
+    _denied(
         r"returned error: 403",
-        Denied,
-        "RemoteDenied",
         "the server refuses access (HTTP 403)",
         "let its owner give the account of the secret that spec.secretRef names the right to read"
         " and to push",
-        quotes=False,
     ),
-    _rule(
+    _ErrorRule(
         r"could not resolve (host|proxy)|name or service not known|failure in name resolution",
         Unavailable,
         "RemoteUnavailable",
@@ -200,7 +167,7 @@ _CONNECTION_RULES = (
         "correct spec.url of the Repository, or mend DNS on this machine",
         quotes=False,
     ),
-    _rule(
+    _ErrorRule(
         r"ssl certificate|certificate (verif|has expired|is not trusted|problem)|self.signed cert"
         r"|no alternative certificate|gnutls_|ssl routines|ssl_(connect|error)|schannel",
         Unavailable,
@@ -209,7 +176,7 @@ _CONNECTION_RULES = (
         "put the certificate of the server's authority into `ca.crt` of the secret that"
         " spec.secretRef names, or let the server's owner renew its certificate",
     ),
-    _rule(
+    _ErrorRule(
         r"connection (refused|timed out|reset)|operation timed out|could(n't| not) connect"
         r"|failed to connect|no route to host|network is unreachable",
         Unavailable,
@@ -221,7 +188,7 @@ _CONNECTION_RULES = (
 )
 
 _RULES = (
-    _rule(
+    _ErrorRule(
         r"no space left on device|disk quota exceeded|out of diskspace|write error",
         Unavailable,
         "DiskFull",
@@ -229,41 +196,41 @@ _RULES = (
         "make room in the directory of the mirrors",
     ),
     *_CONNECTION_RULES,
-    _rule(
+    _ErrorRule(
         r"permission denied|access denied|dubious ownership",
         Denied,
         "RemoteDenied",
         "the remote did not let git in",
         _CHECK_PERMISSIONS,
     ),
-    _rule(
+    _ErrorRule(
         r"mismatched algorithms|hash algorithm|object.format",
         InvalidInput,
         "ObjectFormatUnsupported",
         "the repository uses SHA-256 object names, which fanout cannot write",
         "use a repository in Git's SHA-1 format",
     ),
-    _rule(
+    _ErrorRule(
         r"transport '.*' not allowed|unable to find remote helper",
         InvalidInput,
         "UrlRefused",
         "git has no permission to use this protocol",
     ),
-    _rule(
+    _ErrorRule(
         r"does not support --atomic",
         InvalidInput,
         "AtomicPushUnsupported",
         "the remote takes no atomic pushes",
         "move the repository to a server that does",
     ),
-    _rule(
+    _ErrorRule(
         r"couldn't find remote ref|not our ref|request for unadvertised object",
         Conflict,
         "RemoteMoved",
         "the remote moved while it was being read",
         "the next pass observes it again",
     ),
-    _rule(
+    _ErrorRule(
         r"does not appear to be a git repository|repository '.*' (does not exist|not found)"
         r"|returned error: 404|repository not found|no such file or directory",
         Unavailable,
@@ -274,22 +241,22 @@ _RULES = (
 )
 
 # A local remote's messages lack the `remote:` prefix and look like those of a damaged mirror.
-_BROKEN = _rule(
+_BROKEN = _ErrorRule(
     r"possible repository corruption on the remote side",
     Unavailable,
     "RemoteFailed",
     "the remote does not give what it lists",
     "let its owner look after the repository (git fsck)",
 )
-_FSCK_REFUSED = _rule(
+_FSCK_REFUSED = _ErrorRule(
     "",
     InvalidInput,
     "RemoteObjectsRefused",
     "git's checks refuse an object of the remote",
     "repair the repository's history",
 )
-_DAMAGED = _rule("", DamagedMirrorError, "MirrorDamaged", "the mirror cannot be used")
-_UNREACHABLE = _rule("", Unavailable, "RemoteUnavailable", "the remote could not be reached")
+_DAMAGED = _ErrorRule("", DamagedMirrorError, "MirrorDamaged", "the mirror cannot be used")
+_UNREACHABLE = _ErrorRule("", Unavailable, "RemoteUnavailable", "the remote could not be reached")
 
 _FSCK = re.compile(r"fsck error|: (error|warning) in \w+ [0-9a-f]{40}", re.IGNORECASE)
 _DAMAGE_PATTERN = re.compile(
@@ -321,11 +288,11 @@ def translate_failure(stdout: str, stderr: str, access: RemoteAccess | None) -> 
         return _build_error(_DAMAGED, _main_line(local), access)  # the transfer was cut off
     if rejected:
         return _build_rejection(rejected, remote_message, access)
-    if _BROKEN.pattern.search(stderr):
+    if _BROKEN.search(stderr):
         return _build_error(_BROKEN, remote_message or _main_line(local), access)
     for rule in (*(_RULES_WITHOUT_SECRET if access and access.secret is None else ()), *_RULES):
-        if rule.pattern.search(local):
-            matching_lines = (line for line in local.splitlines() if rule.pattern.search(line))
+        if rule.search(local):
+            matching_lines = (line for line in local.splitlines() if rule.search(line))
             return _build_error(rule, remote_message or next(matching_lines, local), access)
     if access is not None and _FSCK.search(local):
         return _build_error(_FSCK_REFUSED, _main_line(local), access)
@@ -355,9 +322,9 @@ def _build_rejection(
         summary for summary in by_remote if not _CAUSED_BY_OTHER_REF.search(summary)
     ] or by_remote
     reasons = " ".join(sorted(set(own_summaries)))
-    if locked := _LOCKED.pattern.search(f"{reasons}\n{remote_message}"):
+    if locked := _LOCKED.search(f"{reasons}\n{remote_message}"):
         return _build_error(_LOCKED, locked[1], access)
-    rule = next(rule for rule in _PUSH_RULES if rule.pattern.search(f"{reasons}\n{remote_message}"))
+    rule = next(rule for rule in _PUSH_RULES if rule.search(f"{reasons}\n{remote_message}"))
     summary = own_summaries[0].removeprefix("[remote rejected] ")
     return _build_error(rule, f"{summary} {remote_message}", access)
 
