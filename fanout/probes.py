@@ -527,5 +527,4 @@ def _without_query(url: str) -> str:
 
 
 def _describe_error(error: Exception) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 200 else f"{text[:197]}..."
+    return _shorten(str(error)) or type(error).__name__

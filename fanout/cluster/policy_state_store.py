@@ -200,34 +200,23 @@ class PolicyStateStore:
         ]
         checked, new_heads = dict(records_by_key), {}
         for key in moved:
-            policy_records, previous, ref = (
-                records_by_key[key],
-                observed[key],
-                self._branch_ref(key),
-            )
+            policy_records, previous = records_by_key[key], observed[key]
             decision = last_acceptance(policy_records.records)
-            current = ObservedHead(
-                policy_records.head, decision.name if decision is not None else ""
-            )
+            current = ObservedHead(policy_records.head, decision.name if decision else "")
             # A new accepting Decision on the branch itself ends the alarm: it was recorded after
             # the branch was put back.
-            if (
+            is_expected = (
                 self._ignore_observed_heads
                 or not previous.head
                 or current.accepted != previous.accepted
-            ):
-                is_descendant = True
-            else:
-                is_descendant = self._is_descendant(policy_records.head, previous.head)
-            if not is_descendant:
-                checked[key] = replace(
-                    policy_records,
-                    rewound=self._describe_rewound(key, policy_records, previous.head),
-                )
-            elif (
-                not policy_records.unreadable
-            ):  # a person may restore an unreadable branch to an earlier state
-                new_heads[ref] = current
+                or self._is_descendant(policy_records.head, previous.head)
+            )
+            if not is_expected:
+                rewound = self._describe_rewound(key, policy_records, previous.head)
+                checked[key] = replace(policy_records, rewound=rewound)
+            # A person may restore an unreadable branch to an earlier state.
+            elif not policy_records.unreadable:
+                new_heads[self._branch_ref(key)] = current
         self._observed_heads.store(new_heads)
         return checked
 
@@ -241,20 +230,15 @@ class PolicyStateStore:
         self, key: RecordsKey, policy_records: PolicyRecords, lost_head: str
     ) -> RewoundBranch:
         url, name = self._repository.remote.url, self._branch_ref(key).removeprefix("refs/heads/")
-        location, current_names = (
-            f"branch {name} of {url}",
-            {record.name for record in policy_records.records},
-        )
+        location = f"branch {name} of {url}"
         try:
             with self._repository.reader() as reader:
-                lost_records = read_branch(
-                    reader, lost_head, key, PolicyStateBranch()
-                ).state.records
+                lost_branch = read_branch(reader, lost_head, key, PolicyStateBranch())
         except FanoutError:  # the mirror was created anew and lacks the old commits
             return RewoundBranch(location, lost_head)
-        return RewoundBranch(
-            location, lost_head, tuple(it for it in lost_records if it.name not in current_names)
-        )
+        names = {record.name for record in policy_records.records}
+        lost_records = tuple(it for it in lost_branch.state.records if it.name not in names)
+        return RewoundBranch(location, lost_head, lost_records)
 
     def empty_problem(self) -> str:
         """Describe the empty location if this installation has no records, else "".
@@ -304,12 +288,10 @@ class PolicyStateStore:
         for record in records:
             _check_record(record, key)
         existing_names = self._list_record_names(self._list_heads([key])[key])
-        names, files = [], {}
+        by, names, files = f"{author.name} <{author.email}>", [], {}
         for record in records:
             data = encode_canonical(record)
-            names.append(
-                build_record_name(data, f"{author.name} <{author.email}>", now, existing_names)
-            )
+            names.append(build_record_name(data, by, now, existing_names))
             files[record_path(names[-1])] = data
         kinds = ", ".join(sorted({str(record["kind"]) for record in records}))
         text = build_message(f"Record {kinds}", names)

@@ -33,6 +33,7 @@ from fanout.plan.observation.repository_state import (
     PublicationMerge,
     RepositoryChange,
     StoredTree,
+    VendorCommit,
 )
 from fanout.values import frozen, replace
 
@@ -190,52 +191,6 @@ def encode_commit(
     )
 
 
-def write_vendor(
-    change: RepositoryChange, reader: MirrorReader, read: ReadTree, pack: PackWriter
-) -> str:
-    """Write the commit of the vendor branch and return its hex id.
-
-    Raises InvalidInput if a file is in the way of a package.
-    """
-    vendor = change.vendor
-    assert vendor is not None, "asked for only where there is one"
-    editor = TreeEditor(reader.commit(vendor.parent).tree if vendor.parent else "", read)
-    for path in vendor.dropped_paths:
-        editor.remove_directory(path)
-    for path, tree in vendor.trees_by_path.items():
-        editor.put(path, tree)
-    parents = (vendor.parent,) if vendor.parent else ()
-    tree = editor.write(pack).hex()
-    data = encode_commit(tree, parents, change.identity, vendor.timestamp, vendor.message)
-    return pack.add(COMMIT, data).hex()
-
-
-def write_merges(
-    change: RepositoryChange, reader: MirrorReader, read: ReadTree, pack: PackWriter
-) -> dict[str, str]:
-    """Write the chain of merge commits.
-
-    Return the hex ids of the branch and of all tags by ref. Raises InvalidInput if a file
-    is in the way of a package.
-    """
-    head = change.expected[change.branch]
-    refs: dict[str, str] = {}
-    editor = TreeEditor(reader.commit(head).tree, read)
-    for batch in split_merges(change.merges):
-        for path in batch.dropped_paths:
-            editor.remove_directory(path)
-        for draft in batch.drafts:
-            editor.put(draft.path, draft.tree)
-        parents = (head, *(draft.commit for draft in batch.drafts))
-        tree = editor.write(pack).hex()
-        data = encode_commit(tree, parents, change.identity, batch.timestamp, batch.message)
-        head = pack.add(COMMIT, data).hex()
-        # Each tag points to the merge commit that published its draft, not to the final head: a
-        # tag's tree must not contain packages that were published after it.
-        refs |= {draft.tag: head for draft in batch.drafts}
-    return {**refs, change.branch: head}
-
-
 class ObjectWriter:
     """Writer of changes into packs, one change at a time.
 
@@ -284,9 +239,9 @@ class _ChangeWriter:
         refs = {draft.ref: self._write_draft(draft).hex() for draft in change.drafts}
         refs |= {commit.ref: self._write_file_commit(commit).hex() for commit in change.files}
         if change.vendor is not None:
-            refs[change.vendor.ref] = write_vendor(change, self._reader, self._read, self._pack)
+            refs[change.vendor.ref] = self._write_vendor(change.vendor)
         if change.merges:
-            refs |= write_merges(change, self._reader, self._read, self._pack)
+            refs |= self._write_merges(change.expected[change.branch])
         return refs
 
     def _write_draft(self, draft: DraftCommit) -> bytes:
@@ -318,14 +273,45 @@ class _ChangeWriter:
         return layout.write(entries, add)
 
     def _write_file_commit(self, commit: FileCommit) -> bytes:
-        root = self._reader.commit(commit.parent).tree if commit.parent else ""
-        editor = TreeEditor(root, self._read)
+        editor = self._edit_tree(commit.parent)
         for path in commit.dropped_paths:
             editor.remove(path)
         for path, data in commit.content_by_path.items():
             editor.put_file(path, self._delta_writer.add((BLOB, path), BLOB, data))
         parents = (commit.parent,) if commit.parent else ()
-        author = self._change.identity
+        return self._write_commit(editor, parents, commit.timestamp, commit.message)
+
+    def _write_vendor(self, vendor: VendorCommit) -> str:
+        editor = self._edit_tree(vendor.parent)
+        for path in vendor.dropped_paths:
+            editor.remove_directory(path)
+        for path, tree in vendor.trees_by_path.items():
+            editor.put(path, tree)
+        parents = (vendor.parent,) if vendor.parent else ()
+        return self._write_commit(editor, parents, vendor.timestamp, vendor.message).hex()
+
+    def _write_merges(self, head: str) -> dict[str, str]:
+        """Write the chain of merge commits; return the ids of the branch and of all tags."""
+        refs: dict[str, str] = {}
+        editor = self._edit_tree(head)
+        for batch in split_merges(self._change.merges):
+            for path in batch.dropped_paths:
+                editor.remove_directory(path)
+            for draft in batch.drafts:
+                editor.put(draft.path, draft.tree)
+            parents = (head, *(draft.commit for draft in batch.drafts))
+            head = self._write_commit(editor, parents, batch.timestamp, batch.message).hex()
+            # Each tag points to the merge commit that published its draft, not to the final head:
+            # a tag's tree must not contain packages that were published after it.
+            refs |= {draft.tag: head for draft in batch.drafts}
+        return {**refs, self._change.branch: head}
+
+    def _edit_tree(self, commit: str) -> TreeEditor:
+        return TreeEditor(self._reader.commit(commit).tree if commit else "", self._read)
+
+    def _write_commit(
+        self, editor: TreeEditor, parents: tuple[str, ...], when: int, message: str
+    ) -> bytes:
         tree = editor.write(self._pack).hex()
-        data = encode_commit(tree, parents, author, commit.timestamp, commit.message)
+        data = encode_commit(tree, parents, self._change.identity, when, message)
         return self._pack.add(COMMIT, data)

@@ -93,11 +93,6 @@ def prune_refs(
     return remaining
 
 
-def clear_outgoing(mirror: Path, listed_refs: Mapping[str, str]) -> None:
-    """Remove the refs that a push took up, so that no later push repeats them."""
-    write_refs(mirror, _with_listed_names(listed_refs))
-
-
 def _push(
     git: GitProgram,
     mirror: Path,
@@ -187,7 +182,8 @@ def apply_change(
                 if not changed_refs:
                     raise
     finally:
-        clear_outgoing(mirror, listed_refs)
+        # Without the outgoing refs, so that no later push repeats them.
+        write_refs(mirror, _with_listed_names(listed_refs))
     return PushedChange(written, removed)
 
 

@@ -1,6 +1,6 @@
 """Log of the loop: what each pass did, and each problem once when it begins and ends."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -43,13 +43,12 @@ class LoopLog:
     def log_file_errors(self, declared: DeclaredObjects) -> None:
         """Log errors of the files that are new, and those that ended."""
         errors = [finding for finding in declared.faults if finding.severity == "error"]
-        new_problems, ended_problems = self._compare_problems(
-            "", (line for _, line in group_findings(errors))
+        self._log_changes(
+            "",
+            (line for _, line in group_findings(errors)),
+            "Something is wrong in the files",
+            "Something in the files is right again",
         )
-        for sentence in new_problems:
-            _log.warning("Something is wrong in the files", problem=sentence)
-        for sentence in ended_problems:
-            _log.info("Something in the files is right again", problem=sentence)
 
     def log_failed_pass(self, error: FanoutError, pause: float) -> None:
         """Log a failed pass and the seconds until it is retried; repetitions at debug level."""
@@ -59,11 +58,7 @@ class LoopLog:
 
     def log_internal_problems(self, part: str, problems: Iterable[str]) -> None:
         """Log failures of fanout's own outside a pass; `part` names the part that failed."""
-        new_problems, ended_problems = self._compare_problems(part, problems)
-        for sentence in new_problems:
-            _log.warning("Something of fanout itself failed", problem=sentence)
-        for sentence in ended_problems:
-            _log.info("It works again", problem=sentence)
+        self._log_changes(part, problems, "Something of fanout itself failed", "It works again")
 
     def log_recovery(self) -> None:
         """Log that passes work again if the previous one failed."""
@@ -81,16 +76,18 @@ class LoopLog:
         failed = {"failed": len(report.failed_outcomes)} if report.failed_outcomes else {}
         log = _log.info if counts else _log.debug
         log("Pass done", trigger=sorted(triggers), sweep=mode.sweep, **counts, **failed)
-        new_problems, ended_problems = self._compare_problems(
-            "undeclared", report.pass_plan.undeclared_warnings
+        self._log_changes(
+            "undeclared",
+            report.pass_plan.undeclared_warnings,
+            "Something on record is not declared",
+            "It is not missed any more",
         )
-        for sentence in new_problems:
-            _log.warning("Something on record is not declared", problem=sentence)
-        for sentence in ended_problems:
-            _log.info("It is not missed any more", problem=sentence)
+        self._log_policy_problems(report)
+
+    def _log_policy_problems(self, report: PassReport) -> None:
         failures = _group_by_policy(report.failed_outcomes)
-        policies_by_problem: dict[str, list[str]] = {}  # policies by sentence
-        policies_by_ended_problem: dict[str, list[str]] = {}
+        policies_by_problem: defaultdict[str, list[str]] = defaultdict(list)
+        policies_by_ended_problem: defaultdict[str, list[str]] = defaultdict(list)
         for item in report.pass_plan.policies:
             failed_actions = failures.get(
                 (item.resolved_policy.namespace, item.resolved_policy.name), ()
@@ -99,16 +96,23 @@ class LoopLog:
             if isinstance(problems, FanoutError):
                 problems = [str(problems)]
             new_problems, ended_problems = self._compare_problems(item.title, problems)
-            for news, sentences in (
-                (policies_by_problem, new_problems),
-                (policies_by_ended_problem, ended_problems),
-            ):
-                for sentence in sentences:
-                    news.setdefault(sentence, []).append(item.title)
+            for sentence in new_problems:
+                policies_by_problem[sentence].append(item.title)
+            for sentence in ended_problems:
+                policies_by_ended_problem[sentence].append(item.title)
         for policy, sentence in _group_by_problem(policies_by_problem):
             _log.warning("Something is wrong with a policy", policy=policy, problem=sentence)
         for policy, sentence in _group_by_problem(policies_by_ended_problem):
             _log.info("Something of a policy is well again", policy=policy, problem=sentence)
+
+    def _log_changes(
+        self, subject: str, sentences: Iterable[str], new_message: str, ended_message: str
+    ) -> None:
+        new_problems, ended_problems = self._compare_problems(subject, sentences)
+        for sentence in new_problems:
+            _log.warning(new_message, problem=sentence)
+        for sentence in ended_problems:
+            _log.info(ended_message, problem=sentence)
 
     def _compare_problems(
         self, subject: str, sentences: Iterable[str]
@@ -148,10 +152,8 @@ def _group_by_problem(news: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, 
 
 
 def _group_by_policy(outcomes: Iterable[ActionResult]) -> dict[tuple[str, str], list[ActionResult]]:
-    outcomes_by_policy: dict[tuple[str, str], list[ActionResult]] = {}
+    outcomes_by_policy: defaultdict[tuple[str, str], list[ActionResult]] = defaultdict(list)
     for outcome in outcomes:
         action = outcome.action
-        outcomes_by_policy.setdefault(
-            (action.namespace, action.policy or action.variant), []
-        ).append(outcome)
+        outcomes_by_policy[action.namespace, action.policy or action.variant].append(outcome)
     return outcomes_by_policy

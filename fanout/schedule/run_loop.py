@@ -18,7 +18,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Lock
 from time import monotonic
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import structlog
 from apscheduler.executors.pool import ThreadPoolExecutor
@@ -66,10 +66,7 @@ class TriggerKey:
         return self.trigger in (Trigger.START, Trigger.FILES, Trigger.POLL)
 
 
-Key = TypeVar("Key")
-
-
-class TriggerQueue(Generic[Key]):
+class TriggerQueue:
     """Queue of distinct keys: any thread puts, one thread takes all pending keys at once.
 
     A key that is pending already is not queued twice. So one pass serves all keys together,
@@ -78,19 +75,19 @@ class TriggerQueue(Generic[Key]):
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._pending: dict[Key, None] = {}
+        self._pending: dict[TriggerKey, None] = {}
         # SimpleQueue alone may be put into while the same thread takes: close() is for a signal.
         self._signal: SimpleQueue[None] = SimpleQueue()
         self._closed = False
 
-    def put(self, key: Key) -> None:
+    def put(self, key: TriggerKey) -> None:
         """Queue a key unless it is pending already."""
         with self._lock:
             if key not in self._pending:
                 self._pending[key] = None
                 self._signal.put(None)
 
-    def take(self, timeout: float) -> tuple[Key, ...] | None:
+    def take(self, timeout: float) -> tuple[TriggerKey, ...] | None:
         """Return all pending keys in order of arrival.
 
         Empty after `timeout` seconds, None if the queue is closed.
@@ -186,7 +183,7 @@ class RunLoop:
         self._dependencies = dependencies
         self._interval = interval.total_seconds()
         self._namespace = namespace
-        self._queue: TriggerQueue[TriggerKey] = TriggerQueue()
+        self._queue = TriggerQueue()
         self._sweep_state = SweepState(dependencies.sweep_log)
         self._loop_log = LoopLog()
         self._declared = DeclaredObjects(unread=("what is declared",))
@@ -248,19 +245,15 @@ class RunLoop:
             with BARRIER:  # one failed pass must not end the process
                 self._serve(keys, timer)
         except FanoutError as error:
-            self._loop_log.log_failed_pass(error, self._schedule_retry())
+            pause = compute_pause(self._failures)
+            self._failures += 1
+            self._resume_at = monotonic() + pause
+            self._loop_log.log_failed_pass(error, pause)
         else:
             self._failures = 0
             self._loop_log.log_recovery()
             for key in keys:
                 del self._pending[key]
-
-    def _schedule_retry(self) -> float:
-        """Postpone the next round after a failure; return the pause in seconds."""
-        pause = compute_pause(self._failures)
-        self._failures += 1
-        self._resume_at = monotonic() + pause
-        return pause
 
     def _serve(self, keys: Iterable[TriggerKey], timer: RequeueTimer) -> None:
         now = self._dependencies.clock()
@@ -274,8 +267,7 @@ class RunLoop:
         # §7).
         publishable = due_subjects | (requested - table.sweep_only)
         triggers = {key.trigger for key in keys}
-        only_follows = triggers == {Trigger.FOLLOW_UP}
-        self._follow_ups = self._follow_ups + 1 if only_follows else 0
+        self._follow_ups = self._follow_ups + 1 if triggers == {Trigger.FOLLOW_UP} else 0
         instants = {
             TriggerKey(Trigger.SWEEP, it.namespace, it.name): it.next_start(now)
             for it in table.schedules

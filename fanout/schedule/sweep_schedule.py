@@ -142,10 +142,12 @@ def build_timetable(declared: DeclaredObjects, namespace: str = "") -> SweepTime
         for item in (*declared.policies, *declared.variants)
         if namespace in ("", item.metadata.namespace)
     )
-    broken = {key for key in declared.left_out if key.kind == "PromotionPolicy"}
-    unsafe_namespaces = {key.namespace for key in broken} | {
-        promotion_policy.namespace for promotion_policy in failed
+    broken = {
+        PassSubject(key.namespace, key.name)
+        for key in declared.left_out
+        if key.kind == "PromotionPolicy"
     }
+    unsafe_namespaces = {it.namespace for it in (*broken, *failed)}
     # A PromotionPolicy restricts its own namespace; an unreadable file may be in any.
     possibly_bound = {
         subject
@@ -157,14 +159,10 @@ def build_timetable(declared: DeclaredObjects, namespace: str = "") -> SweepTime
         all_subjects=all_subjects,
         sweep_only=frozenset(possibly_bound).union(*(it.subjects for it in schedules)),
         schedules=schedules,
-        promotion_policies=frozenset(
-            f"{namespace}/{name}"
-            for namespace, name in (*results, *((key.namespace, key.name) for key in broken))
-        ),
+        promotion_policies=frozenset(f"{it.namespace}/{it.name}" for it in (*results, *broken)),
         complete=not declared.unread,
         failures=tuple(
-            f"PromotionPolicy {promotion_policy.namespace}/{promotion_policy.name}: {error}"
-            for promotion_policy, error in failed.items()
+            f"PromotionPolicy {it.namespace}/{it.name}: {error}" for it, error in failed.items()
         ),
     )
 
@@ -202,26 +200,20 @@ def _schedule_of(promotion: PromotionPolicy, declared: DeclaredObjects) -> Sched
     """Return the schedule of a PromotionPolicy; None if it has none."""
     if promotion.spec.schedule is None:
         return None
-    return _build_schedule(promotion, promotion.spec.schedule, _named_subjects(promotion, declared))
+    deadline = promotion.spec.starting_deadline_seconds
+    return ScheduledSweep(
+        *_subject(promotion),
+        schedule=parse_schedule(promotion.spec.schedule),
+        zone=parse_zone(promotion.spec.time_zone or UTC_NAME),
+        deadline=None if deadline is None else timedelta(seconds=deadline),
+        subjects=_named_subjects(promotion, declared),
+        jitter=promotion.spec.jitter or timedelta(0),
+    )
 
 
 def _surrounding_instants(timed: ScheduledSweep, now: datetime) -> tuple[datetime | None, datetime]:
     """Compute the instants around `now` that a round needs."""
     return last_fire(timed.schedule, timed.zone, now), timed.next_start(now)
-
-
-def _build_schedule(
-    promotion: PromotionPolicy, schedule: str, names: frozenset[PassSubject]
-) -> ScheduledSweep:
-    deadline = promotion.spec.starting_deadline_seconds
-    return ScheduledSweep(
-        *_subject(promotion),
-        schedule=parse_schedule(schedule),
-        zone=parse_zone(promotion.spec.time_zone or UTC_NAME),
-        deadline=None if deadline is None else timedelta(seconds=deadline),
-        subjects=names,
-        jitter=promotion.spec.jitter or timedelta(0),
-    )
 
 
 def _named_subjects(
