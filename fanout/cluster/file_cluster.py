@@ -19,9 +19,7 @@ from typing import Any
 from fanout.api.fanout_configuration import FanoutConfiguration
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.cluster.declared_objects import (
-    NO_OBJECTS,
     DeclaredObjects,
-    MergedObjects,
     merge_declared,
     merge_objects,
 )
@@ -40,6 +38,7 @@ from fanout.errors import ErrorLocation, FanoutError, Unavailable
 from fanout.package.json_manifest import is_json
 from fanout.package.object_reader import ScalarMemo
 from fanout.package.yaml_nodes import MAX_OBJECTS
+from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.telemetry.error_isolation import BARRIER, run_isolated, run_without_faulty
 from fanout.values import frozen
 
@@ -119,7 +118,7 @@ class FileCluster:
         self._keep_valid = keep_valid
         self._files: dict[Path, _ReadFile] = {}
         self._findings: tuple[FileFinding, ...] = ()
-        self._merged = NO_OBJECTS
+        self._objects = ClusterObjectIndex()
         self._declared: DeclaredObjects | None = None
         self._stdin_files = {} if stdin is None else {Path(_STDIN): self._read_stdin(stdin)}
 
@@ -144,26 +143,23 @@ class FileCluster:
         )
         if self._declared is None or not unchanged or tuple(findings) != self._findings:
             contents = {str(path): file.content for path, file in files.items()}
-            self._merged, self._declared = self._merge_contents(contents, findings)
+            self._declared = self._merge_contents(contents, findings)
+            self._objects = self._declared.objects
         self._files, self._findings = files, tuple(findings)
         return self._declared
 
     def _merge_contents(
         self, contents: Mapping[str, ManifestContent], findings: Sequence[FileFinding]
-    ) -> tuple[MergedObjects, DeclaredObjects]:
+    ) -> DeclaredObjects:
         """Merge the contents of all files. A file that makes merging fail counts as unread."""
 
-        def merge(
-            files: Sequence[tuple[str, ManifestContent]],
-        ) -> tuple[MergedObjects, DeclaredObjects]:
-            merged_objects = merge_objects(dict(files), self._merged)
-            return merged_objects, merge_declared(
-                dict(files), findings, merged_objects, self._locate
-            )
+        def merge(files: Sequence[tuple[str, ManifestContent]]) -> DeclaredObjects:
+            merged_objects = merge_objects(dict(files), self._objects)
+            return merge_declared(dict(files), findings, merged_objects, self._locate)
 
-        merged, faulty = run_without_faulty(merge, [*contents.items()])
+        declared, faulty = run_without_faulty(merge, [*contents.items()])
         if not faulty:
-            return merged
+            return declared
         names = [*contents]
         unread = {
             names[index]: _unread_content(Path(names[index]), error.problem, error.remedy)
@@ -174,9 +170,8 @@ class FileCluster:
             return with_unread
         # Merging fails even with the mere names of these files, so findings about other files that
         # depend on them may be missing.
-        merged_objects, declared = merged
         faults = (it for content in unread.values() for it in content.findings)
-        return merged_objects, replace(
+        return replace(
             declared,
             faults=(*declared.faults, *faults),
             unread=(*declared.unread, *unread),

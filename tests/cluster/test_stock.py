@@ -3,8 +3,9 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fanout.cluster.declared_objects import NO_OBJECTS, merge_objects
+from fanout.cluster.declared_objects import merge_objects
 from fanout.cluster.manifest_documents import ObjectKey, read_content
+from fanout.selection.cluster_objects import ClusterObjectIndex
 
 KINDS = ("ConfigMap", "Site")
 ROW = "apiVersion: v1\nkind: {kind}\nmetadata: {{name: {name}}}\ndata: {{value: {value}}}\n"
@@ -34,37 +35,16 @@ def told(stock):
 @example([{"1": [("Site", "b", "x")]}, {"1": [("Site", "b", "x")], "2": [("Site", "a", "x")]}])
 @example([{"1": [("Site", "a", "x")]}, {}])
 def test_every_step_is_what_reading_at_once_yields(steps):
-    known, stock = {}, NO_OBJECTS
+    known, index = {}, ClusterObjectIndex()
     for found in steps:
         now = contents(found, known)
-        stock = merge_objects(now, stock)
-        assert told(stock) == told(merge_objects(now))
-
-
-def test_what_is_in_no_changed_file_stays_the_same_value():
-    known = {}
-    one = {"1": [("Site", "a", "x")], "2": [("ConfigMap", "b", "x")], "3": [("Site", "c", "x")]}
-    before = merge_objects(contents(one, known))
-    after = merge_objects(contents(one | {"3": [("Site", "c", "y")]}, known), before)
-    assert after.index.of_kind("", "ConfigMap") is before.index.of_kind("", "ConfigMap")
-    assert after.index.get("", "Site", "default", "a") is before.index.get(
-        "", "Site", "default", "a"
-    )
-    assert after.index.get("", "Site", "default", "c")["data"] == {"value": True}
-    assert before.index.get("", "Site", "default", "c")["data"] == {"value": "x"}
-
-
-def test_where_no_plain_object_changed_the_index_is_the_same_value():
-    known = {}
-    one = contents({"1": [("Site", "a", "x")]}, known)
-    before = merge_objects(one)
-    assert (
-        merge_objects(one | {"0": read_content(b"# nothing\n", "0", "default")}, before) is before
-    )
+        stock = merge_objects(now, index)
+        assert told(stock) == told(merge_objects(now, ClusterObjectIndex()))
+        index = stock.index
 
 
 def test_none_of_two_equal_objects_is_used_and_both_files_are_named():
     found = contents({"1": [("Site", "a", "x")], "2": [("Site", "a", "x")]}, {})
-    stock = merge_objects(found)
+    stock = merge_objects(found, ClusterObjectIndex())
     assert len(stock.index) == 0
     assert stock.duplicates == {ObjectKey("", "Site", "default", "a"): ("1", "2")}
