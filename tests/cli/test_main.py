@@ -34,7 +34,7 @@ from fanout.errors import (
 )
 
 # What most runs have no use for, though a verb may come to need it.
-LATE = {"apscheduler", "asyncio", "celpy", "httpx2", "jinja2", "rich", "structlog"}
+LATE = {"apscheduler", "asyncio", "celpy", "httpx2", "jinja2", "re2", "rich", "structlog"}
 HEAVY = ["pydantic", "celpy", "git", "pygit2", "yaml", "ruamel", "rich", "jinja2", "apscheduler"]
 
 

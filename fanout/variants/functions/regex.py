@@ -11,8 +11,6 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
-import re2
-
 from fanout.errors import InvalidInput
 from fanout.values import frozen
 
@@ -67,6 +65,9 @@ class Regex:
 @lru_cache(maxsize=64)
 def compile_regex(text: str) -> Regex:
     """Compile an expression. Raises InvalidInput if RE2 refuses it or if it is too large."""
+    # Loaded here: only search-replace has patterns, and the library costs every process 2.5 MB.
+    import re2  # noqa: PLC0415
+
     if len(text) > _MAX_LENGTH:
         raise _too_large()
     options = re2.Options()
