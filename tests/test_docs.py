@@ -10,7 +10,7 @@ import yaml
 
 from fanout.api.validators.object_validation import validate_object
 from fanout.sandbox.evaluator import ProcessSandbox
-from fanout.sandbox.worker_protocol import WorkerLimits
+from fanout.sandbox.worker_limits import WorkerLimits
 from fanout.telemetry.metrics import Counters
 
 ROOT = Path(__file__).parent.parent

@@ -178,10 +178,7 @@ def _add_variables(tree: Tree, free_variables: dict[str, Any], bound: frozenset[
 
 
 def find_path(tree: Tree) -> tuple[str, ...]:
-    """Return the path from a variable through names and string literals.
-
-    () for other trees.
-    """
+    """Return the path from a variable through names and string literals. () for other trees."""
     if tree.data == "member_dot":
         parent_path = find_path(child_of(tree, 0))
         return (*parent_path, str(tree.children[1])) if parent_path else ()
@@ -305,10 +302,7 @@ def _build_logic_serializer(sign: str) -> Callable[[Tree, int], SerializedAst]:
 
 
 def _serialize_operation(tree: Tree, depth: int) -> SerializedAst:
-    """Serialize a binary or unary operation.
-
-    Celpy keeps the sign and left operand in one node.
-    """
+    """Serialize a binary or unary operation. Celpy keeps the sign and left operand in one node."""
     sign, right = subtrees(tree)
     return [
         SIGNS[sign.data],

@@ -28,8 +28,8 @@ from fanout.sandbox.free_variables import (
     encode_part,
     project_row,
 )
+from fanout.sandbox.worker_limits import WorkerLimits
 from fanout.sandbox.worker_pool import ROWS_PER_REQUEST, EvaluationTask, ParsedText, WorkerPool
-from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.selection.variant_spec import ExpressionFailure, InProcessExpression
 from fanout.telemetry.metrics import Counters
 from fanout.values import frozen
@@ -296,10 +296,7 @@ class ProcessSandbox:
     def __init__(
         self, limits: WorkerLimits, counters: Counters, cache_file: Path | None = None
     ) -> None:
-        """`cache_file`: file for serialized ASTs of expressions.
-
-        None: each process parses anew.
-        """
+        """`cache_file`: file for serialized ASTs of expressions. None: each process parses anew."""
         self._limits = limits
         self._counters = counters
         self._lock = Lock()

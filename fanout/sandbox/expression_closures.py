@@ -137,10 +137,7 @@ def is_equal(left: Any, right: Any) -> bool:
 
 
 def is_unequal(left: Any, right: Any) -> bool:
-    """Negate `is_equal`.
-
-    Celpy does not tell a list or a map from null, so these are uncertain.
-    """
+    """Negate `is_equal`. Celpy does not tell a list or a map from null, so these are uncertain."""
     if right is None and left.__class__ in (list, dict):
         raise UncertainAnswerError
     if left is None and right.__class__ in (list, dict):
@@ -168,10 +165,7 @@ def is_in(item: Any, container: Any) -> bool:
 
 
 def get_field(owner: Any, name: str) -> Any:
-    """Return a field of a map.
-
-    Raises EvaluationError for anything else, as celpy does.
-    """
+    """Return a field of a map. Raises EvaluationError for anything else, as celpy does."""
     if owner.__class__ is dict and name in owner:
         return owner[name]
     raise EvaluationError
@@ -334,10 +328,7 @@ def normalize_value(value: Any) -> Any:
 
 
 def _check_text(text: str) -> str:
-    """Return the text if it is short enough and can be encoded.
-
-    Raises UncertainAnswerError.
-    """
+    """Return the text if it is short enough and can be encoded. Raises UncertainAnswerError."""
     if len(text) > MAX_TEXT_LENGTH:
         raise UncertainAnswerError
     if text.isascii():
@@ -371,10 +362,7 @@ def _check_container(container: Any) -> None:
 
 
 def _container_weight(container: Any, nested: list[Any]) -> int:
-    """Return the size of a container in characters and items.
-
-    Adds nested ones to `nested`.
-    """
+    """Return the size of a container in characters and items. Adds nested ones to `nested`."""
     weight, items = ITEM_WEIGHT * len(container), container
     if weight > MAX_TEXT_LENGTH:
         raise UncertainAnswerError
@@ -460,10 +448,7 @@ def _as_response(value: Any) -> Any:
 
 
 def _build_node(ast: Sequence[Any], numbers: Mapping[FieldPath, int]) -> ClosureNode:
-    """Build the closure of a node and all below it.
-
-    `numbers`: index of each value, by path.
-    """
+    """Build the closure of a node and all below it. `numbers`: index of each value, by path."""
     node_type, *parts = ast
     if node_type == "value":
         return _build_constant(parts[0])

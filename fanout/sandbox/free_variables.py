@@ -102,10 +102,7 @@ def _project_value(value: Any, free_variables: FreeVariables) -> Any:
 
 
 def encode_part(part: Mapping[str, Any]) -> str:
-    """Encode the part for a worker.
-
-    Raises ValueError or TypeError if it is not plain data.
-    """
+    """Encode the part for a worker. Raises ValueError or TypeError if it is not plain data."""
     return _ENCODER.encode(part)
 
 

@@ -28,8 +28,8 @@ from typing import IO
 
 from fanout.api.fanout_configuration import Functions
 from fanout.api.function_catalog import full_image
+from fanout.sandbox.worker_limits import WorkerLimits
 from fanout.sandbox.worker_pool import WorkerEndedError, WorkerProcess
-from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.telemetry.metrics import Counters
 from fanout.values import frozen
 from fanout.variants.function_requests import (

@@ -14,11 +14,11 @@ from typing import Any
 
 from fanout.errors import Unavailable
 from fanout.sandbox.free_variables import FreeVariables
+from fanout.sandbox.worker_limits import WorkerLimits
 from fanout.sandbox.worker_protocol import (
     MAX_RESPONSE,
     OUT_OF_MEMORY,
     OversizeError,
-    WorkerLimits,
     encode_frame,
     exchange_frames,
 )

@@ -1,4 +1,4 @@
-"""Protocol between a parent and its worker: limits, and framed requests and responses.
+"""Protocol between a parent and its worker: framed requests and responses.
 
 A frame is JSON in UTF-8 with its length in front. Requests go to stdin, responses to
 stdout; the limits are the worker's first argument.
@@ -12,32 +12,16 @@ chunk each time is slow).
 import gc
 import json
 import os
-import resource
 import select
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from fanout.sandbox.free_variables import FreeVariables
-from fanout.values import frozen
-
-
-@frozen
-class WorkerLimits:
-    """Limits of one expression over a chunk of rows.
-
-    A text that exceeds one fails for all rows.
-    """
-
-    cpu: int = 2  # seconds of processor time
-    memory: int = 256  # MiB of address space on top of an idle worker's
-    wall_seconds: float = 10.0  # seconds, enforced by the parent
-    processes: int = 2  # workers for one batch
-
+from fanout.sandbox.worker_limits import WorkerLimits, apply_limits, renew_cpu_limit
 
 HEADER_SIZE = 4  # bytes of the length, most significant first
 CHUNK_SIZE = 1 << 16
@@ -115,7 +99,6 @@ OUT_OF_MEMORY = 86  # exit status
 STACK_SIZE = 64 << 20
 RECURSION_LIMIT = 5000  # Python frames; enough for the longest expression that is not refused
 MAX_ANSWER_LENGTH = 1 << 20  # characters of one answer
-MAX_DESCRIPTORS = 16  # descriptors that may be open
 
 AnswerList = list[Any]  # [value], or [reason, problem, remedy] of a refusal
 
@@ -188,10 +171,10 @@ def _run_worker(
         gc.freeze()  # keeps the grammar out of later garbage collections
         # After the imports and the engine, whose memory is not the expression's: the limit
         # is on top of what an idle worker has.
-        _apply_limits(limits)
+        apply_limits(limits)
         _send_frame("{}")
         while (request := read_frame(sys.stdin.buffer)) is not None:
-            _renew_cpu_limit(limits.cpu)
+            renew_cpu_limit(limits.cpu)
             _send_frame(answer_request(engine, json.loads(request)))
     except MemoryError:
         # Without cleanup, which would need memory: the exit status is all the parent has to
@@ -199,38 +182,6 @@ def _run_worker(
         os._exit(OUT_OF_MEMORY)
     except BaseException:  # noqa: BLE001 - any failure must end the process
         os._exit(1)
-
-
-def _apply_limits(limits: WorkerLimits) -> None:
-    """Limit memory, files, processes and core dumps to what an evaluation needs."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    memory = pages * resource.getpagesize() + (limits.memory << 20)
-    for kind, limit in (
-        (resource.RLIMIT_AS, memory),
-        (resource.RLIMIT_NOFILE, MAX_DESCRIPTORS),
-        # Set after the worker's own thread was started, which counts as a process.
-        (resource.RLIMIT_NPROC, 0),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        allowed = _lower_limit(kind, limit)
-        resource.setrlimit(kind, (allowed, allowed))
-
-
-def _lower_limit(kind: int, limit: int) -> int:
-    """Return the limit, or the hard limit of this process if that is lower."""
-    hard = resource.getrlimit(kind)[1]
-    return limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-
-
-def _renew_cpu_limit(seconds: int) -> None:
-    """Allow this much processor time from now on.
-
-    The system counts a process's complete life.
-    """
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    limit = _lower_limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + seconds + 1)
-    resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
 def _send_frame(text: str) -> None:

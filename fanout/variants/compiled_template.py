@@ -752,10 +752,7 @@ def _build_text_template(manifest: Manifest, edits: Sequence[Edit]) -> _TextTemp
 
 
 def _with_placeholder_marks(value: object, value_indexes: list[int]) -> object:
-    """Return the value with a numbered text at every placeholder.
-
-    Append their value indexes.
-    """
+    """Return the value with a numbered text at every placeholder. Append their value indexes."""
     if isinstance(value, Placeholder):
         value_indexes.append(value.value_index)
         return f"zz:slot:{len(value_indexes) - 1}:zz"

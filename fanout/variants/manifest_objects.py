@@ -104,10 +104,7 @@ def is_plain_list(value: object) -> bool:
 
 
 def is_krm_object(value: object) -> bool:
-    """Return whether the value has a kind and an apiVersion.
-
-    Other files may hold plain values.
-    """
+    """Return whether the value has a kind and an apiVersion. Other files may hold plain values."""
     fields = mapping(value)
     return bool(fields.get("kind")) and bool(fields.get("apiVersion"))
 

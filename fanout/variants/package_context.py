@@ -52,10 +52,7 @@ def _is_context(value: object) -> bool:
 
 
 def refuse_context_keys(spec: VariantSpec) -> None:
-    """Raise InvalidInput if the variant sets context keys.
-
-    The package has no package context.
-    """
+    """Raise InvalidInput if the variant sets context keys. The package has no package context."""
     if spec.context or spec.remove_keys:
         raise InvalidInput(
             f"{CONTEXT} of the package holds no ConfigMap {CONTEXT_NAME}, which keys could go to",

@@ -253,10 +253,7 @@ def _file_changes(
     findings: list[StepResult],
     size_counter: SizeCounter,
 ) -> dict[int, ObjectChanges]:
-    """Return the changes to the objects of one varying file by number.
-
-    Append to `findings`.
-    """
+    """Return the changes to the objects of one varying file by number. Append to `findings`."""
     changes: dict[int, ObjectChanges] = {}
     for object_number in find_objects(manifest):
         place = (manifest.file, object_number)

@@ -168,10 +168,7 @@ Pipeline = tuple[FunctionStep | DeclaredFunction, ...]
 def configure_function(
     function: CatalogFunction | ExternalFunction, config: Object, where: ErrorLocation
 ) -> Hashable:
-    """Return the function's parsed configuration.
-
-    Raises InvalidInput at the function's entry.
-    """
+    """Return the function's parsed configuration. Raises InvalidInput at the function's entry."""
     try:
         return function.configure(config)
     except InvalidInput as problem:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fanout.sandbox.function_runner import run_scripts
 from fanout.sandbox.starlark_worker import StarlarkEngine
-from fanout.sandbox.worker_protocol import WorkerLimits
+from fanout.sandbox.worker_limits import WorkerLimits
 from fanout.variants.function_requests import ResponseError, ScriptOutput, ScriptRun
 
 LIMITS = WorkerLimits(cpu=2, memory=128, wall_seconds=20)

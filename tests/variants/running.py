@@ -8,8 +8,8 @@ from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import FunctionSpec
 from fanout.variants.package_preparation import prepare_package
 from fanout.variants.package_rendering import render_variant
-from fanout.variants.render_inputs import resolve_inputs
 from fanout.variants.render_model import RenderLimits
+from fanout.variants.variant_digest import resolve_inputs
 
 LIMITS = RenderLimits()
 NOBODY = FunctionResultCache(DisabledFunctionRuntime())  # no programs, but all schemas

@@ -16,8 +16,8 @@ from fanout.variants.compiled_template import CompiledTemplate
 from fanout.variants.function_requests import AllowedPrograms, KrmProgram
 from fanout.variants.package_preparation import prepare_package
 from fanout.variants.package_rendering import render_variant
-from fanout.variants.render_inputs import resolve_inputs
 from fanout.variants.render_model import RenderLimits
+from fanout.variants.variant_digest import resolve_inputs
 
 LONG = "x" * 2_000
 SMALL = {"file_size": 20_000, "size": 60_000, "files": 20}

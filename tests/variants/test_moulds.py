@@ -11,8 +11,8 @@ from fanout.selection.variant_spec import FunctionSpec
 from fanout.variants.compiled_template import CompiledTemplate
 from fanout.variants.package_preparation import prepare_package
 from fanout.variants.package_rendering import render_variant
-from fanout.variants.render_inputs import resolve_inputs
 from fanout.variants.render_model import RenderLimits
+from fanout.variants.variant_digest import resolve_inputs
 
 SERVICE = """\
 apiVersion: v1

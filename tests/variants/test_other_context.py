@@ -7,8 +7,8 @@ from variants.running import kptfile, rendered, run
 from fanout.errors import InvalidInput
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.variants.package_preparation import prepare_package
-from fanout.variants.render_inputs import resolve_inputs
 from fanout.variants.render_model import RenderLimits
+from fanout.variants.variant_digest import resolve_inputs
 
 OTHER = """\
 apiVersion: v1

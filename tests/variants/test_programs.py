@@ -17,8 +17,8 @@ from fanout.variants.function_requests import (
     ResponseError,
 )
 from fanout.variants.package_preparation import prepare_package
-from fanout.variants.render_inputs import resolve_inputs
 from fanout.variants.render_model import RenderLimits
+from fanout.variants.variant_digest import resolve_inputs
 
 WEB = """\
 # all about the web

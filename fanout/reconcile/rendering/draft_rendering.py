@@ -24,7 +24,7 @@ from fanout.telemetry.metrics import Counters, ProgressReporter
 from fanout.values import frozen, replace
 from fanout.variants.package_preparation import PreparedPackage
 from fanout.variants.package_rendering import render_variant
-from fanout.variants.render_inputs import resolve_inputs
+from fanout.variants.variant_digest import resolve_inputs
 
 # A pending input is no error: the rendering is repeated with its response.
 _RENDERING_BARRIER = ErrorBarrier(InputPending)

@@ -531,10 +531,7 @@ def _to_text(value: object, config_field: str) -> str:
 
 
 def _replace_fields(draft: _ObjectDraft, target: ReplacementTarget, value: object) -> None:
-    """Set the value at the target's fields.
-
-    Raises UnfitObject, which names the missing field.
-    """
+    """Set the value at the target's fields. Raises UnfitObject, which names the missing field."""
     for number, (parts, text) in enumerate(zip(target.paths, target.path_texts, strict=True)):
         try:
             _set_field(draft, parts, value, target.options)

@@ -26,10 +26,7 @@ class _Config:
     lists: tuple[tuple[tuple[str, ...], str], ...]  # sorted elements, and the setter's name
 
     def make_pattern(self, text: str) -> str:
-        """Return the text with setters in place of their values.
-
-        Unchanged if it contains none.
-        """
+        """Return the text with setters in place of their values. Unchanged if it contains none."""
         if not self.scalars:
             return text
         names_by_value = dict(self.scalars)

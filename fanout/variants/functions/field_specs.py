@@ -109,10 +109,7 @@ def set_values(
 def walk_path(
     value: object, field_path: tuple[str, ...], path: Path
 ) -> Iterator[tuple[Path, object]]:
-    """Yield paths and values where the path of a field leads to.
-
-    Empty values are not yielded.
-    """
+    """Yield paths and values where the path of a field leads to. Empty values are not yielded."""
     if not field_path:
         # Zero and false are content; an empty text, list or map is not.
         if value or value in (0, False):

@@ -20,8 +20,8 @@ from fanout.selection.variant_spec import FunctionSpec, InjectorSpec
 from fanout.variants.function_requests import SchemaRequest
 from fanout.variants.package_preparation import prepare_package
 from fanout.variants.package_rendering import render_variant
-from fanout.variants.render_inputs import resolve_inputs
 from fanout.variants.render_model import RenderLimits
+from fanout.variants.variant_digest import resolve_inputs
 
 WEB = """\
 apiVersion: apps/v1

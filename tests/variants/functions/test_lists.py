@@ -10,8 +10,8 @@ from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import FunctionSpec, InjectorSpec
 from fanout.variants.package_preparation import prepare_package
 from fanout.variants.package_rendering import render_variant
-from fanout.variants.render_inputs import resolve_inputs
 from fanout.variants.render_model import RenderLimits
+from fanout.variants.variant_digest import resolve_inputs
 
 WEB = """\
 apiVersion: apps/v1

@@ -13,8 +13,8 @@ from fanout.variants.functions.function_interface import LOCAL_CONFIG
 from fanout.variants.manifest_objects import find_duplicates
 from fanout.variants.package_preparation import prepare_package
 from fanout.variants.package_rendering import render_variant
-from fanout.variants.render_inputs import resolve_inputs
 from fanout.variants.render_model import RenderLimits
+from fanout.variants.variant_digest import resolve_inputs
 
 REMOVE = FunctionSpec("remove-local-config-resources")
 NAMESPACE = FunctionSpec("set-namespace", config={"namespace": "edge"})

@@ -16,8 +16,8 @@ from fanout.selection.variant_spec import FunctionSpec, InjectorSpec
 from fanout.variants import function_registry
 from fanout.variants.functions.starlark import STARLARK
 from fanout.variants.package_preparation import prepare_package
-from fanout.variants.render_inputs import resolve_inputs
 from fanout.variants.render_model import RenderLimits
+from fanout.variants.variant_digest import resolve_inputs
 
 SERVICE = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web # kpt-set: ${app}\n"
 VALUES = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: values{}\ndata:\n  app: {}\n"

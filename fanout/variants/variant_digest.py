@@ -1,20 +1,18 @@
-"""Inputs of a rendering: the cluster objects for injection points, and the digest.
+"""Digest of a variant: one hash of everything that its rendering depends on.
 
 Computed for every variant in every pass, even where nothing changed, and therefore
 limited to a few look-ups and one hash.
 """
 
-from collections.abc import Container
 from hashlib import sha256
 
 from fanout.api.function_catalog import full_image
 from fanout.package.field_edits import canonical_text
 from fanout.selection.cluster_objects import ClusterObjectIndex
-from fanout.selection.variant_spec import FunctionSpec, InjectorSpec, VariantSpec
+from fanout.selection.variant_spec import FunctionSpec, VariantSpec
 from fanout.variants.function_registry import find_function, find_script_function
 from fanout.variants.function_requests import AllowedPrograms
-from fanout.variants.functions.function_interface import mapping
-from fanout.variants.injection_points import InjectionPoint
+from fanout.variants.injection_sources import find_injection
 from fanout.variants.package_preparation import PreparedPackage
 from fanout.variants.render_model import Injection, RenderInputs
 
@@ -35,7 +33,10 @@ def resolve_inputs(
     priority, suspension and being offline are not part of the digest.
     """
     injections = tuple(
-        [_find_source(point, spec, objects, prepared.injectable_keys) for point in prepared.points]
+        [
+            find_injection(point, spec, objects, prepared.injectable_keys)
+            for point in prepared.points
+        ]
     )
     # Returning the same object also lets later phases compare by identity whether anything
     # changed.
@@ -93,50 +94,3 @@ def _function_version(function: FunctionSpec, programs: AllowedPrograms) -> str:
         return program.version
     script_function = find_script_function(function.image)
     return script_function.version if script_function else ""
-
-
-def _find_source(
-    point: InjectionPoint,
-    spec: VariantSpec,
-    objects: ClusterObjectIndex,
-    fillable: Container[str],
-) -> Injection:
-    """Return the injection of the first injector whose object exists (porch.md §2.1)."""
-    if point.key not in fillable:
-        return _without_source(point, f"objects of kind {point.kind} may not be injected")
-    if not spec.injectors:
-        return _without_source(point, "the variant has no injectors")
-    missing_names: list[str] = []
-    for injector in spec.injectors:
-        if not _matches_point(injector, point):
-            continue
-        # Only objects in the variant's own namespace, as in Porch (porch.md §2.1).
-        source = objects.get(point.group, point.kind, spec.namespace, injector.name)
-        if source is not None:
-            if mapping(source).get(point.field) is None:
-                return _without_source(point, f"{point.kind} {injector.name} has no {point.field}")
-            return Injection(
-                point=point.key,
-                required=point.required,
-                source=injector.name,
-                value=source[point.field],
-                key=f"{point.group}/{point.kind}/{spec.namespace}/{injector.name}",
-            )
-        missing_names.append(injector.name)
-    if not missing_names:
-        return _without_source(point, f"no injector is for the kind {point.kind}")
-    return _without_source(
-        point, f"no {point.kind} {' or '.join(missing_names)} in namespace {spec.namespace}"
-    )
-
-
-def _without_source(point: InjectionPoint, problem: str) -> Injection:
-    return Injection(point.key, point.required, problem=problem)
-
-
-def _matches_point(injector: InjectorSpec, point: InjectionPoint) -> bool:
-    return (
-        injector.group in (None, point.group)
-        and injector.version in (None, point.version)
-        and injector.kind in (None, point.kind)
-    )

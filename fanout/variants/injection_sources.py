@@ -1,0 +1,60 @@
+"""Sources of injection points: the cluster objects whose content they get (porch.md §2.1)."""
+
+from collections.abc import Container
+
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.selection.variant_spec import InjectorSpec, VariantSpec
+from fanout.variants.functions.function_interface import mapping
+from fanout.variants.injection_points import InjectionPoint
+from fanout.variants.render_model import Injection
+
+
+def find_injection(
+    point: InjectionPoint,
+    spec: VariantSpec,
+    objects: ClusterObjectIndex,
+    injectable_keys: Container[str],
+) -> Injection:
+    """Return the injection from the first injector whose object exists.
+
+    Without such an object it has a `problem` and no source, which holds the draft if the
+    point is required.
+    """
+    if point.key not in injectable_keys:
+        return _without_source(point, f"objects of kind {point.kind} may not be injected")
+    if not spec.injectors:
+        return _without_source(point, "the variant has no injectors")
+    missing_names: list[str] = []
+    for injector in spec.injectors:
+        if not _matches_point(injector, point):
+            continue
+        # Only objects in the variant's own namespace, as in Porch (porch.md §2.1).
+        source = objects.get(point.group, point.kind, spec.namespace, injector.name)
+        if source is not None:
+            if mapping(source).get(point.field) is None:
+                return _without_source(point, f"{point.kind} {injector.name} has no {point.field}")
+            return Injection(
+                point=point.key,
+                required=point.required,
+                source=injector.name,
+                value=source[point.field],
+                key=f"{point.group}/{point.kind}/{spec.namespace}/{injector.name}",
+            )
+        missing_names.append(injector.name)
+    if not missing_names:
+        return _without_source(point, f"no injector is for the kind {point.kind}")
+    return _without_source(
+        point, f"no {point.kind} {' or '.join(missing_names)} in namespace {spec.namespace}"
+    )
+
+
+def _without_source(point: InjectionPoint, problem: str) -> Injection:
+    return Injection(point.key, point.required, problem=problem)
+
+
+def _matches_point(injector: InjectorSpec, point: InjectionPoint) -> bool:
+    return (
+        injector.group in (None, point.group)
+        and injector.version in (None, point.version)
+        and injector.kind in (None, point.kind)
+    )
