@@ -29,7 +29,7 @@ from typing import IO
 from fanout.api.fanout_configuration import Functions
 from fanout.api.function_catalog import full_image
 from fanout.sandbox.worker_limits import WorkerLimits
-from fanout.sandbox.worker_pool import WorkerEndedError, WorkerProcess
+from fanout.sandbox.worker_pool import WorkerEndedError, WorkerPool
 from fanout.telemetry.metrics import Counters
 from fanout.values import frozen
 from fanout.variants.function_requests import (
@@ -200,7 +200,6 @@ class _ProgramRun:
 
 _SCRIPT_WORKER_MODULE = "fanout.sandbox.starlark_worker"
 _SCRIPTS_PER_WORKER = 20  # scripts; starting a second worker takes as long as running them
-_MAX_TRIES = 2  # of a script whose worker ended without exceeding a limit
 
 
 def run_scripts(
@@ -209,57 +208,39 @@ def run_scripts(
     """Run scripts, several at a time; the results are in the order of the scripts."""
     results: list[ScriptOutput | ResponseError] = [ResponseError("it was not run")] * len(scripts)
     pending = deque(enumerate(scripts))
+    workers = WorkerPool(_SCRIPT_WORKER_MODULE, limits)
 
-    def run_pending() -> None:
-        with _ScriptWorker(limits) as worker:
-            while pending:
-                try:
-                    number, script = pending.popleft()
-                except IndexError:  # another thread took the last script
-                    return
-                results[number] = worker.run_script(script)
+    def run_pending(worker_number: int) -> None:
+        while pending:
+            try:
+                number, script = pending.popleft()
+            except IndexError:  # another thread took the last script
+                return
+            results[number] = _run_script(workers, worker_number, script)
 
     worker_count = min(limits.processes, 1 + len(scripts) // _SCRIPTS_PER_WORKER)
-    with ThreadPoolExecutor(worker_count) as threads:
-        for future in [threads.submit(run_pending) for _ in range(worker_count)]:
-            future.result()
+    try:
+        with ThreadPoolExecutor(worker_count) as threads:
+            for future in [threads.submit(run_pending, it) for it in range(worker_count)]:
+                future.result()
+    finally:
+        workers.close()
     return results
 
 
-class _ScriptWorker:
-    """One worker process at a time, replaced after a script that ended it."""
-
-    def __init__(self, limits: WorkerLimits) -> None:
-        self._limits = limits
-        self._process: WorkerProcess | None = None
-
-    def __enter__(self) -> "_ScriptWorker":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._process is not None:
-            self._process.stop()
-
-    def run_script(self, script: ScriptRun) -> ScriptOutput | ResponseError:
-        source = json.dumps(script.source)
-        request = f'{{"source":{source},"list":{script.resource_list}}}'
-        for attempt in range(_MAX_TRIES):
-            if self._process is None:
-                self._process = WorkerProcess(_SCRIPT_WORKER_MODULE, self._limits)
-            try:
-                response = self._process.send_request(request)
-            except WorkerEndedError as end:
-                self._process = None
-                if not end.is_unexplained or attempt == _MAX_TRIES - 1:
-                    return ResponseError(
-                        f"the script was ended: {end}", "see sandbox of the configuration"
-                    )
-                continue
-            if "refused" in response:
-                _, problem, remedy = response["refused"]
-                return ResponseError(problem, remedy)
-            return ScriptOutput(response["items"], tuple(response["printed"]))
-        raise AssertionError(_MAX_TRIES)
+def _run_script(
+    workers: WorkerPool, worker_number: int, script: ScriptRun
+) -> ScriptOutput | ResponseError:
+    source = json.dumps(script.source)
+    request = f'{{"source":{source},"list":{script.resource_list}}}'
+    try:
+        response = workers.send_request(worker_number, request)
+    except WorkerEndedError as end:
+        return ResponseError(f"the script was ended: {end}", "see sandbox of the configuration")
+    if "refused" in response:
+        _, problem, remedy = response["refused"]
+        return ResponseError(problem, remedy)
+    return ScriptOutput(response["items"], tuple(response["printed"]))
 
 
 _MIB = 1 << 20

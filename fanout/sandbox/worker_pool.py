@@ -189,7 +189,7 @@ class WorkerPool:
 
     def _parse_chunk(self, texts: Sequence[str]) -> dict[str, ParsedText | ExpressionFailure]:
         try:
-            answers = self._request(0, json.dumps({"texts": texts}))["texts"]
+            answers = self.send_request(0, json.dumps({"texts": texts}))["texts"]
         except WorkerEndedError as end:
             if len(texts) == 1:
                 return {texts[0]: ExpressionFailure("LimitExceeded", str(end))}
@@ -244,12 +244,15 @@ class WorkerPool:
             if task.text in failures:
                 continue
             try:
-                store_answers(task, self._request(number, task.as_request())["answers"])
+                store_answers(task, self.send_request(number, task.as_request())["answers"])
             except WorkerEndedError as end:
                 failures[task.text] = ExpressionFailure("LimitExceeded", str(end))
 
-    def _request(self, number: int, request: str) -> dict[str, Any]:
-        """Send a request to worker `number`, started if there is none or it has ended."""
+    def send_request(self, number: int, request: str) -> dict[str, Any]:
+        """Send a request to worker `number`, started if there is none or it has ended.
+
+        Raises WorkerEndedError.
+        """
         self._was_used = True
         for attempt in range(MAX_TRIES):
             worker = self._workers.get(number)

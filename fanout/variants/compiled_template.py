@@ -43,16 +43,13 @@ from fanout.variants.pipeline_steps import (
     ALL_OBJECTS,
     DeclaredFunction,
     FunctionStep,
-    order_pipeline,
 )
 from fanout.variants.render_model import Injection, RenderedPackage, RenderInputs
 from fanout.variants.size_accounting import VaryingFileLimits, compute_file_sizes
 from fanout.variants.target_edits import (
-    build_overlay,
     collect_target_edits,
-    objects_in,
     prepare_kptfile,
-    prepare_manifest,
+    prepare_manifests,
 )
 from fanout.variants.variant_kptfile import variant_kptfile_edits
 
@@ -550,15 +547,11 @@ def _compile(
 ) -> CompiledTemplate:
     if prepared.has_dependencies:
         raise _NotCompilable  # depends-on annotations name other objects
-    run = _start_run(prepared, spec, inputs, responses)
+    target_edits = collect_target_edits(prepared, spec, inputs)
+    manifests = prepare_manifests(prepared, target_edits)
+    run = WholePackageRun.start(prepared, manifests, target_edits, responses)
     checks = [*_policy_checks(spec, placeholders)]
-    for item in order_pipeline(
-        prepared.functions,
-        prepared.subpackage_functions,
-        spec,
-        prepared.manifests,
-        prepared.programs,
-    ):
+    for item in prepared.order_pipeline(spec):
         checks += _run_function(run, item, placeholders)
     # Results are shown to people and are not filled in: one that quotes a parameter would
     # show the marker.
@@ -587,24 +580,6 @@ def _compile(
         placeholders.concatenations,
         rendered,
         size_limits,
-    )
-
-
-def _start_run(
-    prepared: PreparedPackage, spec: VariantSpec, inputs: RenderInputs, responses: Responses
-) -> WholePackageRun:
-    target_edits = collect_target_edits(prepared, spec, inputs)
-    forms = {
-        file: prepare_manifest(prepared, file, target_edits) for file in prepared.varying_files
-    }
-    parts = objects_in(forms)
-    overlays = {place: Overlay(place[0], part) for place, part in prepared.objects.items()}
-    size_counter = prepared.new_size_counter()
-    overlays |= {
-        place: build_overlay(parts, target_edits, place, size_counter) for place in target_edits
-    }
-    return WholePackageRun(
-        prepared, forms, overlays, responses=responses, size_counter=size_counter
     )
 
 

@@ -14,6 +14,7 @@ from fanout.package.merge.merge_keys import read_schemas
 from fanout.package.package_limits import SizeLimits, ValueCounter, find_unportable_files
 from fanout.package.tree_ids import TreeEntry, TreeTemplate
 from fanout.selection.cluster_objects import group_of
+from fanout.selection.variant_spec import VariantSpec
 from fanout.values import frozen
 from fanout.variants.function_requests import AllowedPrograms
 from fanout.variants.functions.function_interface import (
@@ -36,9 +37,15 @@ from fanout.variants.manifest_objects import (
     is_krm_object,
     is_plain_list,
 )
-from fanout.variants.overlay import ObjectChanges
+from fanout.variants.overlay import ObjectChanges, Overlay
 from fanout.variants.package_context import CONTEXT, holds_context, new_context
-from fanout.variants.pipeline_steps import DeclaredFunction, FunctionStep, read_pipelines
+from fanout.variants.pipeline_steps import (
+    DeclaredFunction,
+    FunctionStep,
+    Pipeline,
+    order_pipeline,
+    read_pipelines,
+)
 from fanout.variants.render_model import RenderLimits, UpstreamPackage
 from fanout.variants.size_accounting import SizeCounter
 from fanout.variants.variant_kptfile import clone_kptfile
@@ -89,7 +96,6 @@ class PreparedPackage:
     programs: AllowedPrograms  # allowed in pipelines
     undefined_kinds: frozenset[tuple[str, str]]  # custom (group, kind) not defined in the package
     declared_scopes: DeclaredScopes  # of these kinds, from declared definitions
-    subpackage_functions: int  # number of functions that run before the policy's
     facts: PackageFacts
     has_dependencies: bool  # some object has a depends-on annotation
     limits: SizeLimits
@@ -102,6 +108,14 @@ class PreparedPackage:
     manifest_cache: dict[object, Manifest] = field(default_factory=dict, compare=False, repr=False)
     run_cache: dict[object, SharedRun] = field(default_factory=dict, compare=False, repr=False)
     template_cache: dict[object, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def order_pipeline(self, spec: VariantSpec) -> Pipeline:
+        """Return the complete pipeline of a variant. Raises InvalidInput."""
+        return order_pipeline(self.functions, spec, self.manifests, self.programs)
+
+    def new_overlays(self) -> dict[ObjectPlace, Overlay]:
+        """Return the objects that functions get, without changes yet."""
+        return {place: Overlay(place[0], part) for place, part in self.objects.items()}
 
     def new_size_counter(self) -> SizeCounter:
         """Return a counter for the bytes that one rendering adds."""
@@ -168,7 +182,6 @@ def prepare_package(
         programs=limits.programs,
         undefined_kinds=undefined_kinds,
         declared_scopes=declared_scopes,
-        subpackage_functions=sum(1 for function in functions if function.directory_prefix),
         facts=PackageFacts(
             scopes,
             custom_schemas=_custom_schemas(cluster_objects),

@@ -37,7 +37,7 @@ from fanout.variants.package_preparation import (
     results_until_failure,
 )
 from fanout.variants.pipeline_run import WholePackageRun, is_visible, put_file, run_step, shared_run
-from fanout.variants.pipeline_steps import DeclaredFunction, FunctionStep, Pipeline, order_pipeline
+from fanout.variants.pipeline_steps import DeclaredFunction, FunctionStep, Pipeline
 from fanout.variants.render_model import (
     RenderedPackage,
     RenderInputs,
@@ -52,7 +52,7 @@ from fanout.variants.target_edits import (
     collect_target_edits,
     objects_in,
     prepare_kptfile,
-    prepare_manifest,
+    prepare_manifests,
 )
 from fanout.variants.variant_kptfile import variant_kptfile_edits
 
@@ -113,23 +113,12 @@ def _render_single(
     prepared: PreparedPackage, spec: VariantSpec, inputs: RenderInputs, responses: Responses
 ) -> RenderedPackage:
     """Render one variant without a template."""
-    target_edits, size_counter = (
-        collect_target_edits(prepared, spec, inputs),
-        prepared.new_size_counter(),
-    )
-    manifests = {
-        file: prepare_manifest(prepared, file, target_edits) for file in prepared.varying_files
-    }
-    pipeline = order_pipeline(
-        prepared.functions,
-        prepared.subpackage_functions,
-        spec,
-        prepared.manifests,
-        prepared.programs,
-    )
+    target_edits = collect_target_edits(prepared, spec, inputs)
+    manifests = prepare_manifests(prepared, target_edits)
+    pipeline = prepared.order_pipeline(spec)
     entries, blobs, tree, results = (
         _run_whole_package if _needs_whole_package(prepared, pipeline) else _run_per_object
-    )(prepared, manifests, target_edits, pipeline, responses, size_counter)
+    )(prepared, manifests, target_edits, pipeline, responses)
     refuse_errors(results)
     kptfile = prepare_kptfile(prepared, spec)
     put_file(
@@ -148,10 +137,9 @@ def _run_per_object(
     target_edits: TargetEdits,
     pipeline: Pipeline,
     responses: Responses,
-    size_counter: SizeCounter,
 ) -> _Files:
     """Return the files; those equal for all targets are taken from the shared run."""
-    objects = objects_in(manifests)
+    objects, size_counter = objects_in(manifests), prepared.new_size_counter()
     overlays = {
         place: build_overlay(objects, target_edits, place, size_counter) for place in target_edits
     }
@@ -181,23 +169,9 @@ def _run_whole_package(
     target_edits: TargetEdits,
     pipeline: Pipeline,
     responses: Responses,
-    size_counter: SizeCounter,
 ) -> _Files:
     """Return the files after a run on all objects of this target together."""
-    objects = objects_in(manifests)
-    overlays = {
-        place: build_overlay(objects, target_edits, place, size_counter)
-        if place in target_edits
-        else Overlay(place[0], manifest_object)
-        for place, manifest_object in prepared.objects.items()
-    }
-    unseen_places = target_edits.keys() - overlays.keys()
-    overlays |= {
-        place: build_overlay(objects, target_edits, place, size_counter) for place in unseen_places
-    }
-    run = WholePackageRun(
-        prepared, manifests, overlays, responses=responses, size_counter=size_counter
-    )
+    run = WholePackageRun.start(prepared, manifests, target_edits, responses)
     run.run(pipeline)
     return *run.write(), tree_id, tuple(run.results)
 
@@ -293,20 +267,12 @@ def render_package(
     prepared = _without_context(
         prepare_package(UpstreamPackage("", "", no_revision, "", entries), limits)
     )
-    run = _run_own_pipeline(prepared, responses)
+    run = WholePackageRun.start(prepared, {}, {}, responses)
+    run.run(prepared.functions)
     result, blobs = run.write()
     contents = {entry.oid: data for entry, data in entries.values()} | blobs
     rendered = {path: (entry.mode, contents[entry.oid]) for path, entry in sorted(result.items())}
     return rendered, tuple(run.results)
-
-
-def _run_own_pipeline(prepared: PreparedPackage, responses: Responses) -> WholePackageRun:
-    overlays = {place: Overlay(place[0], part) for place, part in prepared.objects.items()}
-    run = WholePackageRun(
-        prepared, {}, overlays, responses=responses, size_counter=prepared.new_size_counter()
-    )
-    run.run(prepared.functions)
-    return run
 
 
 def _require_kptfile(files: PackageFiles) -> None:

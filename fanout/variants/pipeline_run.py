@@ -19,7 +19,7 @@ from fanout.package.manifest import Manifest
 from fanout.package.package_limits import find_package_path_problem
 from fanout.package.tree_ids import TreeEntry, TreeTemplate, blob_id
 from fanout.package.yaml_scalars import dump
-from fanout.pending_inputs import NO_RESPONSES, Responses, get_response
+from fanout.pending_inputs import Responses, get_response
 from fanout.selection.cluster_objects import group_of
 from fanout.values import replace
 from fanout.variants.function_requests import ResponseError
@@ -55,13 +55,18 @@ from fanout.variants.pipeline_steps import (
 )
 from fanout.variants.program_run import parse_result_path, run_external_function
 from fanout.variants.size_accounting import SizeCounter
-from fanout.variants.target_edits import CACHE_ENTRIES
+from fanout.variants.target_edits import (
+    CACHE_ENTRIES,
+    TargetEdits,
+    build_overlay,
+    objects_in,
+)
 
 NEW_FILE_MODE = "100644"
 
 
 def shared_run(
-    prepared: PreparedPackage, steps: tuple[FunctionStep, ...], responses: Responses = NO_RESPONSES
+    prepared: PreparedPackage, steps: tuple[FunctionStep, ...], responses: Responses
 ) -> SharedRun:
     """Return the shared run of these steps, cached by what the steps do.
 
@@ -177,7 +182,7 @@ def put_file(
 def _run_shared(
     prepared: PreparedPackage, steps: tuple[FunctionStep, ...], responses: Responses
 ) -> SharedRun:
-    overlays = {place: Overlay(place[0], part) for place, part in prepared.objects.items()}
+    overlays = prepared.new_overlays()
     steps_with_facts: list[tuple[FunctionStep, PackageFacts]] = []
     results: list[StepResult] = []
     size_counter = prepared.new_size_counter()
@@ -245,10 +250,25 @@ class WholePackageRun:
     prepared: PreparedPackage
     manifests: Mapping[str, Manifest]  # of varying files
     overlays: dict[ObjectPlace, Overlay]
+    size_counter: SizeCounter
+    responses: Responses
     added: dict[ObjectPlace, Manifest] = field(default_factory=dict)  # added objects, by place
     results: list[FunctionResult] = field(default_factory=list)
-    responses: Responses = field(default_factory=lambda: NO_RESPONSES)
-    size_counter: SizeCounter = field(default_factory=SizeCounter)
+
+    @classmethod
+    def start(
+        cls,
+        prepared: PreparedPackage,
+        manifests: Mapping[str, Manifest],
+        target_edits: TargetEdits,
+        responses: Responses,
+    ) -> "WholePackageRun":
+        """Start from the objects with the edits of the target. Raises InvalidInput."""
+        overlays, size_counter = prepared.new_overlays(), prepared.new_size_counter()
+        objects = objects_in(manifests)
+        for place in target_edits:
+            overlays[place] = build_overlay(objects, target_edits, place, size_counter)
+        return cls(prepared, manifests, overlays, size_counter, responses)
 
     def run(self, pipeline: Sequence[FunctionStep | DeclaredFunction]) -> None:
         """Run all functions in order, up to the first that reports an error.

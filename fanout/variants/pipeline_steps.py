@@ -320,21 +320,20 @@ def _with_place(problem: InvalidInput, where: ErrorLocation) -> InvalidInput:
 
 def order_pipeline(
     package_functions: Sequence[DeclaredFunction],
-    subpackage_functions: int,
     spec: VariantSpec,
     files: _Files,
     programs: AllowedPrograms,
 ) -> Pipeline:
     """Return the complete pipeline of a variant.
 
-    The first `subpackage_functions` entries of `package_functions` belong to subpackages;
-    the policy's functions come right after them. Raises InvalidInput.
+    `package_functions` are those of subpackages, after which the policy's come, and those of
+    the package itself. Raises InvalidInput.
     """
     if not spec.mutators and not spec.validators:
         return tuple(package_functions)
-    root_functions = package_functions[subpackage_functions:]
+    root_functions = [item for item in package_functions if not item.directory_prefix]
     return (
-        *package_functions[:subpackage_functions],
+        *(item for item in package_functions if item.directory_prefix),
         *policy_steps(spec, _MUTATORS, files, programs),
         *(item for item in root_functions if not item.validates),
         *policy_steps(spec, _VALIDATORS, files, programs),

@@ -87,8 +87,14 @@ def _sort_keys(value: object) -> object:
     return [_sort_keys(item) for item in value] if isinstance(value, list) else value
 
 
-def prepare_manifest(prepared: PreparedPackage, file: str, target_edits: TargetEdits) -> Manifest:
-    """Return the file with an empty text at every path that the target sets to a text."""
+def prepare_manifests(prepared: PreparedPackage, target_edits: TargetEdits) -> PreparedManifests:
+    """Return the varying files with an empty text at every path that gets one."""
+    return {
+        file: _prepare_manifest(prepared, file, target_edits) for file in prepared.varying_files
+    }
+
+
+def _prepare_manifest(prepared: PreparedPackage, file: str, target_edits: TargetEdits) -> Manifest:
     manifest = prepared.manifests[file]
     objects = find_objects(manifest)
     places = [
