@@ -33,7 +33,8 @@ FIELD = """
     requirement
     resolve resolved resource resources resume retry reverted revision revisions revoke rewound
     rollback rollbacks rollout runtime sandbox schedule scheduled schema schemas scope scopes
-    secret secrets selection selector setter setters skip snapshot source spec specs stage
+    secret secrets selection selector setter setters skip snapshot source sources spec specs
+    stage
     stages starlark status stopped strategy suspend sync tag target targets template templates
     test trailer trailers transport tree trees trigger triggers unavailable update upsert
     upstream url urls validate validation validators verdict verdicts version versions warehouse
@@ -56,7 +57,7 @@ TECHNICAL = """
     author auto automatic backend backoff barrier bars base baseline batch bug builder built
     builtin cache canonical case catalog chars class cleanup client close closed closures code
     collisions color column command comment completion confirmation content control conversion
-    converted counter counters cross damaged detection detector diagnostics discovery disk
+    converted counter counters cross damaged detection detector diagnostics digest discovery disk
     dispute disputes document documents durations edit editor edits element embedded engine
     entry error errors evaluation evaluator execution executor exit expectation expectations
     failure failures fallback fast fastimport filter finding findings fire flag flags flow
