@@ -16,7 +16,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-core prometheus laws worlds soak check lint format bench bench-quick bench-large performance docs changelog lock image clean FORCE
+.PHONY: help demo test test-core prometheus servers test-servers laws worlds soak check lint format bench bench-quick bench-large performance docs changelog lock image clean FORCE
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -40,6 +40,13 @@ prometheus: ## Fetch a Prometheus server for the tests that ask one, into build/
 	rm -rf build/prometheus && mkdir -p build/prometheus
 	cd build/prometheus && { apt-get -qq download prometheus || { apt-get -qq update && apt-get -qq download prometheus; }; }
 	cd build/prometheus && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb
+
+# By version, outside the work tree: a fresh clone does not build them again.
+servers: ## Build the servers that some tests ask (needs Go and a C compiler, some minutes once)
+	@$(PYTHON) tests/servers/build.py
+
+test-servers: $(VENV)/test servers ## Run the tests that ask a real Gitea
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m forge
 
 # ---- for maintainers -----------------------------------------------------------------------------
 

@@ -45,6 +45,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what asks a real Gitea unless that is what the caller wants."""
+    required = "gitea" in os.environ.get("TEST_REQUIRES", "").split()
+    if required or config.option.markexpr == "forge":
+        return
+    skip = pytest.mark.skip(reason="asks a real Gitea: `make test-servers`")
+    for item in items:
+        if item.get_closest_marker("forge"):
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def gitea(tmp_path_factory: pytest.TempPathFactory):
+    """Return the Gitea of this session; tests use repositories of their own."""
+    # Imported here because it loads fanout, which reads the environment.
+    from gitea_server import running_gitea
+
+    with running_gitea(tmp_path_factory.mktemp("servers") / "gitea") as server:
+        yield server
+
+
 @pytest.fixture
 def update_golden(request: pytest.FixtureRequest) -> bool:
     """Return whether golden tests rewrite their expectations."""

@@ -1,0 +1,60 @@
+"""The Gitea of the tests: what is there, and that it ends with whoever started it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from gitea_server import ADMIN, PEOPLE, Gitea
+
+TESTS = Path(__file__).parents[1]
+HOLD = """
+import sys, time
+from pathlib import Path
+from gitea_server import running_gitea
+with running_gitea(Path(sys.argv[1]) / "gitea") as server:
+    print(server.pid, server.url, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.forge
+def test_there_are_an_administrator_and_two_people_with_tokens(gitea: Gitea):
+    users = {login: gitea.get("/user", by=login) for login in (ADMIN, *PEOPLE)}
+    assert {login: user["login"] for login, user in users.items()} == {
+        login: login for login in (ADMIN, *PEOPLE)
+    }
+    assert [login for login, user in users.items() if user["is_admin"]] == [ADMIN]
+
+
+@pytest.mark.forge
+def test_the_server_ends_with_a_test_run_that_is_killed(tmp_path: Path):
+    """SIGKILL runs no cleanup."""
+    run = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert run.stdout is not None
+    with run.stdout:
+        pid, _ = run.stdout.readline().split()
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        assert children, "the supervisor runs the server"
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+    end = time.monotonic() + 60
+    while [it for it in (pid, *children) if is_running(it)]:
+        assert time.monotonic() < end, "the server is still there"
+        time.sleep(0.1)
+
+
+def is_running(pid: str) -> bool:
+    """Return whether a process is there and no zombie, which nobody waits for in a container."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,255 @@
+"""A real Gitea on loopback, for tests: an administrator, two people, and their tokens.
+
+It is asked here with the standard library alone, so that a test judges fanout's client by what
+another client sees.
+"""
+
+import base64
+import getpass
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fleet import Repo
+from servers.build import gitea_folder
+
+START = 120  # seconds, on a busy machine
+SUPERVISOR = Path(__file__).parent / "servers" / "supervise.py"
+ADMIN, PEOPLE = "ada", ("ann", "bob")
+PASSWORD = "correct horse battery"
+# Without what no test asks: SSH, mail, indexers, updates, avatars, Actions, packages. Everything
+# that changes with the clock alone is off as well.
+CONFIG = """\
+APP_NAME = tests
+RUN_USER = {user}
+WORK_PATH = {root}
+[server]
+HTTP_ADDR = 127.0.0.1
+HTTP_PORT = {port}
+ROOT_URL = {url}/
+STATIC_ROOT_PATH = {static}
+DISABLE_SSH = true
+OFFLINE_MODE = true
+[database]
+DB_TYPE = sqlite3
+PATH = {root}/gitea.db
+SQLITE_JOURNAL_MODE = WAL
+[repository]
+ROOT = {root}/repositories
+DEFAULT_BRANCH = main
+[security]
+INSTALL_LOCK = true
+SECRET_KEY = secret-of-tests
+[service]
+DISABLE_REGISTRATION = true
+[webhook]
+ALLOWED_HOST_LIST = loopback
+[log]
+LEVEL = Warn
+[indexer]
+ISSUE_INDEXER_TYPE = db
+REPO_INDEXER_ENABLED = false
+[picture]
+DISABLE_GRAVATAR = true
+[actions]
+ENABLED = false
+[packages]
+ENABLED = false
+[cron]
+ENABLED = false
+[cron.update_checker]
+ENABLED = false
+"""
+
+
+class GiteaError(Exception):
+    """An answer that was not expected."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"{status}: {text}")
+        self.status = status
+
+
+@dataclass
+class Gitea:
+    """A running server; `tokens` by login."""
+
+    root: Path
+    url: str
+    pid: int
+    tokens: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def api(self) -> str:
+        return f"{self.url}/api/v1"
+
+    @property
+    def host(self) -> str:
+        return self.url.partition("://")[2]
+
+    def ask(
+        self, method: str, path: str, body: Any = None, *, by: str = ADMIN, check: bool = True
+    ) -> tuple[int, Any]:
+        """Call the API as `by`; return status and JSON. Raises GiteaError unless 2xx."""
+        status, text = self._send(method, path, body, f"token {self.tokens[by]}")
+        if check and not 200 <= status < 300:
+            raise GiteaError(status, text)
+        return status, json.loads(text) if text.startswith(("{", "[")) else text
+
+    def get(self, path: str, *, by: str = ADMIN) -> Any:
+        return self.ask("GET", path, by=by)[1]
+
+    def post(self, path: str, body: Any = None, *, by: str = ADMIN) -> Any:
+        return self.ask("POST", path, body, by=by)[1]
+
+    def repository(
+        self,
+        name: str,
+        *,
+        owner: str = ADMIN,
+        writers: tuple[str, ...] = (),
+        private: bool = False,
+    ) -> Repo:
+        """Create a repository without commits; return it as it is on the server's disk."""
+        settings = {"name": name, "default_branch": "main", "private": private}
+        self.post(f"/admin/users/{owner}/repos", settings)
+        for login in writers:
+            self.ask("PUT", f"/repos/{owner}/{name}/collaborators/{login}", {"permission": "write"})
+        return self.on_disk(name, owner=owner)
+
+    def on_disk(self, name: str, *, owner: str = ADMIN) -> Repo:
+        """Return a repository for looking at it with git. Pushes go through `push_url`."""
+        return Repo(self.root / "repositories" / owner / f"{name}.git")
+
+    def git_url(self, name: str, *, owner: str = ADMIN) -> str:
+        return f"{self.url}/{owner}/{name}.git"
+
+    def push_url(self, name: str, *, owner: str = ADMIN, by: str = ADMIN) -> str:
+        """Return the URL with which this person clones and pushes."""
+        return f"http://{by}:{self.tokens[by]}@{self.host}/{owner}/{name}.git"
+
+    def add_person(self, login: str) -> None:
+        """Create a person with a token for everything that they may do."""
+        person = {"username": login, "email": f"{login}@example.com", "password": PASSWORD}
+        self.post("/admin/users", {**person, "must_change_password": False})
+        self.add_token(login, "all")
+
+    def add_token(self, login: str, *scopes: str) -> str:
+        """Create a token of these scopes; it becomes the one that `ask` takes."""
+        name = f"token-{len(self.tokens)}-{time.time_ns()}"
+        pair = base64.b64encode(f"{login}:{PASSWORD}".encode()).decode()
+        status, text = self._send(
+            "POST", f"/users/{login}/tokens", {"name": name, "scopes": scopes}, f"Basic {pair}"
+        )
+        if status != 201:
+            raise GiteaError(status, text)
+        self.tokens[login] = json.loads(text)["sha1"]
+        return self.tokens[login]
+
+    def _send(self, method: str, path: str, body: Any, authorization: str) -> tuple[int, str]:
+        request = urllib.request.Request(
+            self.api + path,
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": authorization, "Content-Type": "application/json"},
+        )
+        try:
+            with _OPENER.open(request, timeout=60) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def built_folder() -> Path:
+    """Return the folder of the built server; without it, the test fails."""
+    folder = gitea_folder()
+    if not (folder / "gitea").exists():
+        pytest.fail(f"there is no {folder / 'gitea'}; `make servers` builds it")
+    return folder
+
+
+@contextmanager
+def running_gitea(root: Path) -> Iterator[Gitea]:
+    """A new server in a new directory, for as long as the block lasts."""
+    folder = built_folder()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    root.mkdir(parents=True)
+    url = f"http://127.0.0.1:{port}"
+    config = root / "app.ini"
+    config.write_text(
+        CONFIG.format(root=root, port=port, url=url, static=folder, user=getpass.getuser())
+    )
+    program = [str(folder / "gitea"), "--config", str(config)]
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(root),
+        "GITEA_WORK_DIR": str(root),
+        "GITEA_I_AM_BEING_UNSAFE_RUNNING_AS_ROOT": "true",
+    }
+    _run([*program, "migrate"], environment)
+    account = ("--username", ADMIN, "--password", PASSWORD, "--email", f"{ADMIN}@example.com")
+    _run([*program, "admin", "user", "create", "--admin", *account], environment)
+    with (root / "log").open("wb") as log:
+        # The server ends with its input, which is closed here, or by the system if we are killed.
+        supervisor = subprocess.Popen(
+            [sys.executable, str(SUPERVISOR), *program, "web"],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        gitea = Gitea(root, url, supervisor.pid)
+        _wait(gitea, supervisor, root / "log")
+        gitea.add_token(ADMIN, "all")
+        for login in PEOPLE:
+            gitea.add_person(login)
+        yield gitea
+    finally:
+        assert supervisor.stdin is not None
+        supervisor.stdin.close()
+        supervisor.wait(30)
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _run(command: list[str], environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        command,
+        env=environment,
+        text=True,
+        check=False,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _wait(gitea: Gitea, supervisor: subprocess.Popen[bytes], log: Path) -> None:
+    end = time.monotonic() + START
+    while time.monotonic() < end:
+        assert supervisor.poll() is None, log.read_text()
+        try:
+            with _OPENER.open(f"{gitea.api}/version", timeout=5):
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError(f"Gitea did not start in {START} s: {log.read_text()}")
