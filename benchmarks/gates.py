@@ -15,7 +15,7 @@ from time import process_time
 
 from benchmarks.rows import Row, at_most
 from benchmarks.table import tell
-from fanout.api.gate_vocabulary import RolloutStrategy
+from fanout.api.gate_vocabulary import RolloutStrategy, Verdict
 from fanout.cli.main import GC_THRESHOLD
 from fanout.gates.explanation import explain_policy, explain_stage
 from fanout.gates.forecast import forecast_stages
@@ -27,7 +27,6 @@ from fanout.gates.gate_rules import (
     PropagationCondition,
     RolloutRule,
     StageRule,
-    Verdict,
 )
 from fanout.gates.record_facts import EvidenceFacts, RecordFacts
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions

@@ -23,6 +23,14 @@ class RolloutStrategy(StrEnum):
     EXPONENTIAL = "Exponential"
 
 
+class Verdict(StrEnum):
+    """Result of a check, a gate or a stage; only FAILED withdraws what has passed."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    PENDING = "pending"
+
+
 class CheckMethod(StrEnum):
     """Method by which a check is answered; values are the words of the policy file."""
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from pydantic.config import JsonDict
 
 from fanout.api.durations import Instant
-from fanout.api.gate_vocabulary import Action, OverridableGate
+from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
 from fanout.api.object_meta import KRMObject, Model, ObjectStatus, RecordMeta
 from fanout.api.text_fields import (
     CommitId,
@@ -26,14 +26,6 @@ from fanout.api.text_fields import (
 IMMUTABLE: JsonDict = {
     "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "a record never changes"}]
 }
-
-
-class EvidenceStatus(StrEnum):
-    """Result that evidence reports for a check."""
-
-    PASSED = "passed"
-    FAILED = "failed"
-    PENDING = "pending"
 
 
 class ConflictWinner(StrEnum):
@@ -59,7 +51,7 @@ class EvidenceSpec(RecordSubject):
     """Result of a check, for one revision or commit."""
 
     check: Name = Field(description="The name of the check.")
-    status: EvidenceStatus = Field(description="The answer.")
+    status: Verdict = Field(description="The answer.")
     revision: RevisionName | None = Field(
         default=None, description="The upstream revision that it is about."
     )

@@ -30,11 +30,10 @@ from fanout.api.durations import (
     parse_instant,
 )
 from fanout.api.field_errors import InvalidValue
-from fanout.api.gate_vocabulary import Action, OverridableGate
+from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
 from fanout.api.object_meta import KRMObject, Model
 from fanout.api.promotion_policy import PromotionPolicySpec
 from fanout.api.reasons import ReasonClass
-from fanout.api.record_objects import EvidenceStatus
 from fanout.api.stages import LIST_MAP_BY_NAME, Stage
 from fanout.api.text_fields import (
     CommitId,
@@ -94,7 +93,7 @@ class _CheckResult(ScenarioModel):
     """Result of a check, from any source."""
 
     check: Name = Field(description="The check's name.")
-    status: EvidenceStatus = Field(description="The answer.")
+    status: Verdict = Field(description="The answer.")
     message: str = Field(default="", description="What was said, for people.")
     seen: Text | None = Field(
         default=None,
@@ -263,7 +262,7 @@ class StatedEvidence(_StatedRecord):
 
     stage: Name = Field(description="The stage that it is about.")
     check: Name = Field(description="The name of the check.")
-    status: EvidenceStatus = Field(description="The answer.")
+    status: Verdict = Field(description="The answer.")
     revision: RevisionName | None = Field(
         default=None, description="The revision that it is about."
     )
@@ -320,7 +319,6 @@ class StatedHistory(ScenarioModel):
 
 
 Count = Annotated[StrictInt, Field(ge=0)]
-Verdict = EvidenceStatus
 
 
 VariantStateName = Literal[

@@ -8,10 +8,10 @@ aggregated by a required number of passed stages, so All and Any are numbers too
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from fanout.api.gate_vocabulary import OverridableGate, Require
+from fanout.api.gate_vocabulary import OverridableGate, Require, Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.gate_facts import Hold
-from fanout.gates.gate_rules import AfterRule, Verdict, compute_budget
+from fanout.gates.gate_rules import AfterRule, compute_budget
 from fanout.gates.gate_wording import format_elapsed, label_stage
 from fanout.gates.soak import compute_soak, soak_ends_at
 from fanout.gates.stage_verdicts import StageVerdicts

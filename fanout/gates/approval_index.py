@@ -9,11 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.evaluation_results import CheckResult
 from fanout.gates.gate_facts import DraftFacts, VariantFacts
-from fanout.gates.gate_rules import ApprovalRule, StageRule, Verdict
+from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.gate_wording import format_approvers, format_names
 from fanout.gates.record_facts import ApprovalFacts
 from fanout.gates.timestamps import effective_from, find_next, format_instant, is_from_the_future

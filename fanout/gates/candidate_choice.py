@@ -9,12 +9,12 @@ not `DraftFacts.current`, `VariantFacts.held` or `VariantFacts.failed`.
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.after_gate import AfterGate
 from fanout.gates.approval_index import ApprovalIndex
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_facts import DraftFacts, Hold
-from fanout.gates.gate_rules import Verdict
 from fanout.gates.gate_wording import format_count, label_stage
 from fanout.gates.next_changes import TIME_ALONE, expected_completion
 from fanout.gates.promotion_order import RevisionAges

@@ -9,9 +9,10 @@ again, another stretch begins. (Design §6, "Soak".)
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.gates.after_gate import AfterGate, compute_quorum
 from fanout.gates.gate_facts import RevisionHistory
-from fanout.gates.gate_rules import StageRule, Verdict
+from fanout.gates.gate_rules import StageRule
 from fanout.gates.soak import NO_HISTORY, begin_stretch, end_stretch, soaked_since, withdraw_history
 from fanout.gates.stage_verdicts import StageVerdicts
 

@@ -5,8 +5,8 @@ from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.gates.gate_facts import CheckAnswer, Hold, RevisionHistory
-from fanout.gates.gate_rules import Verdict
 from fanout.pending_inputs import ExpressionRequest
 from fanout.values import frozen
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.evaluation_results import CheckResult
 from fanout.gates.gate_facts import Publication
-from fanout.gates.gate_rules import Verdict
 from fanout.gates.gate_wording import format_reporter
 from fanout.gates.record_facts import EvidenceFacts
 from fanout.gates.timestamps import format_instant, is_from_the_future

@@ -7,6 +7,7 @@ with what a sweep does.
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
 from fanout.gates.after_gate import format_requirement
@@ -19,7 +20,7 @@ from fanout.gates.evaluation_results import (
     VariantState,
 )
 from fanout.gates.gate_facts import Hold, PolicyFacts, RevisionHistory, VariantFacts
-from fanout.gates.gate_rules import HAND_WRITTEN, StageRule, Verdict
+from fanout.gates.gate_rules import HAND_WRITTEN, StageRule
 from fanout.gates.gate_wording import format_count, format_elapsed, format_names, label_stage
 from fanout.gates.soak import NO_HISTORY, compute_soak, soak_ends_at
 from fanout.gates.timestamps import find_next

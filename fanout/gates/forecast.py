@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from math import floor
 from statistics import median
 
-from fanout.api.gate_vocabulary import RolloutStrategy
+from fanout.api.gate_vocabulary import RolloutStrategy, Verdict
 from fanout.api.reasons import Reason
 from fanout.calendar.publication_calendar import WindowState, compute_window_state
 from fanout.gates.after_gate import compute_quorum
@@ -22,7 +22,6 @@ from fanout.gates.gate_facts import Hold, PolicyFacts
 from fanout.gates.gate_rules import (
     RolloutRule,
     StageRule,
-    Verdict,
     compute_budget,
     compute_tolerance,
 )

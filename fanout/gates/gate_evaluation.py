@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from fanout.api.gate_vocabulary import Action, OverridableGate
+from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ActiveDecisions, combine_overrides, spec_suspension_hold
 from fanout.gates.after_gate import OPEN_GATE, AfterGate, UpstreamStage, evaluate_after
@@ -24,7 +24,7 @@ from fanout.gates.control_flow import forward_verdicts
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.evidence_index import EvidenceIndex
 from fanout.gates.gate_facts import DraftFacts, Hold, PolicyFacts, RevisionHistory, VariantFacts
-from fanout.gates.gate_rules import StageRule, Verdict
+from fanout.gates.gate_rules import StageRule
 from fanout.gates.promotion_order import RevisionAges, sort_stages
 from fanout.gates.publication_windows import PublicationWindows
 from fanout.gates.required_checks import RequiredChecks, find_early_failure

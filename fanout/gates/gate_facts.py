@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime, timedelta
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.calendar.publication_calendar import PublicationCalendar
-from fanout.gates.gate_rules import StageRule, Variables, Verdict
+from fanout.gates.gate_rules import StageRule, Variables
 from fanout.gates.record_facts import RecordFacts
 from fanout.values import frozen
 

@@ -7,7 +7,6 @@ and 7 % of 100 is 7. (Design §6, "What counts".)
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from enum import StrEnum
 from fractions import Fraction
 from math import ceil, floor
 from typing import Any
@@ -17,14 +16,6 @@ from fanout.values import frozen
 
 HAND_WRITTEN = ""  # the one stage of a PackageVariant that belongs to no policy
 Amount = int | Fraction
-
-
-class Verdict(StrEnum):
-    """Result of a check, a gate or a stage; only FAILED withdraws what has passed."""
-
-    PASSED = "passed"
-    FAILED = "failed"
-    PENDING = "pending"
 
 
 @frozen

@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.evaluation_results import CheckResult
 from fanout.gates.gate_facts import CheckAnswer, CheckReading, Publication
-from fanout.gates.gate_rules import ApprovalRule, CheckRule, Verdict
+from fanout.gates.gate_rules import ApprovalRule, CheckRule
 from fanout.gates.gate_wording import format_elapsed
 from fanout.values import replace
 

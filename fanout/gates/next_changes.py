@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.after_gate import AfterGate
 from fanout.gates.evaluation_results import CheckResult, VariantState
 from fanout.gates.gate_facts import Hold
-from fanout.gates.gate_rules import Verdict
 from fanout.gates.stage_tally import TalliedVariant
 from fanout.gates.timestamps import find_next
 

@@ -1,20 +1,15 @@
 """Records of people and machines as the evaluator reads them; records never change.
 
-Instants are aware datetimes in UTC, people are in the form of `by` (lower-case addresses).
-
-These classes stand beside the objects of `fanout.api.record_objects` on purpose. A record object
-is a document: nested below `metadata` and `spec`, validated when a person writes it, serialized
-when it is appended. The evaluator reads thousands of records in every pass; it reads them flat,
-with normalized people and parsed instants, and validating each stored record again would cost
-more than evaluating it.
+Instants are aware datetimes in UTC, people are in the form of `by` (lower-case addresses). The
+fields below `by` are those of the spec of the same kind in `fanout.api.record_objects`, as far as
+a gate reads them, and are read by their names there (decision 0066).
 """
 
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 
-from fanout.api.gate_vocabulary import Action, OverridableGate
-from fanout.gates.gate_rules import Verdict
+from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
 from fanout.values import frozen
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.candidate_choice import reachable_revisions
 from fanout.gates.evaluation_results import (
@@ -22,7 +23,7 @@ from fanout.gates.evaluation_results import (
 )
 from fanout.gates.gate_evaluation import GateEvaluation
 from fanout.gates.gate_facts import Hold
-from fanout.gates.gate_rules import StageRule, Verdict
+from fanout.gates.gate_rules import StageRule
 from fanout.gates.gate_wording import format_count, format_elapsed, format_names, label_stage
 from fanout.gates.rollback_pins import Pin
 from fanout.gates.stage_tally import StageTally

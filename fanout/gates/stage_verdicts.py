@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.gates.gate_facts import RevisionHistory
-from fanout.gates.gate_rules import Verdict
 from fanout.gates.soak import NO_HISTORY, begin_stretch, end_stretch, withdraw_history
 from fanout.gates.stage_tally import RevisionTally, StageTally
 from fanout.values import frozen

@@ -8,13 +8,13 @@ publication counts. (Design §6.)
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
-from fanout.api.gate_vocabulary import CheckMethod, OverridableGate
+from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ActiveDecisions, ApplicableDecision, spec_suspension_hold
 from fanout.gates.evaluation_results import CheckResult, VariantState
 from fanout.gates.evidence_index import EvidenceIndex
 from fanout.gates.gate_facts import CheckAnswer, Hold, Publication, VariantFacts
-from fanout.gates.gate_rules import CheckRule, StageRule, Verdict
+from fanout.gates.gate_rules import CheckRule, StageRule
 from fanout.gates.gate_wording import format_elapsed
 from fanout.gates.machine_checks import apply_timeout, fold_readings, stale_result
 from fanout.gates.stage_tally import StageTally, TalliedVariant

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
-from fanout.api.gate_vocabulary import OverridableGate
+from fanout.api.gate_vocabulary import OverridableGate, Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ApplicableDecision, combine_overrides
 from fanout.gates.after_gate import OPEN_GATE, AfterGate
@@ -23,7 +23,7 @@ from fanout.gates.automatic_promotion import (
 from fanout.gates.evaluation_results import CheckResult, VariantEvaluation, VariantState
 from fanout.gates.gate_evaluation import GateEvaluation
 from fanout.gates.gate_facts import DraftFacts, Grant, Hold
-from fanout.gates.gate_rules import StageRule, Verdict
+from fanout.gates.gate_rules import StageRule
 from fanout.gates.next_changes import (
     expected_completion,
     next_change_of_published,

@@ -9,6 +9,7 @@ visible in reports.
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import (
     PolicyEvaluation,
@@ -17,7 +18,7 @@ from fanout.gates.evaluation_results import (
     VariantState,
 )
 from fanout.gates.gate_facts import Hold
-from fanout.gates.gate_rules import StageRule, Verdict
+from fanout.gates.gate_rules import StageRule
 from fanout.gates.removal_gate import RemovalEvaluation
 from fanout.plan.observation.repository_state import RepositoryChange
 from fanout.plan.policy_plan import PolicyPlan, join_plans

@@ -10,9 +10,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from fanout.api.gate_vocabulary import CheckMethod
+from fanout.api.gate_vocabulary import CheckMethod, Verdict
 from fanout.api.reasons import Reason
-from fanout.api.record_objects import EvidenceStatus
 from fanout.api.scenario import (
     CheckResultEvent,
     Scenario,
@@ -28,7 +27,7 @@ from fanout.api.scenario import (
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.scenario_rules import compute_publication_time
 from fanout.gates.gate_facts import CheckReading, DraftFacts, Hold, Publication
-from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule, Verdict
+from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.scenarios.scenario_world import ScenarioAnswer, ScenarioVariant, ScenarioWorld
 from fanout.selection.label_selector import MatchableSelector, matches
@@ -69,7 +68,7 @@ class ScenarioTimeline:
 
     def verification_change(self, variant: ScenarioVariant, at: datetime) -> TimedChange:
         """Return the change that answers all checks after publication as stated."""
-        answer = EvidenceStatus.FAILED if variant.stated.fails else EvidenceStatus.PASSED
+        answer = Verdict.FAILED if variant.stated.fails else Verdict.PASSED
         return at, partial(
             self._apply_answer, ScenarioAnswer(variant=variant.name, at=at, status=answer)
         )
@@ -119,9 +118,9 @@ class ScenarioTimeline:
         if at is not None:
             yield at, partial(_apply_publication, variant.name, stay, at)
         for when, answer in (
-            (stay.ready, EvidenceStatus.PASSED),
-            (stay.failed, EvidenceStatus.FAILED),
-            (stay.withdrawn, EvidenceStatus.FAILED),
+            (stay.ready, Verdict.PASSED),
+            (stay.failed, Verdict.FAILED),
+            (stay.withdrawn, Verdict.FAILED),
         ):
             if when is not None:
                 then = self._instant(when)
@@ -161,7 +160,7 @@ class ScenarioTimeline:
         world: ScenarioWorld,
     ) -> None:
         """Answer a check: reported ones by evidence, all others by a reading."""
-        status = Verdict(scenario_answer.status.value)
+        status = scenario_answer.status
         if isinstance(check, CheckRule) and check.method is not CheckMethod.REPORT:
             sentence = scenario_answer.message or f"check {check.name}: {status.value}"
             reading = CheckReading(

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.api.promotion_policy import normalize_person
 from fanout.api.reasons import Reason
-from fanout.api.record_objects import EvidenceStatus
 from fanout.api.scenario import StatedDraft, StatedHold, StatedVariant
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluation import find_rollbacks
@@ -42,7 +42,7 @@ class ScenarioAnswer:
     _: KW_ONLY
     variant: str
     at: datetime
-    status: EvidenceStatus
+    status: Verdict
     check: str = ""
     message: str = ""
     # revision or commit observed by a machine; "": the one in question

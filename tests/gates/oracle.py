@@ -11,9 +11,9 @@ from math import ceil, floor
 
 from gates.specification import FAILED, PASSED, PENDING, Told, gate, stage_verdict
 
-from fanout.api.gate_vocabulary import Action, OverridableGate, RolloutStrategy
+from fanout.api.gate_vocabulary import Action, OverridableGate, RolloutStrategy, Verdict
 from fanout.gates.gate_facts import PolicyFacts, VariantFacts
-from fanout.gates.gate_rules import StageRule, Verdict
+from fanout.gates.gate_rules import StageRule
 from fanout.gates.record_facts import DecisionFacts
 
 

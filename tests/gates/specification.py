@@ -10,8 +10,7 @@ from fractions import Fraction
 from functools import cache
 from math import ceil
 
-from fanout.api.gate_vocabulary import OverridableGate, Require
-from fanout.gates.gate_rules import Verdict
+from fanout.api.gate_vocabulary import OverridableGate, Require, Verdict
 
 PASSED, FAILED, PENDING = Verdict.PASSED, Verdict.FAILED, Verdict.PENDING
 

@@ -25,11 +25,10 @@ from gates.worlds import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.api.gate_vocabulary import GATE_ACTIONS, OverridableGate, Require
+from fanout.api.gate_vocabulary import GATE_ACTIONS, OverridableGate, Require, Verdict
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates
 from fanout.gates.gate_facts import Hold, PolicyFacts
-from fanout.gates.gate_rules import Verdict
 
 REVISIONS = ["v1", "v2", "v3"]
 STAGES = ["dev", "eu", "prod"]

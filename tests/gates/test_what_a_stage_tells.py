@@ -4,11 +4,10 @@ import pytest
 from gates.test_rollouts import bad, ok, released, rolling, through, under_way, waiting, world
 from gates.worlds import decided, said
 
-from fanout.api.gate_vocabulary import Action
+from fanout.api.gate_vocabulary import Action, Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_rules import Verdict
 
 ABOUT_A = {"stage": "prod", "revision": "v2", "variants": ("a",), "when": 7}
 SKIPPED = decided(Action.SKIP, reason="rebuilt next week", **ABOUT_A)

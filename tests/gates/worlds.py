@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from fanout.api.gate_vocabulary import Action, OverridableGate, Require
+from fanout.api.gate_vocabulary import Action, OverridableGate, Require, Verdict
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import (
@@ -15,7 +15,7 @@ from fanout.gates.gate_facts import (
     RevisionHistory,
     VariantFacts,
 )
-from fanout.gates.gate_rules import AfterRule, Amount, ApprovalRule, CheckRule, StageRule, Verdict
+from fanout.gates.gate_rules import AfterRule, Amount, ApprovalRule, CheckRule, StageRule
 from fanout.gates.record_facts import ApprovalFacts, DecisionFacts, EvidenceFacts, RecordFacts
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)

@@ -2,8 +2,8 @@
 
 import pytest
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.api.stages import Check
-from fanout.gates.gate_rules import Verdict
 from fanout.plan.evidence.check_readings import build_reading, parse_commit, unusable_response
 from fanout.plan.evidence.due_checks import DueCheck, machine_checks
 from fanout.plan.evidence.probe_queries import ProbeResponse

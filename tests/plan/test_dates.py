@@ -6,8 +6,8 @@ from gates.specification import counting_instants
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
-from fanout.gates.gate_rules import Verdict
 from fanout.gates.timestamps import is_from_the_future
 from fanout.plan.evidence.record_times import (
     correct_status,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
-from fanout.gates.gate_rules import Verdict
 from fanout.plan.records.policy_status import (
     DraftLine,
     GrantLine,

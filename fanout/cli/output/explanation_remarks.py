@@ -9,11 +9,11 @@ gate under hundreds of lines. `-o json` prints the complete tree.
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from fanout.api.gate_vocabulary import GATE_ACTIONS
+from fanout.api.gate_vocabulary import GATE_ACTIONS, Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.explanation import Explanation
-from fanout.gates.gate_rules import HAND_WRITTEN, StageRule, Verdict
+from fanout.gates.gate_rules import HAND_WRITTEN, StageRule
 from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import Pin, find_pin

@@ -2,13 +2,14 @@
 
 from collections.abc import Collection, Sequence
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.api.promotion_policy import normalize_person
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.approval_index import ApprovalIndex, find_revoked
 from fanout.gates.gate_evaluation import start_evaluation
 from fanout.gates.gate_facts import VariantFacts
-from fanout.gates.gate_rules import ApprovalRule, Verdict
+from fanout.gates.gate_rules import ApprovalRule
 from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.timestamps import format_instant
 from fanout.plan.observation.repository_state import CommitIdentity

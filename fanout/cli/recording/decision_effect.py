@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from fanout.api.gate_vocabulary import Action
+from fanout.api.gate_vocabulary import Action, Verdict
 from fanout.api.reasons import Reason
 from fanout.cli.input.name_lookup import select_variants
 from fanout.errors import InvalidInput
@@ -11,7 +11,6 @@ from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import Hold
-from fanout.gates.gate_rules import Verdict
 from fanout.gates.gate_wording import format_count, format_names, label_stage
 from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import Pin, find_pin

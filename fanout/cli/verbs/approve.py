@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import click
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.cli.input.name_lookup import find_evaluated_policy, select_variants
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import write_stdout
@@ -29,7 +30,7 @@ from fanout.cli.settings import Settings
 from fanout.cli.startup import open_program
 from fanout.cli.terminal import print_message
 from fanout.errors import InvalidInput
-from fanout.gates.gate_rules import ApprovalRule, StageRule, Verdict
+from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.gate_wording import format_count, format_elapsed, format_names
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.reconcile.pass_results import PolicyResult

@@ -5,6 +5,7 @@ from datetime import datetime
 
 import click
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import complete_subjects
 from fanout.cli.input.name_lookup import (
@@ -35,7 +36,6 @@ from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput, Stopped
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.explanation import Explanation, explain_policy, explain_stage, explain_variant
-from fanout.gates.gate_rules import Verdict
 from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.plan.records.policy_status import format_instant
 from fanout.plan.rendered_variant import RenderedVariant

@@ -11,11 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from fanout.api.field_errors import InvalidValue
-from fanout.api.gate_vocabulary import CheckMethod
+from fanout.api.gate_vocabulary import CheckMethod, Verdict
 from fanout.api.stages import HttpCheck, ObjectCheck, PrometheusCheck
 from fanout.api.urls import check_http_url
 from fanout.gates.gate_facts import CheckReading
-from fanout.gates.gate_rules import Verdict
 from fanout.pending_inputs import ExpressionRequest, Responses, get_response, get_responses
 from fanout.plan.evidence.due_checks import DueCheck
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse

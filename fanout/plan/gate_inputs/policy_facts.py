@@ -4,11 +4,13 @@ Facts of a variant that did not change since the previous pass are reused
 (`VariantFactsMemo`).
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, field, fields
 from datetime import datetime
+from typing import Any, TypeVar
 
-from fanout.api.gate_vocabulary import GATE_ACTIONS, Action, OverridableGate
+from fanout.api.gate_vocabulary import GATE_ACTIONS, Action, OverridableGate, Verdict
+from fanout.api.object_meta import yaml_name
 from fanout.api.promotion_policy import normalize_person
 from fanout.api.reasons import Reason
 from fanout.gates.evaluation_results import PolicyEvaluation
@@ -22,7 +24,7 @@ from fanout.gates.gate_facts import (
     Publication,
     VariantFacts,
 )
-from fanout.gates.gate_rules import Variables, Verdict
+from fanout.gates.gate_rules import Variables
 from fanout.gates.record_facts import (
     ApprovalFacts,
     DecisionFacts,
@@ -40,6 +42,8 @@ from fanout.plan.records.policy_status import DraftLine, parse_instant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import frozen, replace
+
+GateRecord = TypeVar("GateRecord", EvidenceFacts, ApprovalFacts, DecisionFacts)
 
 
 @frozen
@@ -342,10 +346,16 @@ def build_gate_records(entries: Sequence[RecordEntry], now: datetime) -> RecordF
     A removal dated more than five minutes ahead of `now` does not count yet.
     """
     return RecordFacts(
-        evidence=tuple(_build_evidence(entry) for entry in entries if entry.kind == "Evidence"),
-        approvals=tuple(_build_approval(entry) for entry in entries if entry.kind == "Approval"),
+        evidence=tuple(
+            _read_record(EvidenceFacts, entry, withdrawn=entry.withdrawn)
+            for entry in entries
+            if entry.kind == "Evidence"
+        ),
+        approvals=tuple(
+            _read_record(ApprovalFacts, entry) for entry in entries if entry.kind == "Approval"
+        ),
         decisions=tuple(
-            _build_decision(entry)
+            _read_record(DecisionFacts, entry)
             for entry in entries
             if entry.kind == "Decision" and entry.spec["action"] not in _OUTSIDE_THE_GATES
         ),
@@ -373,51 +383,40 @@ def with_removals(gate_records: RecordFacts, removed: Mapping[str, datetime]) ->
     return replace(gate_records, removals=removals)
 
 
-def _build_evidence(entry: RecordEntry) -> EvidenceFacts:
-    spec = entry.spec
-    return EvidenceFacts(
-        name=entry.name,
-        at=entry.at,
-        by=normalize_person(entry.by),
-        stage=spec.get("stage", ""),
-        check=spec["check"],
-        status=Verdict(spec["status"]),
-        revision=spec.get("revision", ""),
-        commit=spec.get("commit", ""),
-        variants=tuple(spec.get("variants", ())),
-        link=spec.get("link", ""),
-        withdrawn=entry.withdrawn,
-    )
+def _as_stored(value: object) -> object:
+    return value
 
 
-def _build_approval(entry: RecordEntry) -> ApprovalFacts:
-    spec = entry.spec
-    return ApprovalFacts(
-        name=entry.name,
-        at=entry.at,
-        by=normalize_person(entry.by),
-        stage=spec.get("stage", ""),
-        check=spec["check"],
-        revision=spec.get("revision", ""),
-        trees=frozenset(spec.get("trees", ())),
-        variants=tuple(spec.get("variants", ())),
-        revokes=spec.get("revokes", ""),
-    )
+# Conversions of the fields of a record's spec that the gates do not read as they are stored.
+_CONVERSIONS: Mapping[str, Callable[[Any], object]] = {
+    "status": Verdict,
+    "action": Action,
+    "variants": tuple,
+    "trees": frozenset,
+    "overrides": lambda gates: frozenset(map(OverridableGate, gates)),
+    "expires": parse_instant,
+}
+# For each record class, by the name of a field in the spec: its name in the class, its conversion.
+_SPEC_FIELDS: Mapping[type, Mapping[str, tuple[str, Callable[[Any], object]]]] = {
+    record_class: {
+        key: (it.name, _CONVERSIONS.get(key, _as_stored))
+        for it in fields(record_class)
+        for key in [yaml_name(it.name)]
+    }
+    for record_class in (EvidenceFacts, ApprovalFacts, DecisionFacts)
+}
 
 
-def _build_decision(item: RecordEntry) -> DecisionFacts:
-    spec = item.spec
-    return DecisionFacts(
-        name=item.name,
-        at=item.at,
-        by=normalize_person(item.by),
-        action=Action(spec["action"]),
-        stage=spec.get("stage", ""),
-        variants=tuple(spec.get("variants", ())),
-        revision=spec.get("revision", ""),
-        trees=frozenset(spec.get("trees", ())),
-        overrides=frozenset(OverridableGate(item) for item in spec.get("overrides", ())),
-        accept_conflicts=spec.get("acceptConflicts", False),
-        reason=spec.get("reason", ""),
-        expires=parse_instant(spec["expires"]) if spec.get("expires") else None,
-    )
+def _read_record(record_class: type[GateRecord], entry: RecordEntry, **values: Any) -> GateRecord:
+    """Read a stored record as the gates know it, with further `values` of its fields.
+
+    Empty fields have their defaults. Fields of the spec that the class has not are read elsewhere:
+    those of removals, conflicts and withdrawals.
+    """
+    spec_fields = _SPEC_FIELDS[record_class]
+    values["stage"] = values["revision"] = ""
+    for key, value in entry.spec.items():
+        if value and key in spec_fields:
+            name, convert = spec_fields[key]
+            values[name] = convert(value)
+    return record_class(entry.name, entry.at, normalize_person(entry.by), **values)

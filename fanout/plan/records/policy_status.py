@@ -12,8 +12,8 @@ from dataclasses import KW_ONLY, asdict, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from fanout.api.gate_vocabulary import Verdict
 from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
-from fanout.gates.gate_rules import Verdict
 from fanout.plan.observation.repository_state import normalize_identity
 from fanout.selection.path_collisions import PackagePlace
 from fanout.values import frozen
