@@ -15,8 +15,8 @@ from fanout.plan.rollback.earlier_publication import EarlierPublication
 from fanout.plan.selected_variant import SelectedVariant
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.observation.mirror_access import PackageContentCache
-from fanout.reconcile.observation.repository_listing import build_remote, join_upstream_path
-from fanout.reconcile.observation.upstream_packages import get_upstream
+from fanout.reconcile.observation.repository_listing import build_remote
+from fanout.reconcile.observation.upstream_packages import get_upstream_path
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.rollback.rollback_selection import RollbackSelector
 from fanout.values import frozen, replace
@@ -124,7 +124,7 @@ class VariantFiles:
         if upstream is None:
             return _NO_FILES
         remote = build_remote(upstream)
-        path = join_upstream_path(upstream, get_upstream(self.item.resolved_policy).package)
+        path = get_upstream_path(self.item.resolved_policy)
         with self.program.world.git.reader(remote) as reader:
             tree = reader.paths(commit, [path])[path].tree if reader.has(commit) else None
         return self._read_tree(remote, tree)

@@ -3,7 +3,7 @@
 from fanout.api.reasons import Reason
 from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.gate_facts import Hold
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.kptfile import KPTFILE_NAME
 from fanout.plan.adoption.adoption_base import (
     LOCK_REMEDY,
     UpstreamLock,
@@ -12,9 +12,9 @@ from fanout.plan.adoption.adoption_base import (
 )
 from fanout.plan.observation.repository_state import Remote
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.ports import GitStore
-from fanout.reconcile.observation.repository_listing import build_remote, join_upstream_path
-from fanout.reconcile.observation.upstream_packages import get_upstream
+from fanout.ports import GitStore, ObjectReader
+from fanout.reconcile.observation.repository_listing import build_remote
+from fanout.reconcile.observation.upstream_packages import get_upstream_path
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.values import replace
 
@@ -26,10 +26,12 @@ def find_origin(
     maintainers = "the maintainers of " + variant.spec.repository
     assert resolved_policy.upstream is not None, "a policy without its upstream has no variants"
     remote = build_remote(resolved_policy.upstream)
-    path = join_upstream_path(resolved_policy.upstream, get_upstream(resolved_policy).package)
+    path = get_upstream_path(resolved_policy)
     package_location = f"{variant.spec.repository}:{variant.spec.path}"
     try:
-        lock = _read_upstream_lock(variant, git)
+        assert variant.path_state.tree is not None, "there is a package"
+        with git.reader(variant.repository_state.remote) as reader:
+            lock = _read_upstream_lock(reader, variant.path_state.tree, f"{variant.spec.path}/")
         if not lock.refers_to(remote.url, path):
             sentence = (
                 f"{package_location} is a clone of {lock.directory} in {lock.repo}, and its"
@@ -51,12 +53,19 @@ def add_adoption_obstacle(variant: ObservedVariant, error: FanoutError) -> Obser
     )
 
 
-def _read_upstream_lock(variant: ObservedVariant, git: GitStore) -> UpstreamLock:
-    assert variant.path_state.tree is not None, "there is a package"
-    with git.reader(variant.repository_state.remote) as reader:
-        entry = reader.entry(variant.path_state.tree, KPTFILE)
-        data = reader.blob(entry.oid) if entry is not None else None
-    return parse_upstream_lock(data, f"{variant.spec.path}/{KPTFILE}")
+def find_upstream_lock(reader: ObjectReader, tree: str) -> UpstreamLock | None:
+    """Return the upstream lock in the Kptfile of a package tree, or None if it has none."""
+    try:
+        return _read_upstream_lock(reader, tree) if reader.has(tree) else None
+    except FanoutError:
+        return None
+
+
+def _read_upstream_lock(reader: ObjectReader, tree: str, directory: str = "") -> UpstreamLock:
+    """Read the upstream lock of a package; `directory` is put before the file in errors."""
+    entry = reader.entry(tree, KPTFILE_NAME)
+    data = reader.blob(entry.oid) if entry is not None else None
+    return parse_upstream_lock(data, f"{directory}{KPTFILE_NAME}")
 
 
 def _read_origin(git: GitStore, remote: Remote, path: str, commit: str) -> UpstreamOrigin:

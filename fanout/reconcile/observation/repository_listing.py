@@ -1,7 +1,6 @@
 """Ref listings of a pass: one per repository, upstream and downstream alike."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from fanout.api.git_repository import Repository
 from fanout.api.package_variant import AdoptionPolicy, DeletionPolicy
@@ -14,14 +13,6 @@ from fanout.reconcile.selection.policy_resolution import (
     repository_key,
 )
 from fanout.selection.variant_naming import drafts_prefix, vendor_ref
-
-
-@dataclass(slots=True)
-class _ListingNeed:
-    """Remote of a repository, and the refs whose objects the pass reads."""
-
-    remote: Remote
-    refs: set[str] = field(default_factory=set)
 
 
 def build_remote(repository: Repository) -> Remote:
@@ -56,32 +47,29 @@ def build_listing_requests(
 
     `former_repositories`: repositories that no variant is published to any more.
     """
-    needs_by_url: dict[str, _ListingNeed] = {}
+    refs_by_remote: dict[str, tuple[Remote, set[str]]] = {}
+
+    def add(repository: Repository, refs: Sequence[str]) -> None:
+        remote = build_remote(repository)
+        refs_by_remote.setdefault(remote.url, (remote, set()))[1].update(refs)
+
     for resolved_policy in resolved_policies:
         if resolved_policy.upstream is not None:
-            _add_need(needs_by_url, resolved_policy.upstream, _upstream_refs(resolved_policy))
+            add(resolved_policy.upstream, _upstream_refs(resolved_policy))
         for repository in {
             repository_key(it): it for it in resolved_policy.repositories.values()
         }.values():
-            _add_need(needs_by_url, repository, list_downstream_refs(repository, install))
+            add(repository, list_downstream_refs(repository, install))
     for repository in former_repositories:
-        _add_need(needs_by_url, repository, list_downstream_refs(repository, install))
+        add(repository, list_downstream_refs(repository, install))
     return tuple(
-        RefListingRequest(resolved_policy.remote, tuple(sorted(resolved_policy.refs)))
-        for resolved_policy in needs_by_url.values()
+        RefListingRequest(remote, tuple(sorted(refs))) for remote, refs in refs_by_remote.values()
     )
-
-
-def _add_need(
-    needs_by_url: dict[str, _ListingNeed], repository: Repository, refs: Sequence[str]
-) -> None:
-    remote = build_remote(repository)
-    needs_by_url.setdefault(remote.url, _ListingNeed(remote)).refs.update(refs)
 
 
 def _upstream_refs(resolved_policy: ResolvedPolicy) -> tuple[str, ...]:
     """Return the tags of the package, or all branches where the rule names a commit."""
-    upstream = resolved_policy.declaration.spec.upstream  # type: ignore[union-attr]
+    upstream = resolved_policy.upstream_spec
     if upstream.revision.commit:
         return ("refs/heads/*",)
     assert resolved_policy.upstream is not None, "its refs are asked for"

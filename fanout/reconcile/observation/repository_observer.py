@@ -6,7 +6,7 @@ a repository without changes costs its listing and nothing more.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 
 from fanout.api.promotion_policy import normalize_person
 from fanout.errors import FanoutError, InvalidInput
@@ -14,8 +14,11 @@ from fanout.package.package_limits import add_package
 from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers, parse_trailers
 from fanout.plan.edits.draft_errors import find_new_faults
 from fanout.plan.edits.edit_merge import PackageFiles
-from fanout.plan.edits.merge_disputes import parse_conflict_paragraph, settled_keys
-from fanout.plan.edits.merge_disputes import parse_disputes as read_disputes
+from fanout.plan.edits.merge_disputes import (
+    parse_conflict_paragraph,
+    parse_disputes,
+    settled_keys,
+)
 from fanout.plan.observation.repository_state import (
     Commit,
     OpenDraft,
@@ -29,28 +32,11 @@ from fanout.ports import GitStore, ObjectReader
 from fanout.reconcile.observation.mirror_access import read_with_recovery
 from fanout.selection.variant_naming import drafts_prefix, vendor_ref
 from fanout.telemetry.error_isolation import BARRIER
-from fanout.values import frozen
 
 _TAG_PATTERN = re.compile(r"refs/tags/(.+)/v([1-9][0-9]*)")
 _RENDERING_BRANCH_PATTERN = re.compile(r"refs/heads/fanout/([^/]+)/rendered")
 _MAX_EDIT_COMMITS = 64  # commits by people on top of a draft
 _MAX_CARRIED_COMMITS = 1024  # commits by people in all drafts that a draft took over
-
-
-@frozen
-class _DraftTip:
-    """Tip of a draft branch: trailers, tree, and the edits of people in it."""
-
-    _: KW_ONLY
-    trailers: DraftTrailers | None  # of fanout's newest commit on it
-    is_own_commit: bool  # that commit is the tip
-    tree: str | None
-    faults: tuple[InvalidInput, ...] = ()  # errors that people's commits brought into the draft
-    # Keys of conflicts that people's commits decided.
-    resolved_conflicts: frozenset[str] = frozenset()
-    editors: frozenset[str] = frozenset()  # authors and committers of those commits
-    # Values rejected at merge conflicts, from the message of fanout's commit.
-    rejected_values: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -61,7 +47,8 @@ class _RepositoryMemo:
     commit_times: dict[str, int] = field(default_factory=dict)
     observed_paths: list[str] = field(default_factory=list)  # paths whose state is observed
     state: RepositoryState | None = None
-    tips: dict[tuple[str, str], _DraftTip] = field(default_factory=dict)
+    # by ref and commit; None: the commit is not fanout's, nor any below it
+    drafts: dict[tuple[str, str], OpenDraft | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -124,9 +111,7 @@ class RepositoryObserver:
             ]
             pristine = _read_paths(memo, reader, vendor, rendering_paths)
             times = [_read_time(memo, reader, oid) for oid in (head, vendor)]
-            draft_tips = {
-                ref: _get_tip(memo, reader, prefix, ref, oid) for ref, oid in tips.items()
-            }
+            drafts = {ref: _get_draft(memo, reader, prefix, ref, oid) for ref, oid in tips.items()}
         # Without this a long-running process would keep the paths of every commit it ever saw.
         _drop_stale(memo, {head, vendor}, tips)
         memo.observed_paths = paths
@@ -141,14 +126,8 @@ class RepositoryObserver:
             path_states=on_branch,
             published_renderings=_filter_trees(pristine, "published/", package_paths),
             drafted_renderings=_filter_trees(pristine, "drafts/", package_paths),
-            drafts={
-                ref: _build_draft(ref, tips[ref], tip, tip.trailers)
-                for ref, tip in draft_tips.items()
-                if tip.trailers is not None
-            },
-            unmanaged_drafts={
-                ref: tips[ref] for ref, tip in draft_tips.items() if tip.trailers is None
-            },
+            drafts={ref: draft for ref, draft in drafts.items() if draft is not None},
+            unmanaged_drafts={ref: tips[ref] for ref, draft in drafts.items() if draft is None},
             other_installations=_find_other_installations(refs, self.install, paths),
             publication_numbers=_find_highest_tags(refs),
         )
@@ -173,15 +152,15 @@ def _read_time(memo: _RepositoryMemo, reader: ObjectReader, commit: str) -> int:
     return memo.commit_times.get(commit, 0)
 
 
-def _get_tip(
+def _get_draft(
     memo: _RepositoryMemo, reader: ObjectReader, prefix: str, ref: str, oid: str
-) -> _DraftTip:
-    if (ref, oid) not in memo.tips:
+) -> OpenDraft | None:
+    if (ref, oid) not in memo.drafts:
         try:
-            memo.tips[ref, oid] = _read_tip(reader, _package_path(prefix, ref), oid)
+            memo.drafts[ref, oid] = _read_draft(reader, _package_path(prefix, ref), ref, oid)
         except InvalidInput:  # an unreadable commit does not show that the draft is fanout's
-            memo.tips[ref, oid] = _DraftTip(trailers=None, is_own_commit=False, tree=None)
-    return memo.tips[ref, oid]
+            memo.drafts[ref, oid] = None
+    return memo.drafts[ref, oid]
 
 
 def _package_path(prefix: str, ref: str) -> str:
@@ -189,7 +168,8 @@ def _package_path(prefix: str, ref: str) -> str:
     return ref.removeprefix(prefix).rpartition("/")[0]
 
 
-def _read_tip(reader: ObjectReader, path: str, oid: str) -> _DraftTip:
+def _read_draft(reader: ObjectReader, path: str, ref: str, oid: str) -> OpenDraft | None:
+    """Return the draft at a tip, or None if neither the tip nor a commit below is fanout's."""
     commit = tip = reader.commit(oid)
     # Bounded: a branch below drafts/ may be pushed by anyone, with any history.
     for _ in range(_MAX_EDIT_COMMITS):
@@ -197,32 +177,33 @@ def _read_tip(reader: ObjectReader, path: str, oid: str) -> _DraftTip:
         if trailers is not None or not commit.parents:
             break
         commit = reader.commit(commit.parents[0])
+    if trailers is None:
+        return None
     tree = reader.paths(oid, [path])[path].tree if path else None
-    is_own_commit = commit.oid == oid
+    is_own_commit, is_amended = commit.oid == oid, tree != trailers.tree
     faults: tuple[InvalidInput, ...] = ()
     resolved_conflicts, editors = frozenset[str](), frozenset[str]()
     try:
         faults = _find_faults(reader, path, tree, trailers)
-        if not faults and trailers is not None:
+        if not faults:
             resolved_conflicts = _find_resolved_conflicts(reader, tree, trailers)
         # An unedited draft with one parent contains no commits of people: no walk in the common
         # case.
-        if trailers is not None and not (
-            is_own_commit and tree == trailers.tree and len(tip.parents) == 1
-        ):
-            editors = _find_editors(reader, tip, amended=is_own_commit and tree != trailers.tree)
+        if not is_own_commit or is_amended or len(tip.parents) != 1:
+            editors = _find_editors(reader, tip, amended=is_own_commit and is_amended)
     except InvalidInput as error:  # content that no package may have; other drafts are still read
         faults = (add_package(error, path),)
-    has_conflicts = trailers is not None and trailers.conflicts != NO_VALUE
-    rejected = parse_conflict_paragraph(commit.message) if has_conflicts else ()
-    return _DraftTip(
-        trailers=trailers,
-        is_own_commit=is_own_commit,
+    has_conflicts = trailers.conflicts != NO_VALUE
+    return OpenDraft(
+        ref=ref,
+        commit=oid,
         tree=tree,
+        trailers=trailers,
+        is_edited=not is_own_commit or is_amended,
+        settled_keys=resolved_conflicts,
         faults=faults,
-        resolved_conflicts=resolved_conflicts,
         editors=editors,
-        rejected_values=rejected,
+        rejected_lines=parse_conflict_paragraph(commit.message) if has_conflicts else (),
     )
 
 
@@ -256,17 +237,17 @@ def _find_resolved_conflicts(
 
     Empty if the tree that fanout wrote is no longer available for comparison.
     """
-    conflicts = read_disputes(trailers.conflicts)
+    conflicts = parse_disputes(trailers.conflicts)
     if not conflicts or tree in (None, trailers.tree) or not reader.has(trailers.tree):
         return frozenset()
     return settled_keys(conflicts, reader.entries(trailers.tree), reader.entries(tree))
 
 
 def _find_faults(
-    reader: ObjectReader, path: str, tree: str | None, trailers: DraftTrailers | None
+    reader: ObjectReader, path: str, tree: str | None, trailers: DraftTrailers
 ) -> tuple[InvalidInput, ...]:
     """Return faults of the draft that neither the rendering nor its base tree has."""
-    if trailers is None or tree in (trailers.rendered, trailers.onto):
+    if tree in (trailers.rendered, trailers.onto):
         return ()
     baseline_trees = [
         it for it in (trailers.rendered, trailers.onto) if it != NO_VALUE and reader.has(it)
@@ -281,22 +262,6 @@ def _find_faults(
 def _read_files(reader: ObjectReader, tree: str) -> PackageFiles:
     files = reader.files(tree).items()
     return {path: (entry.mode, data) for path, (entry, data) in files}
-
-
-def _build_draft(ref: str, oid: str, tip: _DraftTip, trailers: DraftTrailers) -> OpenDraft:
-    """Build the open draft. It counts as edited if the tip is not fanout's, or is amended."""
-    is_edited = not tip.is_own_commit or tip.tree != trailers.tree
-    return OpenDraft(
-        ref=ref,
-        commit=oid,
-        tree=tip.tree,
-        trailers=trailers,
-        is_edited=is_edited,
-        settled_keys=tip.resolved_conflicts,
-        faults=tip.faults,
-        editors=tip.editors,
-        rejected_lines=tip.rejected_values,
-    )
 
 
 def _filter_trees(states: Mapping[str, PathState], kind: str, paths: list[str]) -> dict[str, str]:
@@ -337,4 +302,4 @@ def _drop_stale(memo: _RepositoryMemo, commits: set[str], tips: Mapping[str, str
     """Keep only values of commits that present refs point to."""
     memo.path_states = {oid: states for oid, states in memo.path_states.items() if oid in commits}
     memo.commit_times = {oid: when for oid, when in memo.commit_times.items() if oid in commits}
-    memo.tips = {key: tip for key, tip in memo.tips.items() if tips.get(key[0]) == key[1]}
+    memo.drafts = {key: it for key, it in memo.drafts.items() if tips.get(key[0]) == key[1]}

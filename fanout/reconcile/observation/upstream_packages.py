@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fanout.api.git_repository import Repository
-from fanout.api.package_variant import RevisionRule, Upstream
-from fanout.errors import Bug, ErrorLocation, FanoutError, InvalidInput
+from fanout.api.package_variant import RevisionRule
+from fanout.errors import ErrorLocation, FanoutError, InvalidInput
 from fanout.package.package_limits import add_package
 from fanout.package.revision import (
     Revision,
@@ -27,18 +27,14 @@ from fanout.variants.render_model import RenderLimits, UpstreamPackage
 MAX_PREPARED = 16  # prepared packages: a few policies, each with a few revisions in rollout
 
 
-def get_upstream(resolved_policy: ResolvedPolicy) -> Upstream:
-    """Return the upstream that the policy, or the hand-written variant, declares."""
-    spec = (
-        resolved_policy.upstream_policy.spec
-        if resolved_policy.upstream_policy
-        else resolved_policy.package_variant.spec
-        if resolved_policy.package_variant
-        else None
-    )
-    if spec is None:
-        raise Bug("neither a policy nor a variant was named")
-    return spec.upstream
+def get_upstream_path(resolved_policy: ResolvedPolicy) -> str:
+    """Return the path of the upstream package from the root of its Git repository.
+
+    The upstream Repository of the policy, or of the hand-written variant, must be declared.
+    """
+    assert resolved_policy.upstream is not None, "a policy without its upstream is not asked"
+    package = resolved_policy.upstream_spec.package
+    return join_upstream_path(resolved_policy.upstream, package)
 
 
 def find_revisions(
@@ -52,15 +48,14 @@ def find_revisions(
     the error of the listing, and InvalidInput if nothing fits the rule or a tag was moved
     (design §1).
     """
-    upstream = get_upstream(resolved_policy)
     assert resolved_policy.upstream is not None, "a policy without its upstream is not asked"
     listing = listings[resolved_policy.upstream.spec.url]
     if isinstance(listing, FanoutError):
         raise listing
-    rule = upstream.revision
+    rule = resolved_policy.upstream_spec.revision
     if rule.commit:
         return {rule.commit: rule.commit}
-    path = join_upstream_path(resolved_policy.upstream, upstream.package)
+    path = get_upstream_path(resolved_policy)
     commit_by_revision = dict(_find_fitting(listing.refs, path, rule))
     if not commit_by_revision:
         raise _no_revision_error(resolved_policy, path, rule)
@@ -92,7 +87,7 @@ def mark_lost_tags(
     if isinstance(listing, FanoutError):
         return variants
     tags = _list_tags(listing.refs)
-    path = join_upstream_path(resolved_policy.upstream, get_upstream(resolved_policy).package)
+    path = get_upstream_path(resolved_policy)
     published_commits = {
         it.published.revision: it.published.commit for it in variants if it.published
     }

@@ -4,20 +4,17 @@ Records of another policy may be lost or kept elsewhere, and its repository may 
 declared at another address. A published package is still in use by its policy.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from fanout.api.commit_trailers import Trailer
-from fanout.errors import FanoutError
 from fanout.gates.gate_facts import Hold
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.plan.adoption.adoption_base import parse_upstream_lock
 from fanout.plan.draft_trailers import parse_trailers
 from fanout.plan.moves.move_locations import location_author
-from fanout.plan.observation.repository_state import EMPTY_PATH, Commit, RepositoryState
+from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState
 from fanout.plan.records.policy_status import PublishedLine
 from fanout.ports import GitStore, ObjectReader
-from fanout.reconcile.observation.repository_listing import join_upstream_path
-from fanout.reconcile.observation.upstream_packages import get_upstream
+from fanout.reconcile.adoption.clone_origin import find_upstream_lock
+from fanout.reconcile.observation.upstream_packages import get_upstream_path
 from fanout.reconcile.ownership.path_ownership import trailer_owner
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
 from fanout.selection.variant_naming import draft_ref, tag_ref
@@ -75,22 +72,16 @@ def find_publisher_hold(
 
 
 def _read_publisher(reader: ObjectReader, oid: str) -> str:
-    """Return the policy that a commit published for, as trailers name it.
-
-    "" if there is none.
-    """
+    """Return the policy that a commit published for, as trailers name it, or ""."""
     commit = reader.commit(oid)
-    return next(_read_policies(reader, commit), "")
-
-
-def _read_policies(reader: ObjectReader, commit: Commit) -> Iterator[str]:
     for message_line in reversed(commit.message.splitlines()):
         if message_line.startswith(_POLICY_TRAILER_PREFIX):
-            yield message_line.removeprefix(_POLICY_TRAILER_PREFIX).strip()
+            return message_line.removeprefix(_POLICY_TRAILER_PREFIX).strip()
     for parent in commit.parents[1:]:
         trailers = parse_trailers(reader.commit(parent).message) if reader.has(parent) else None
         if trailers is not None:
-            yield trailers.policy
+            return trailers.policy
+    return ""
 
 
 def _taken_hold(
@@ -133,13 +124,9 @@ def _find_clone_hold(
     """Return the hold if the package is a clone of another upstream than the variant's."""
     if resolved_policy.upstream is None:
         return None
-    try:
-        entry = reader.entry(tree, KPTFILE)
-        lock = parse_upstream_lock(reader.blob(entry.oid) if entry is not None else None, KPTFILE)
-    except FanoutError:
-        return None  # the Kptfile may be broken, or without a lock
-    path = join_upstream_path(resolved_policy.upstream, get_upstream(resolved_policy).package)
-    if lock.refers_to(resolved_policy.upstream.spec.url, path):
+    lock = find_upstream_lock(reader, tree)
+    path = get_upstream_path(resolved_policy)
+    if lock is None or lock.refers_to(resolved_policy.upstream.spec.url, path):
         return None
     return Hold(
         "PathTaken",

@@ -12,7 +12,7 @@ from datetime import datetime
 from fanout.plan.draft_trailers import DraftTrailers
 from fanout.plan.observation.repository_state import EMPTY_PATH, PristineRenderings, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.records.policy_status import PublishedLine, VariantLine
+from fanout.plan.records.policy_status import VariantLine
 from fanout.ports import ObjectReader
 from fanout.reconcile.observation.mirror_access import OpenReader
 from fanout.reconcile.rollback.publication_history import PublicationHistory
@@ -48,25 +48,14 @@ def recover_publication(
     """
     # Not from the present draft, which may be of a later revision. The tag leads to the
     # merge, and that to the draft that was published.
-    newest_publication = PublicationHistory(
+    published = PublicationHistory(
         open_reader(variant.repository_state.remote),
         variant.repository_state,
         variant.spec,
         trailers_by_tip,
-    ).find_newest()
-    if newest_publication is None:
+    ).find_newest(now)
+    if published is None:
         return variant
-    tag, commit, publication = newest_publication
-    published = PublishedLine(
-        revision=publication.revision,
-        commit=publication.commit,
-        digest=publication.digest,
-        tree=publication.tree,
-        at=now,
-        merge=commit,
-        tag=tag.removeprefix("refs/tags/"),
-        pristine=publication.pristine_tree,
-    )
     return replace(
         variant, published=published, status_line=replace(variant.status_line, published=published)
     )

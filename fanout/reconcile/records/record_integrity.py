@@ -156,37 +156,24 @@ def compare_with_publication(
         or published.tag == tag_ref(path, number).removeprefix("refs/tags/")
     ):
         return variant
-    newest_publication = PublicationHistory(
-        open_reader(repository_state.remote), repository_state, variant.spec, trailers_by_tip
-    ).find_newest()
-    if newest_publication is None:
+    reader = open_reader(repository_state.remote)
+    newest = PublicationHistory(
+        reader, repository_state, variant.spec, trailers_by_tip
+    ).find_newest(baseline.now)
+    if newest is None or newest.merge == published.merge:
         return variant
-    tag, commit, publication = newest_publication
-    grant, reader = variant.status_line.grant, open_reader(repository_state.remote)
+    grant = variant.status_line.grant
     # Only a publication after the recorded one can be missing because records were restored.
-    is_later = not published.merge or reader.contains(commit, published.merge)
-    if commit == published.merge or not is_later or (grant and grant.tree == publication.tree):
+    is_later = not published.merge or reader.contains(newest.merge, published.merge)
+    if not is_later or (grant and grant.tree == newest.tree):
         return variant
-    commit_object = reader.commit(commit)
-    if not parse_last_record(commit_object.message):  # no sign that its release was recorded
+    commit = reader.commit(newest.merge)
+    if not parse_last_record(commit.message):  # no sign that its release was recorded
         return variant
-    if baseline.accepted_at is None or commit_object.timestamp > baseline.accepted_at.timestamp():
-        return replace(variant, rewound_records=_describe_unrecorded(variant, tag, commit))
-    published_line = PublishedLine(
-        revision=publication.revision,
-        commit=publication.commit,
-        digest=publication.digest,
-        tree=publication.tree,
-        at=baseline.now,
-        merge=commit,
-        tag=tag.removeprefix("refs/tags/"),
-        pristine=publication.pristine_tree,
-    )
-    return replace(
-        variant,
-        published=published_line,
-        status_line=replace(variant.status_line, published=published_line, grant=None),
-    )
+    if baseline.accepted_at is None or commit.timestamp > baseline.accepted_at.timestamp():
+        return replace(variant, rewound_records=_describe_unrecorded(variant, newest))
+    status_line = replace(variant.status_line, published=newest, grant=None)
+    return replace(variant, published=newest, status_line=status_line)
 
 
 def mark_missing_records(
@@ -205,12 +192,7 @@ def mark_missing_records(
         and commit_object.timestamp <= baseline.accepted_at.timestamp()
     ):
         return variant
-    return replace(
-        variant,
-        rewound_records=_describe_unrecorded(
-            variant, f"refs/tags/{published.tag}", published.merge
-        ),
-    )
+    return replace(variant, rewound_records=_describe_unrecorded(variant, published))
 
 
 def refuse_rewound_branch(title: str, rewound: RewoundBranch | None) -> None:
@@ -265,11 +247,10 @@ def _describe_spec(spec: object) -> str:
     return " ".join([*filter(None, words), *stage_words, *spec.get("variants", ())])
 
 
-def _describe_unrecorded(variant: ObservedVariant, tag: str, commit: str) -> str:
-    name = tag.removeprefix("refs/tags/")
+def _describe_unrecorded(variant: ObservedVariant, published: PublishedLine) -> str:
     return (
-        f"publication {name} ({commit[:12]}) of {variant.spec.repository} was recorded and is not"
-        " on record any more"
+        f"publication {published.tag} ({published.merge[:12]}) of {variant.spec.repository} was"
+        " recorded and is not on record any more"
     )
 
 

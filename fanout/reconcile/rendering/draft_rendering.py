@@ -15,7 +15,7 @@ from fanout.reconcile.adoption.clone_origin import add_adoption_obstacle
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.reconcile.memo.variant_memo import VariantMemo
-from fanout.reconcile.observation.upstream_packages import UpstreamPackages, get_upstream
+from fanout.reconcile.observation.upstream_packages import UpstreamPackages
 from fanout.reconcile.policy_phases import ObservedPolicy
 from fanout.reconcile.rollback.rollback_selection import RollbackSelector
 from fanout.selection.cluster_objects import ClusterObjectIndex
@@ -132,7 +132,7 @@ class DraftRenderer:
             with BARRIER:
                 return self.packages.get_package(
                     resolved_policy.upstream,
-                    get_upstream(resolved_policy).package,
+                    resolved_policy.upstream_spec.package,
                     revision,
                     observed.revisions.get(revision, ""),
                     self.scopes,

@@ -6,22 +6,24 @@ describe it.
 """
 
 from collections.abc import Iterator
+from datetime import datetime
 from hashlib import sha256
+from itertools import chain
 
-from fanout.errors import FanoutError
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.plan.adoption.adoption_base import UpstreamLock, parse_upstream_lock
+from fanout.plan.adoption.adoption_base import UpstreamLock
 from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers, parse_trailers
 from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState
+from fanout.plan.records.policy_status import PublishedLine
 from fanout.plan.rollback.earlier_publication import (
     EarlierPublication,
     is_other_state,
     locked_revision,
 )
 from fanout.ports import ObjectReader
+from fanout.reconcile.adoption.clone_origin import find_upstream_lock
 from fanout.selection.variant_naming import tag_ref
 from fanout.selection.variant_spec import VariantSpec
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 _MAX_EDIT_COMMITS = 64  # commits by people on top of a draft
 _MAX_RENDERING_COMMITS = 10_000  # commits on the branch of renderings
@@ -36,17 +38,6 @@ def parse_publication_number(tag: str, path: str) -> int:
     """
     number = tag.removeprefix(f"{path}/v")
     return int(number) if number != tag and number.isdecimal() else 0
-
-
-def read_tree_lock(reader: ObjectReader, tree: str) -> UpstreamLock | None:
-    """Return the upstream lock in the Kptfile of a package tree, or None."""
-    if not reader.has(tree):
-        return None
-    try:
-        entry = reader.entry(tree, KPTFILE)
-        return parse_upstream_lock(reader.blob(entry.oid), KPTFILE) if entry is not None else None
-    except FanoutError:
-        return None
 
 
 def list_renderings(reader: ObjectReader, vendor: str, path: str) -> Iterator[str]:
@@ -79,8 +70,8 @@ class PublicationHistory:
         publications = self._list_by_commits() if self._lacks_tags else self._list_by_tags()
         return tuple(publication.revision for publication, _, _ in publications)
 
-    def find_newest(self) -> tuple[str, str, EarlierPublication] | None:
-        """Return the newest tagged publication: tag, commit, and the description in its draft.
+    def find_newest(self, at: datetime) -> PublishedLine | None:
+        """Return the newest tagged publication as its draft describes it, recorded `at` a time.
 
         None if no draft describes it; a person may have merged it in another way.
         """
@@ -97,7 +88,16 @@ class PublicationHistory:
                 continue
             if trailers is None or publication is None:
                 return None
-            return tag_ref(self.spec.path, number), commit, publication
+            return PublishedLine(
+                revision=publication.revision,
+                commit=publication.commit,
+                digest=publication.digest,
+                tree=publication.tree,
+                at=at,
+                merge=commit,
+                tag=tag_ref(self.spec.path, number).removeprefix("refs/tags/"),
+                pristine=publication.pristine_tree,
+            )
         return None
 
     def _tree_at(self, commit: str) -> str | None:
@@ -115,12 +115,8 @@ class PublicationHistory:
 
         It includes people's edits from before the next publication.
         """
-        for publication, last_commit, replaced_tree in self._list_by_tags():
-            if publication.revision == revision:
-                return self._with_last_tree(publication, last_commit, replaced_tree)
-        for publication, last_commit, replaced_tree in (
-            self._list_by_commits() if self._lacks_tags else ()
-        ):
+        untagged = self._list_by_commits() if self._lacks_tags else ()
+        for publication, last_commit, replaced_tree in chain(self._list_by_tags(), untagged):
             if publication.revision == revision:
                 return self._with_last_tree(publication, last_commit, replaced_tree)
         return None
@@ -186,34 +182,25 @@ class PublicationHistory:
         self, number: int
     ) -> tuple[str, DraftTrailers | None, EarlierPublication | None]:
         """Return commit, trailers and publication of the tag with this number."""
-        path = self.spec.path
-        commit = self.repository_state.refs.get(tag_ref(path, number), "")
+        commit = self.repository_state.refs.get(tag_ref(self.spec.path, number), "")
         if not commit or not self.reader.has(commit):
             return "", None, None
-        trailers, tree = self._find_trailers(commit), self.reader.paths(commit, [path])[path].tree
-        return (
-            commit,
-            trailers,
-            self._describe_publication(tree, trailers) if tree is not None else None,
-        )
+        trailers, tree = self._find_trailers(commit), self._tree_at(commit)
+        publication = self._describe_publication(tree, trailers) if tree is not None else None
+        return commit, trailers, publication
 
     def _describe_publication(
         self, tree: str, trailers: DraftTrailers | None
     ) -> EarlierPublication | None:
+        lock = None
+        pristine = trailers.rendered if trailers is not None else ""
+        if not pristine or not self.reader.has(pristine):
+            lock = find_upstream_lock(self.reader, tree)
+            pristine = self._find_rendering(lock) if lock is not None else ""
         if trailers is not None:
-            pristine = (
-                trailers.rendered
-                if trailers.rendered and self.reader.has(trailers.rendered)
-                else ""
-            )
-            if not pristine:
-                lock = read_tree_lock(self.reader, tree)
-                pristine = self._find_rendering(lock) if lock is not None else ""
             return EarlierPublication(
                 trailers.revision, trailers.commit, trailers.digest, tree, pristine
             )
-        lock = read_tree_lock(self.reader, tree)
-        pristine = self._find_rendering(lock) if lock is not None else ""
         if lock is None or not pristine:
             return None  # a person's commit
         # Its inputs are not recorded, so its digest must equal no other.
@@ -226,33 +213,18 @@ class PublicationHistory:
         self, publication: EarlierPublication, last_commit: str, replaced_tree: str
     ) -> EarlierPublication:
         """Return the publication with the last tree that has the same revision."""
-        path = self.spec.path
-        last_tree = (
-            self.reader.paths(last_commit, [path])[path].tree
-            if self.reader.has(last_commit)
-            else None
-        )
+        last_tree = self._tree_at(last_commit) if self.reader.has(last_commit) else None
         if last_tree == publication.tree:
             return publication
-        published_lock = read_tree_lock(self.reader, publication.tree)
+        published_lock = find_upstream_lock(self.reader, publication.tree)
         # The last commit before the next publication may not be in the mirror, or be a revert by a
         # person; the tree that the next draft was based on is the second witness.
         for tree in (last_tree, replaced_tree):
             if tree in (None, "", NO_VALUE):
                 continue
-            lock = read_tree_lock(self.reader, tree)
-            if (
-                published_lock is not None
-                and lock is not None
-                and not is_other_state(lock, published_lock)
-            ):
-                return EarlierPublication(
-                    publication.revision,
-                    publication.commit,
-                    publication.digest,
-                    tree,
-                    publication.pristine_tree,
-                )
+            lock = find_upstream_lock(self.reader, tree)
+            if published_lock and lock and not is_other_state(lock, published_lock):
+                return replace(publication, tree=tree)
         return publication
 
     def _find_trailers(self, commit: str) -> DraftTrailers | None:
@@ -288,14 +260,11 @@ class PublicationHistory:
     def _find_rendering(self, lock: UpstreamLock) -> str:
         """Return the newest published rendering of the same upstream state, or ""."""
         for tree in list_renderings(self.reader, self.repository_state.vendor_head, self.spec.path):
-            rendering_lock = read_tree_lock(self.reader, tree)
-            is_same_upstream = rendering_lock is not None and rendering_lock.refers_to(
-                lock.repo, lock.directory
-            )
+            rendered = find_upstream_lock(self.reader, tree)
             if (
-                rendering_lock is not None
-                and is_same_upstream
-                and not is_other_state(rendering_lock, lock)
+                rendered is not None
+                and rendered.refers_to(lock.repo, lock.directory)
+                and not is_other_state(rendered, lock)
             ):
                 return tree
         return ""

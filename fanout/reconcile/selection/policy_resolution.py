@@ -10,11 +10,11 @@ from typing import Any
 
 from fanout.api.field_errors import suggest_name
 from fanout.api.git_repository import Repository
-from fanout.api.package_variant import PackageVariant
+from fanout.api.package_variant import PackageVariant, Upstream
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.errors import ErrorLocation, FanoutError, InvalidInput
+from fanout.errors import Bug, ErrorLocation, FanoutError, InvalidInput
 from fanout.gates.gate_rules import Variables
 from fanout.pending_inputs import Responses, Value, complete
 from fanout.plan.evidence.due_checks import has_machine_checks
@@ -77,6 +77,13 @@ class ResolvedPolicy:
     def declaration(self) -> UpstreamPolicy | PackageVariant | None:
         """Return the declared object; None for a variant that is not declared any more."""
         return self.upstream_policy or self.package_variant
+
+    @property
+    def upstream_spec(self) -> Upstream:
+        """Return the upstream as declared. Raises Bug for a variant that is only on record."""
+        if self.declaration is None:
+            raise Bug(f"{self.title} is not declared")
+        return self.declaration.spec.upstream
 
     @property
     def title(self) -> str:
