@@ -87,6 +87,13 @@ class ObservedVariant:
         return self.path_state
 
     @property
+    def open_drafts(self) -> tuple[tuple[RepositoryState, str, OpenDraft], ...]:
+        """Return its draft and those at other locations: repository, path and draft of each."""
+        own_draft = (self.repository_state, self.spec.path, self.draft) if self.draft else None
+        misplaced = ((it.repository_state, it.path, it.draft) for it in self.misplaced_drafts)
+        return (own_draft, *misplaced) if own_draft is not None else tuple(misplaced)
+
+    @property
     def onto_tree(self) -> str:
         """Return the tree that a draft written now replaces (trailer `Fanout-Onto`)."""
         return self.package_state.tree or NO_VALUE
@@ -259,12 +266,7 @@ def _replaced_package_hold(variant: ObservedVariant) -> Hold | None:
 
 def _draft_faults_hold(variant: ObservedVariant) -> Hold | None:
     """Return a hold if edits have broken the draft: it is neither published nor rewritten."""
-    draft = variant.draft
-    if draft is None or not draft.faults:
-        draft = next(
-            (misplaced.draft for misplaced in variant.misplaced_drafts if misplaced.draft.faults),
-            None,
-        )
+    draft = next((draft for _, _, draft in variant.open_drafts if draft.faults), None)
     if draft is None or variant.is_unrecorded:
         return None
     first, *more = draft.faults

@@ -52,9 +52,10 @@ class RenderedVariant:
         if self.merged is None:
             return ()
         observed = self.observed
-        merged_drafts = [observed.draft] if observed.draft is not None else []
-        merged_drafts += [
-            misplaced.draft for misplaced in observed.misplaced_drafts if misplaced.draft.has_edits
+        merged_drafts = [
+            draft
+            for _, _, draft in observed.open_drafts
+            if draft is observed.draft or draft.has_edits
         ]
         settled = (
             dispute.key

@@ -23,7 +23,6 @@ from fanout.plan.observation.repository_state import (
     CommitIdentity,
     DraftCommit,
     MergedDraft,
-    OpenDraft,
     PublicationMerge,
     RepositoryChange,
     RepositoryState,
@@ -205,7 +204,8 @@ def _build_draft(variant: RenderedVariant, settings: CommitSettings) -> DraftCom
     assert variant.rendering is not None, "and what it was before people's edits is known"
     assert variant.selected.inputs is not None, "and has inputs"
     spec = variant.spec
-    taken_drafts = _replaced_drafts(variant)
+    # Edited drafts are parents of the new one, by which their branches can go.
+    taken_drafts = [it for it in variant.observed.open_drafts if it[2].has_edits]
     trailers = DraftTrailers(
         install=settings.install,
         policy=f"{spec.namespace}/{spec.policy}",
@@ -217,7 +217,7 @@ def _build_draft(variant: RenderedVariant, settings: CommitSettings) -> DraftCom
         onto=variant.observed.onto_tree,
         tree=variant.draft_content.tree,
         conflicts=format_disputes(variant.disputes),
-        takes=" ".join(sorted([draft.commit for _, draft in taken_drafts])),
+        takes=" ".join(sorted([draft.commit for _, _, draft in taken_drafts])),
         rendered=variant.rendering.tree,
     )
     return DraftCommit(
@@ -235,7 +235,7 @@ def _build_draft(variant: RenderedVariant, settings: CommitSettings) -> DraftCom
         more_parents=tuple(
             [
                 draft.commit
-                for state, draft in taken_drafts
+                for state, _, draft in taken_drafts
                 if state.identity == variant.observed.repository_state.identity
             ]
         ),
@@ -261,20 +261,6 @@ def _draft_subject(variant: RenderedVariant) -> str:
     if variant.observed.is_moving:
         verb, location = "Move", f"{variant.observed.package_location.path} to {spec.path}"
     return f"{verb} {location} at {spec.upstream_package} {variant.selected.revision}"
-
-
-def _replaced_drafts(variant: RenderedVariant) -> list[tuple[RepositoryState, OpenDraft]]:
-    """Return the edited drafts that the new one replaces, with their repositories."""
-    drafts = (
-        [(variant.observed.repository_state, variant.observed.draft)]
-        if variant.observed.draft is not None
-        else []
-    )
-    drafts += [
-        (misplaced.repository_state, misplaced.draft)
-        for misplaced in variant.observed.misplaced_drafts
-    ]
-    return [(state, draft) for state, draft in drafts if draft.has_edits]
 
 
 def _collect_blobs(rendered_variants: Iterable[RenderedVariant]) -> BlobUnion:

@@ -27,7 +27,7 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.plan.records.policy_status import VariantLine
 from fanout.selection.variant_naming import drafts_prefix, vendor_ref
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 _MAX_NAMED = 2  # packages named in one commit subject
 
@@ -274,72 +274,52 @@ def removal_due_since(
 
 def removal_actions(variant_removal: VariantRemoval) -> Iterator[PlanAction]:
     """Yield the actions of the removal of one variant."""
-    has_package = False
-    for package_removal in variant_removal.package_removals:
-        common = {
-            "namespace": variant_removal.namespace,
-            "policy": variant_removal.policy,
-            "stage": variant_removal.stage,
-            "variant": variant_removal.variant,
-            "repository": package_removal.repository,
-            "path": package_removal.path,
-        }
-        if package_removal.removes_package:
-            has_package = True
-            yield PlanAction(
-                kind=ActionKind.REMOVE_PACKAGE,
-                **common,
-                tree=package_removal.path_state.tree or "",
-                detail=_REMOVAL_REASON,
-            )
-    yield from _draft_actions(variant_removal)
-    if not has_package:
-        yield _record_action(variant_removal)
-
-
-def _draft_actions(variant_removal: VariantRemoval) -> Iterator[PlanAction]:
-    """Yield one action per draft; several places may be in one repository."""
-    reported: set[tuple[str, str]] = set()
-    for package_removal in variant_removal.package_removals:
-        for draft in package_removal.removed_drafts:
-            if (package_removal.repository, draft.ref) in reported:
-                continue
-            reported.add((package_removal.repository, draft.ref))
-            yield PlanAction(
-                kind=ActionKind.REMOVE_DRAFT,
-                namespace=variant_removal.namespace,
-                policy=variant_removal.policy,
-                stage=variant_removal.stage,
-                variant=variant_removal.variant,
-                repository=package_removal.repository,
-                path=package_removal.path,
-                ref=draft.ref,
-                expected=draft.commit,
-                detail=_REMOVAL_REASON,
-            )
-
-
-def _record_action(variant_removal: VariantRemoval) -> PlanAction:
-    """Return the action that records what remains of the variant, if anything."""
-    has_orphan = any(
-        removal.keeps_package and removal.path_state.tree
-        for removal in variant_removal.package_removals
-    )
-    remainder = "its package stays on the branch" if has_orphan else "nothing of it is on a branch"
-    drafts = {
-        it.ref for removal in variant_removal.package_removals for it in removal.orphaned_drafts
-    }
-    if drafts:
-        names = format_names(ref.removeprefix("refs/heads/") for ref in drafts)
-        remainder = f"{remainder}, and so does what people committed to {names}"
-    return PlanAction(
+    record_action = PlanAction(
         kind=ActionKind.RECORD,
         namespace=variant_removal.namespace,
         policy=variant_removal.policy,
         stage=variant_removal.stage,
         variant=variant_removal.variant,
-        detail=f"that {variant_removal.variant} is gone with its target; {remainder}",
+        detail=_REMOVAL_REASON,
     )
+    removals = variant_removal.package_removals
+    for removal in removals:
+        if removal.removes_package:
+            yield replace(
+                record_action,
+                kind=ActionKind.REMOVE_PACKAGE,
+                repository=removal.repository,
+                path=removal.path,
+                tree=removal.path_state.tree or "",
+            )
+    # One action per draft: several places may be in one repository.
+    removals_by_draft: dict[tuple[str, str], tuple[PackageRemoval, OpenDraft]] = {}
+    for removal in removals:
+        for draft in removal.removed_drafts:
+            removals_by_draft.setdefault((removal.repository, draft.ref), (removal, draft))
+    for removal, draft in removals_by_draft.values():
+        yield replace(
+            record_action,
+            kind=ActionKind.REMOVE_DRAFT,
+            repository=removal.repository,
+            path=removal.path,
+            ref=draft.ref,
+            expected=draft.commit,
+        )
+    if not any(removal.removes_package for removal in removals):
+        yield replace(record_action, detail=_describe_remainder(variant_removal))
+
+
+def _describe_remainder(variant_removal: VariantRemoval) -> str:
+    """Return what a removal without a package records: what remains of the variant, if anything."""
+    removals = variant_removal.package_removals
+    has_orphan = any(it.keeps_package and it.path_state.tree for it in removals)
+    remainder = "its package stays on the branch" if has_orphan else "nothing of it is on a branch"
+    drafts = {draft.ref for removal in removals for draft in removal.orphaned_drafts}
+    if drafts:
+        names = format_names(ref.removeprefix("refs/heads/") for ref in drafts)
+        remainder = f"{remainder}, and so does what people committed to {names}"
+    return f"that {variant_removal.variant} is gone with its target; {remainder}"
 
 
 def build_removal_commits(

@@ -99,19 +99,11 @@ class _MergeInputs:
     def collect_edits(self) -> PackageEdits:
         """Return people's changes to the published package and to its drafts."""
         variant = self.variant
-        drafts = (
-            [(variant.repository_state, variant.spec.path, variant.draft)]
-            if variant.draft is not None
-            else []
-        )
-        drafts += [
-            (stray.repository_state, stray.path, stray.draft) for stray in variant.misplaced_drafts
-        ]
         return PackageEdits(
             self._published_change(variant.package_state.tree),
             tuple(
                 self.draft_change(repository_state, path, draft, draft.tree)
-                for repository_state, path, draft in drafts
+                for repository_state, path, draft in variant.open_drafts
                 if draft.has_edits and draft.tree is not None
             ),
         )

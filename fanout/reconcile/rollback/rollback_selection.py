@@ -178,9 +178,8 @@ def _find_rollback_hold(variant: SelectedVariant, pin: Pin) -> Hold | None:
         return moved_away_hold(spec, f"{location.path} in {location.repository}", pin)
     if variant.earlier_publication is None:
         return never_published_hold(spec, pin)
-    drafts = [observed.draft] if observed.draft is not None else []
-    drafts += [misplaced.draft for misplaced in observed.misplaced_drafts]
     merged_tree = observed.path_state.tree if observed.is_unrecorded else None
+    drafts = (draft for _, _, draft in observed.open_drafts)
     edited_draft = next((it for it in drafts if it.has_edits and it.tree != merged_tree), None)
     if edited_draft is not None:
         return edited_draft_hold(spec, edited_draft, pin)

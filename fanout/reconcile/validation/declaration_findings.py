@@ -72,8 +72,6 @@ def find_target_findings(
     return tuple(
         finding
         for resolved_policy in resolved_policies
-        if resolved_policy.upstream_policy is not None
-        or resolved_policy.package_variant is not None
         for finding in _find_policy_findings(resolved_policy, collisions, declared, locate)
         if (finding.where.object, finding.where.field) not in fields_with_errors
     )
