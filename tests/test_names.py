@@ -35,8 +35,8 @@ FIELD = """
     rollback rollbacks rollout runtime sandbox schedule scheduled schema schemas scope scopes
     secret secrets selection selector setter setters skip snapshot source sources spec specs
     stage
-    stages starlark status stopped strategy suspend sync tag target targets template templates
-    test trailer trailers transport tree trees trigger triggers unavailable update upsert
+    stages starlark status stopped strategy suspend sync tag tags target targets template
+    templates test trailer trailers transport tree trees trigger triggers unavailable update upsert
     upstream url urls validate validation validators verdict verdicts version versions warehouse
     waves window windows withdraw yaml
 """
@@ -83,10 +83,10 @@ ENGLISH = """
     assertion at blocked cannot cause change changes choice choices compared create day denied
     described difference disabled earlier effect ended ensure exceeded exclusive expected
     explain explanation external filled first free get guarded holder invalid large local
-    located malformed match matchable matching misplaced no not open other pair plain planned
-    played player refused returned side spelling suggestions too uncertain undeclared unfit
-    unknown unmatched unreadable unsuitable unsupported varying visible waiting winner wording
-    written
+    located lost malformed match matchable matching misplaced moved no not open other pair plain
+    planned played player refused returned side spelling suggestions too uncertain undeclared
+    unfit unknown unmatched unreadable unsuitable unsupported varying visible waiting winner
+    wording written
 """
 ALLOWED = frozenset(f"{FIELD} {GLOSSARY} {TECHNICAL} {ENGLISH}".split())
 

@@ -16,7 +16,7 @@ from fanout.gates.gate_rules import StageRule
 from fanout.gates.gate_wording import format_count
 from fanout.gates.removal_gate import RemovalEvaluation
 from fanout.plan.actions import ActionKind, ActionResult, Plan
-from fanout.plan.gate_inputs.recorded_decisions import recorded_decision_statuses
+from fanout.plan.gates.gate_records import recorded_decision_statuses
 from fanout.plan.observation.repository_state import (
     RefListing,
     RefListingRequest,
@@ -28,12 +28,8 @@ from fanout.plan.records.policy_records import PolicyRecords, RecordEntry, Recor
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.repository_changes import CommitSettings
-from fanout.reconcile.edits.package_damage import (
-    describe_faults,
-    find_lost_renderings,
-    find_tag_problem,
-)
-from fanout.reconcile.observation.upstream_packages import describe_lost_tag
+from fanout.reconcile.edits.package_damage import describe_faults, find_lost_renderings
+from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problem
 from fanout.reconcile.removal.orphaned_variants import OrphanLocations, describe_orphans
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.variant_spec import TargetFailure

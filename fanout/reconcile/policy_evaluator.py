@@ -21,12 +21,11 @@ from fanout.plan.evidence.record_times import (
     stages_with_reports,
     with_draft_times,
 )
-from fanout.plan.gate_inputs.policy_facts import (
-    build_gate_records,
+from fanout.plan.gates.gate_records import build_gate_records, with_removals
+from fanout.plan.gates.variant_facts import (
     build_policy_facts,
     build_preliminary_facts,
     facts_after_pass,
-    with_removals,
 )
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.policy_plan import PolicyPlan, plan_policy
@@ -48,8 +47,9 @@ from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.evidence.check_probes import CheckProber
 from fanout.reconcile.evidence.evidence_matching import match_evidence
 from fanout.reconcile.memo.variant_memo import VariantMemo, VariantMemos
+from fanout.reconcile.observation.moved_tags import mark_lost_tags
 from fanout.reconcile.observation.repository_listing import orphans_packages
-from fanout.reconcile.observation.upstream_packages import find_revisions, mark_lost_tags
+from fanout.reconcile.observation.upstream_packages import find_revisions
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.policy_gate_inputs import (
     build_gate_inputs,
@@ -66,10 +66,12 @@ from fanout.reconcile.policy_phases import (
     RenderedPolicy,
     SelectedPolicy,
 )
-from fanout.reconcile.records.record_integrity import (
-    RecordBaseline,
+from fanout.reconcile.records.lost_records import (
     find_bootstrap_repositories,
     refuse_lost_policy_state,
+)
+from fanout.reconcile.records.rewound_records import (
+    RecordBaseline,
     refuse_missing_records,
     refuse_rewound_branch,
 )

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.rollback_pins import Pin
-from fanout.plan.gate_inputs.policy_facts import GateInputs, ObservedEvidence
+from fanout.plan.gates.variant_facts import GateInputs, ObservedEvidence
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.plan.rendered_variant import RenderedVariant

@@ -31,7 +31,7 @@ from fanout.reconcile.policy_evaluator import PolicyEvaluator
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.policy_isolation import compute_changes, without_failed_policies
 from fanout.reconcile.problem_aggregation import summarize_function_warnings
-from fanout.reconcile.records.record_integrity import refuse_lost_records
+from fanout.reconcile.records.lost_records import refuse_lost_records
 from fanout.reconcile.records.undeclared_policies import find_undeclared
 from fanout.reconcile.removal.orphaned_variants import find_removal_doubt
 from fanout.reconcile.rendering.commit_templates import CommitMessages, build_commit_messages

@@ -13,7 +13,7 @@ from fanout.api.package_variant import Dependency as DeclaredDependency
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_facts import DependencyFacts
-from fanout.plan.gate_inputs.policy_facts import AttributesByVariant, VariantAttributes
+from fanout.plan.gates.variant_facts import AttributesByVariant, VariantAttributes
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
 

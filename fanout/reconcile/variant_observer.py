@@ -45,7 +45,7 @@ from fanout.reconcile.records.publication_recovery import (
     is_unrecorded_publication,
     recover_publication,
 )
-from fanout.reconcile.records.record_integrity import (
+from fanout.reconcile.records.rewound_records import (
     RecordBaseline,
     compare_with_publication,
     mark_missing_records,

@@ -29,7 +29,7 @@ from fanout.gates.gate_facts import (
 )
 from fanout.gates.record_facts import RecordFacts
 from fanout.plan.evidence.record_times import effective_records, records_ahead
-from fanout.plan.gate_inputs.policy_facts import build_gate_records
+from fanout.plan.gates.gate_records import build_gate_records
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.scenarios.scenario_settings import ScenarioSetting
 from fanout.values import frozen, replace

@@ -23,7 +23,7 @@ from fanout.calendar.time_zone import parse_zone
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.sweep_log import LoggedSweep, SweepLog
 from fanout.errors import FanoutError, InvalidInput
-from fanout.plan.gate_inputs.stage_rule_builder import governing_promotions
+from fanout.plan.gates.policy_windows import governing_promotions
 from fanout.reconcile.pass_scope import PassMode, PassSubject
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import frozen, replace

@@ -14,7 +14,7 @@ from fanout.plan.evidence.record_times import (
     effective_records,
     restore_recorded_times,
 )
-from fanout.plan.gate_inputs.policy_facts import build_gate_records
+from fanout.plan.gates.gate_records import build_gate_records
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import (

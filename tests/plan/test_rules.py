@@ -18,11 +18,8 @@ from fanout.gates.gate_rules import (
     RolloutRule,
     StageRule,
 )
-from fanout.plan.gate_inputs.stage_rule_builder import (
-    build_calendars,
-    build_stage_rules,
-    finishing_calendars,
-)
+from fanout.plan.gates.policy_windows import build_calendars, finishing_calendars
+from fanout.plan.gates.stage_rules import build_stage_rules
 
 
 def condition(text: str) -> PropagationCondition:

@@ -27,9 +27,8 @@ from fanout.reconcile.edits.package_damage import (
     describe_edits,
     describe_faults,
     find_lost_renderings,
-    find_tag_problem,
 )
-from fanout.reconcile.observation.upstream_packages import describe_lost_tag
+from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problem
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.problem_aggregation import group_problems
 from fanout.values import replace

@@ -25,7 +25,7 @@ from fanout.errors import FanoutError, InvalidInput, Stopped
 from fanout.gates.active_decisions import ActiveDecisions, Scope, list_scopes
 from fanout.gates.gate_wording import format_names
 from fanout.gates.record_facts import DecisionFacts
-from fanout.plan.gate_inputs.policy_facts import build_gate_records
+from fanout.plan.gates.gate_records import build_gate_records
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_records import active_records
 from fanout.reconcile.pass_results import PolicyResult

@@ -20,7 +20,7 @@ from fanout.cli.startup import open_program
 from fanout.cli.terminal import print_message
 from fanout.plan.records.policy_records import ACCEPT_RECORDS
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.records.record_integrity import describe_missing_records
+from fanout.reconcile.records.rewound_records import describe_missing_records
 
 
 @click.command()

@@ -34,8 +34,8 @@ from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import format_names
 from fanout.gates.removal_gate import closed_window_hold
-from fanout.plan.gate_inputs.policy_facts import CONFIRM_REMOVAL
-from fanout.plan.gate_inputs.stage_rule_builder import build_calendars
+from fanout.plan.gates.gate_records import CONFIRM_REMOVAL
+from fanout.plan.gates.policy_windows import build_calendars
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.removal.removal_plan import PackageRemoval

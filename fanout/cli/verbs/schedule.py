@@ -29,7 +29,7 @@ from fanout.cli.settings import OutputFormat, Settings, parse_instant
 from fanout.cli.terminal import print_message
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.plan.gate_inputs.stage_rule_builder import build_calendars
+from fanout.plan.gates.policy_windows import build_calendars
 from fanout.values import frozen
 
 UTC_NAME = "UTC"

@@ -6,7 +6,6 @@ affected.
 
 from collections.abc import Iterable, Iterator
 
-from fanout.api.reasons import Reason
 from fanout.gates.gate_wording import format_count
 from fanout.plan.edits.draft_errors import with_remedy
 from fanout.plan.observed_variant import ObservedVariant
@@ -27,36 +26,6 @@ def describe_faults(variant: ObservedVariant) -> str:
     separator = "" if first.where.file else " "
     repository = variant.package_location.repository
     return f"{repository}:{separator}{with_remedy(first)} on the branch{further}"
-
-
-def find_tag_problem(variant: ObservedVariant) -> tuple[Reason, str] | None:
-    """Return reason and sentence if the publication's tag is gone or moved, else None.
-
-    Only for published variants: the push that publishes makes the tag.
-    """
-    published_line, repository_state = variant.published, variant.package_location.repository_state
-    if published_line is None or variant.is_unrecorded or repository_state.failure is not None:
-        return None
-    if not (published_line.tag and published_line.merge):
-        return None
-    ref = f"refs/tags/{published_line.tag}"
-    tag_target = repository_state.refs.get(ref, "")
-    if tag_target == published_line.merge:
-        return None
-    tag_text = f"tag {published_line.tag}"
-    restore_command = f"`git push {repository_state.remote.url} {published_line.merge}:{ref}`"
-    if tag_target:
-        return Reason.TAG_MOVED, (
-            f"{tag_text} of {variant.package_location.repository} points to {tag_target[:12]}, and"
-            f" {published_line.revision} was"
-            f" published with it at {published_line.merge}; delete it and put it back:"
-            f" {restore_command}"
-        )
-    return Reason.TAG_MISSING, (
-        f"{tag_text} is gone from {variant.package_location.repository}, and"
-        f" {published_line.revision} was published with"
-        f" it; put it back: {restore_command}"
-    )
 
 
 def describe_leftover_draft(variant: RenderedVariant) -> str:

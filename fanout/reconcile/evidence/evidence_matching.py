@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from fanout.errors import FanoutError
 from fanout.gates.gate_facts import CheckReading
-from fanout.plan.gate_inputs.policy_facts import NO_EVIDENCE, ObservedEvidence
+from fanout.plan.gates.variant_facts import NO_EVIDENCE, ObservedEvidence
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.ports import GitStore, ObjectReader

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
-from fanout.plan.gate_inputs.policy_facts import VariantFactsMemo
+from fanout.plan.gates.variant_facts import VariantFactsMemo
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine, parse_status

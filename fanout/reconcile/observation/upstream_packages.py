@@ -15,12 +15,10 @@ from fanout.package.revision import (
     select_tag,
 )
 from fanout.plan.observation.repository_state import RefListing, RefListingRequest
-from fanout.plan.observed_variant import ObservedVariant
 from fanout.ports import GitStore
 from fanout.reconcile.observation.mirror_access import read_with_recovery
 from fanout.reconcile.observation.repository_listing import build_remote, join_upstream_path
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-from fanout.values import replace
 from fanout.variants.package_preparation import PreparedPackage, prepare_package
 from fanout.variants.render_model import RenderLimits, UpstreamPackage
 
@@ -72,57 +70,14 @@ def find_revisions(
     return commit_by_revision
 
 
-def mark_lost_tags(
-    resolved_policy: ResolvedPolicy,
-    variants: tuple[ObservedVariant, ...],
-    listings: Mapping[str, RefListing | FanoutError],
-) -> tuple[ObservedVariant, ...]:
-    """Return the variants, marked where the upstream tag of the published revision is gone.
-
-    Without its tag no rule allows the revision: the candidate silently becomes an older
-    one.
-    """
-    assert resolved_policy.upstream is not None, "a policy without its upstream is not asked"
-    listing = listings[resolved_policy.upstream.spec.url]
-    if isinstance(listing, FanoutError):
-        return variants
-    tags = _list_tags(listing.refs)
-    path = get_upstream_path(resolved_policy)
-    published_commits = {
-        it.published.revision: it.published.commit for it in variants if it.published
-    }
-    lost_tags = {
-        name: f"{path}/{name}".lstrip("/")
-        for name, commit in published_commits.items()
-        if name != commit and not select_tag(tags, path, name)
-    }
-    if not lost_tags:
-        return variants
-    return tuple(
-        replace(variant, missing_tag=lost_tags.get(variant.published.revision, ""))
-        if variant.published
-        else variant
-        for variant in variants
-    )
-
-
-def describe_lost_tag(variant: ObservedVariant) -> str:
-    """Describe the lost upstream tag of the published revision, and the remedy."""
-    assert variant.published is not None, "it has lost a tag"
-    return (
-        f"tag {variant.missing_tag} is gone from {variant.spec.upstream_repository}, and"
-        f" {variant.published.revision} is published; put the tag back"
-        f" ({variant.published.commit}), or release a newer revision: automation never goes back"
-    )
-
-
-def _list_tags(refs: Mapping[str, str]) -> dict[str, str]:
+def list_tags(refs: Mapping[str, str]) -> dict[str, str]:
+    """Return the commit of each tag, by its name without `refs/tags/`."""
     prefix = "refs/tags/"
     return {ref.removeprefix(prefix): oid for ref, oid in refs.items() if ref.startswith(prefix)}
 
 
 def _find_fitting(refs: Mapping[str, str], path: str, rule: RevisionRule) -> list[tuple[str, str]]:
-    tags = _list_tags(refs)
+    tags = list_tags(refs)
     if rule.tag:
         return select_tag(tags, path, rule.tag)
     return (

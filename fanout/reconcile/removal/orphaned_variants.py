@@ -23,7 +23,7 @@ from fanout.gates.removal_gate import (
     evaluate_removals,
 )
 from fanout.plan.draft_trailers import NO_VALUE
-from fanout.plan.gate_inputs.policy_facts import CONFIRM_REMOVAL
+from fanout.plan.gates.gate_records import CONFIRM_REMOVAL
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine

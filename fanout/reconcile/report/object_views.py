@@ -27,10 +27,9 @@ from fanout.reconcile.edits.package_damage import (
     describe_edits,
     describe_faults,
     describe_leftover_draft,
-    find_tag_problem,
 )
 from fanout.reconcile.execution.removal_execution import find_places
-from fanout.reconcile.observation.upstream_packages import describe_lost_tag
+from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problem
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.reconcile.removal.orphaned_variants import describe_orphans
 from fanout.reconcile.report.variant_conditions import (

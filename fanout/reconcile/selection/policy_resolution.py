@@ -18,7 +18,7 @@ from fanout.errors import Bug, ErrorLocation, FanoutError, InvalidInput
 from fanout.gates.gate_rules import Variables
 from fanout.pending_inputs import Responses, Value, complete
 from fanout.plan.evidence.due_checks import has_machine_checks
-from fanout.plan.gate_inputs.stage_rule_builder import governing_promotions
+from fanout.plan.gates.policy_windows import governing_promotions
 from fanout.plan.observation.repository_state import repository_identity
 from fanout.plan.records.policy_records import RecordsKey
 from fanout.ports import Sandbox

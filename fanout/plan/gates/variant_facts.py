@@ -4,13 +4,9 @@ Facts of a variant that did not change since the previous pass are reused
 (`VariantFactsMemo`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, field, fields
-from datetime import datetime
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, field
 
-from fanout.api.gate_vocabulary import GATE_ACTIONS, Action, OverridableGate, Verdict
-from fanout.api.object_meta import yaml_name
 from fanout.api.promotion_policy import normalize_person
 from fanout.api.reasons import Reason
 from fanout.gates.evaluation_results import PolicyEvaluation
@@ -26,24 +22,16 @@ from fanout.gates.gate_facts import (
 )
 from fanout.gates.gate_rules import Variables
 from fanout.gates.record_facts import (
-    ApprovalFacts,
-    DecisionFacts,
-    EvidenceFacts,
-    RecordFacts,
     RecordPosition,
 )
-from fanout.gates.timestamps import is_from_the_future
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.edits.merge_disputes import ConflictResolution, parse_disputes
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.records.policy_records import RecordEntry
-from fanout.plan.records.policy_status import DraftLine, parse_instant
+from fanout.plan.records.policy_status import DraftLine
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import frozen, replace
-
-GateRecord = TypeVar("GateRecord", EvidenceFacts, ApprovalFacts, DecisionFacts)
 
 
 @frozen
@@ -76,10 +64,6 @@ class ObservedEvidence:
 
 
 NO_EVIDENCE = ObservedEvidence()
-
-
-CONFIRM_REMOVAL = "ConfirmRemoval"
-_OUTSIDE_THE_GATES = frozenset(Action).difference(GATE_ACTIONS)  # decisions that no gate reads
 
 
 @frozen
@@ -338,85 +322,3 @@ def _with_publication(variant: VariantFacts, moment: RecordPosition) -> VariantF
         draft=None,
         grant=None,
     )
-
-
-def build_gate_records(entries: Sequence[RecordEntry], now: datetime) -> RecordFacts:
-    """Convert record entries into the records of the gate engine, in record order.
-
-    A removal dated more than five minutes ahead of `now` does not count yet.
-    """
-    return RecordFacts(
-        evidence=tuple(
-            _read_record(EvidenceFacts, entry, withdrawn=entry.withdrawn)
-            for entry in entries
-            if entry.kind == "Evidence"
-        ),
-        approvals=tuple(
-            _read_record(ApprovalFacts, entry) for entry in entries if entry.kind == "Approval"
-        ),
-        decisions=tuple(
-            _read_record(DecisionFacts, entry)
-            for entry in entries
-            if entry.kind == "Decision" and entry.spec["action"] not in _OUTSIDE_THE_GATES
-        ),
-        removals={
-            name: entry.at
-            for entry in entries
-            if entry.kind == "Decision"
-            and entry.spec["action"] == CONFIRM_REMOVAL
-            and not is_from_the_future(entry.at, now)
-            for name in entry.spec["variants"]
-        },
-    )
-
-
-def with_removals(gate_records: RecordFacts, removed: Mapping[str, datetime]) -> RecordFacts:
-    """Return the records with removals by sweeps added; the later of two removals counts.
-
-    `removed` has the instant of each removal, by variant name.
-    """
-    if not removed:
-        return gate_records
-    removals = dict(gate_records.removals)
-    for name, at in removed.items():
-        removals[name] = max(at, removals.get(name, at))
-    return replace(gate_records, removals=removals)
-
-
-def _as_stored(value: object) -> object:
-    return value
-
-
-# Conversions of the fields of a record's spec that the gates do not read as they are stored.
-_CONVERSIONS: Mapping[str, Callable[[Any], object]] = {
-    "status": Verdict,
-    "action": Action,
-    "variants": tuple,
-    "trees": frozenset,
-    "overrides": lambda gates: frozenset(map(OverridableGate, gates)),
-    "expires": parse_instant,
-}
-# For each record class, by the name of a field in the spec: its name in the class, its conversion.
-_SPEC_FIELDS: Mapping[type, Mapping[str, tuple[str, Callable[[Any], object]]]] = {
-    record_class: {
-        key: (it.name, _CONVERSIONS.get(key, _as_stored))
-        for it in fields(record_class)
-        for key in [yaml_name(it.name)]
-    }
-    for record_class in (EvidenceFacts, ApprovalFacts, DecisionFacts)
-}
-
-
-def _read_record(record_class: type[GateRecord], entry: RecordEntry, **values: Any) -> GateRecord:
-    """Read a stored record as the gates know it, with further `values` of its fields.
-
-    Empty fields have their defaults. Fields of the spec that the class has not are read elsewhere:
-    those of removals, conflicts and withdrawals.
-    """
-    spec_fields = _SPEC_FIELDS[record_class]
-    values["stage"] = values["revision"] = ""
-    for key, value in entry.spec.items():
-        if value and key in spec_fields:
-            name, convert = spec_fields[key]
-            values[name] = convert(value)
-    return record_class(entry.name, entry.at, normalize_person(entry.by), **values)

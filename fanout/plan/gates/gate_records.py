@@ -1,0 +1,164 @@
+"""Records as the gates read them, and the status of every Decision: active, applied, withdrawn."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from datetime import datetime
+from typing import Any, TypeVar
+
+from fanout.api.gate_vocabulary import GATE_ACTIONS, Action, OverridableGate, Verdict
+from fanout.api.object_meta import yaml_name
+from fanout.api.promotion_policy import normalize_person
+from fanout.gates.active_decisions import DecisionStatus, decision_statuses
+from fanout.gates.gate_facts import PolicyFacts
+from fanout.gates.record_facts import ApprovalFacts, DecisionFacts, EvidenceFacts, RecordFacts
+from fanout.gates.timestamps import is_from_the_future
+from fanout.plan.edits.merge_disputes import RESOLVE
+from fanout.plan.gates.variant_facts import GateInputs, build_policy_facts
+from fanout.plan.records.policy_records import RecordEntry, active_records
+from fanout.plan.records.policy_status import parse_instant
+from fanout.plan.rendered_variant import RenderedVariant
+from fanout.values import replace
+
+GateRecord = TypeVar("GateRecord", EvidenceFacts, ApprovalFacts, DecisionFacts)
+
+CONFIRM_REMOVAL = "ConfirmRemoval"
+_OUTSIDE_THE_GATES = frozenset(Action).difference(GATE_ACTIONS)  # decisions that no gate reads
+
+
+def build_gate_records(entries: Sequence[RecordEntry], now: datetime) -> RecordFacts:
+    """Convert record entries into the records of the gate engine, in record order.
+
+    A removal dated more than five minutes ahead of `now` does not count yet.
+    """
+    return RecordFacts(
+        evidence=tuple(
+            _read_record(EvidenceFacts, entry, withdrawn=entry.withdrawn)
+            for entry in entries
+            if entry.kind == "Evidence"
+        ),
+        approvals=tuple(
+            _read_record(ApprovalFacts, entry) for entry in entries if entry.kind == "Approval"
+        ),
+        decisions=tuple(
+            _read_record(DecisionFacts, entry)
+            for entry in entries
+            if entry.kind == "Decision" and entry.spec["action"] not in _OUTSIDE_THE_GATES
+        ),
+        removals={
+            name: entry.at
+            for entry in entries
+            if entry.kind == "Decision"
+            and entry.spec["action"] == CONFIRM_REMOVAL
+            and not is_from_the_future(entry.at, now)
+            for name in entry.spec["variants"]
+        },
+    )
+
+
+def with_removals(gate_records: RecordFacts, removed: Mapping[str, datetime]) -> RecordFacts:
+    """Return the records with removals by sweeps added; the later of two removals counts.
+
+    `removed` has the instant of each removal, by variant name.
+    """
+    if not removed:
+        return gate_records
+    removals = dict(gate_records.removals)
+    for name, at in removed.items():
+        removals[name] = max(at, removals.get(name, at))
+    return replace(gate_records, removals=removals)
+
+
+def _as_stored(value: object) -> object:
+    return value
+
+
+# Conversions of the fields of a record's spec that the gates do not read as they are stored.
+_CONVERSIONS: Mapping[str, Callable[[Any], object]] = {
+    "status": Verdict,
+    "action": Action,
+    "variants": tuple,
+    "trees": frozenset,
+    "overrides": lambda gates: frozenset(map(OverridableGate, gates)),
+    "expires": parse_instant,
+}
+# For each record class, by the name of a field in the spec: its name in the class, its conversion.
+_SPEC_FIELDS: Mapping[type, Mapping[str, tuple[str, Callable[[Any], object]]]] = {
+    record_class: {
+        key: (it.name, _CONVERSIONS.get(key, _as_stored))
+        for it in fields(record_class)
+        for key in [yaml_name(it.name)]
+    }
+    for record_class in (EvidenceFacts, ApprovalFacts, DecisionFacts)
+}
+
+
+def _read_record(record_class: type[GateRecord], entry: RecordEntry, **values: Any) -> GateRecord:
+    """Read a stored record as the gates know it, with further `values` of its fields.
+
+    Empty fields have their defaults. Fields of the spec that the class has not are read elsewhere:
+    those of removals, conflicts and withdrawals.
+    """
+    spec_fields = _SPEC_FIELDS[record_class]
+    values["stage"] = values["revision"] = ""
+    for key, value in entry.spec.items():
+        if value and key in spec_fields:
+            name, convert = spec_fields[key]
+            values[name] = convert(value)
+    return record_class(entry.name, entry.at, normalize_person(entry.by), **values)
+
+
+def recorded_decision_statuses(
+    entries: Sequence[RecordEntry],
+    rendered_variants: Sequence[RenderedVariant],
+    now: datetime,
+    unremoved: Mapping[str, datetime | None],
+    removed: Mapping[str, datetime],
+) -> dict[str, DecisionStatus]:
+    """Return the status of every Decision among the record entries, by its name.
+
+    `removed`: instants at which sweeps removed variants, by variant name; decisions made
+    before such an instant are applied. `unremoved`: variants without a target that are
+    still to be removed, with the instant of their publication, or None if they were never
+    published.
+
+    A Resolve stays active until it is withdrawn, since it also decides equal conflicts of
+    later revisions. A ConfirmRemoval is active while a variant that it names is still to be
+    removed. A withdrawal is applied when it is made.
+    """
+    active_entries = active_records(entries)
+    active_names = {it.name for it in active_entries}
+    gate_records = with_removals(build_gate_records(active_entries, now), removed)
+    variants = build_policy_facts(
+        GateInputs(facts=PolicyFacts("", (), (), (), gate_records, {}, now)),
+        rendered_variants,
+        {},
+    ).variants
+    gate_statuses = decision_statuses(gate_records.decisions, variants, now)
+    decisions = (it for it in entries if it.kind == "Decision")
+    return {
+        it.name: gate_statuses.get(it.name)
+        or _status_outside_gates(it, active_names, unremoved, now)
+        for it in decisions
+    }
+
+
+def _status_outside_gates(
+    entry: RecordEntry,
+    active_names: set[str],
+    unremoved: Mapping[str, datetime | None],
+    now: datetime,
+) -> DecisionStatus:
+    if entry.name in active_names:
+        if is_from_the_future(entry.at, now):
+            return DecisionStatus.AHEAD
+        is_active = entry.spec["action"] == RESOLVE or _awaits_removal(entry, unremoved)
+        return DecisionStatus.ACTIVE if is_active else DecisionStatus.APPLIED
+    return DecisionStatus.WITHDRAWN if not entry.spec.get("withdraws") else DecisionStatus.APPLIED
+
+
+def _awaits_removal(entry: RecordEntry, unremoved: Mapping[str, datetime | None]) -> bool:
+    """Return whether the entry confirms a removal that no sweep has made yet."""
+    if entry.spec["action"] != CONFIRM_REMOVAL:
+        return False
+    publication_times = (unremoved[name] for name in entry.spec["variants"] if name in unremoved)
+    return any(published is None or published <= entry.at for published in publication_times)

@@ -1,0 +1,47 @@
+"""Calendars of the gate engine, built from the windows of PromotionPolicy objects."""
+
+from collections.abc import Iterable
+
+from fanout.api.promotion_policy import AtClose, Period, PromotionPolicy, governs_policy
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.calendar.publication_calendar import PublicationCalendar, RecurringWindow, build_window
+
+
+def governing_promotions(
+    policy: UpstreamPolicy, promotions: Iterable[PromotionPolicy]
+) -> tuple[PromotionPolicy, ...]:
+    """Return the PromotionPolicies of the same namespace that govern the policy."""
+    return tuple(promotion for promotion in promotions if governs_policy(promotion, policy))
+
+
+def build_calendars(promotions: Iterable[PromotionPolicy]) -> tuple[PublicationCalendar, ...]:
+    """Build the calendars of the PromotionPolicies that have windows.
+
+    A window without a time zone takes its policy's, which is UTC by default (design §7).
+    """
+    return tuple(_build_calendar(promotion) for promotion in promotions if promotion.spec.windows)
+
+
+def finishing_calendars(promotions: Iterable[PromotionPolicy]) -> frozenset[str]:
+    """Return the names of the calendars at whose closing a rollout under way may finish."""
+    return frozenset(
+        promotion.metadata.name
+        for promotion in promotions
+        if promotion.spec.windows and promotion.spec.at_close is AtClose.FINISH
+    )
+
+
+def _build_calendar(promotion: PromotionPolicy) -> PublicationCalendar:
+    spec = promotion.spec
+    zone = spec.time_zone or "UTC"
+    return PublicationCalendar(
+        promotion.metadata.name,
+        allow=tuple(_build_period(it.allow, zone) for it in spec.windows if it.allow),
+        deny=tuple(_build_period(it.deny, zone) for it in spec.windows if it.deny),
+    )
+
+
+def _build_period(written: Period, zone: str) -> RecurringWindow:
+    return build_window(
+        written.schedule, written.time_zone or zone, written.duration, written.until
+    )

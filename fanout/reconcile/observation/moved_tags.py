@@ -1,0 +1,90 @@
+"""Tags that somebody moved or deleted: of publications, and upstream of published revisions.
+
+None of these holds a variant by itself; they are reported before the next revision is
+affected. A tag that moved upstream stops its policy (`upstream_packages`).
+"""
+
+from collections.abc import Mapping
+
+from fanout.api.reasons import Reason
+from fanout.errors import FanoutError
+from fanout.package.revision import select_tag
+from fanout.plan.observation.repository_state import RefListing
+from fanout.plan.observed_variant import ObservedVariant
+from fanout.reconcile.observation.upstream_packages import get_upstream_path, list_tags
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+from fanout.values import replace
+
+
+def find_tag_problem(variant: ObservedVariant) -> tuple[Reason, str] | None:
+    """Return reason and sentence if the publication's tag is gone or moved, else None.
+
+    Only for published variants: the push that publishes makes the tag.
+    """
+    published_line, repository_state = variant.published, variant.package_location.repository_state
+    if published_line is None or variant.is_unrecorded or repository_state.failure is not None:
+        return None
+    if not (published_line.tag and published_line.merge):
+        return None
+    ref = f"refs/tags/{published_line.tag}"
+    tag_target = repository_state.refs.get(ref, "")
+    if tag_target == published_line.merge:
+        return None
+    tag_text = f"tag {published_line.tag}"
+    restore_command = f"`git push {repository_state.remote.url} {published_line.merge}:{ref}`"
+    if tag_target:
+        return Reason.TAG_MOVED, (
+            f"{tag_text} of {variant.package_location.repository} points to {tag_target[:12]}, and"
+            f" {published_line.revision} was"
+            f" published with it at {published_line.merge}; delete it and put it back:"
+            f" {restore_command}"
+        )
+    return Reason.TAG_MISSING, (
+        f"{tag_text} is gone from {variant.package_location.repository}, and"
+        f" {published_line.revision} was published with"
+        f" it; put it back: {restore_command}"
+    )
+
+
+def mark_lost_tags(
+    resolved_policy: ResolvedPolicy,
+    variants: tuple[ObservedVariant, ...],
+    listings: Mapping[str, RefListing | FanoutError],
+) -> tuple[ObservedVariant, ...]:
+    """Return the variants, marked where the upstream tag of the published revision is gone.
+
+    Without its tag no rule allows the revision: the candidate silently becomes an older
+    one.
+    """
+    assert resolved_policy.upstream is not None, "a policy without its upstream is not asked"
+    listing = listings[resolved_policy.upstream.spec.url]
+    if isinstance(listing, FanoutError):
+        return variants
+    tags = list_tags(listing.refs)
+    path = get_upstream_path(resolved_policy)
+    published_commits = {
+        it.published.revision: it.published.commit for it in variants if it.published
+    }
+    lost_tags = {
+        name: f"{path}/{name}".lstrip("/")
+        for name, commit in published_commits.items()
+        if name != commit and not select_tag(tags, path, name)
+    }
+    if not lost_tags:
+        return variants
+    return tuple(
+        replace(variant, missing_tag=lost_tags.get(variant.published.revision, ""))
+        if variant.published
+        else variant
+        for variant in variants
+    )
+
+
+def describe_lost_tag(variant: ObservedVariant) -> str:
+    """Describe the lost upstream tag of the published revision, and the remedy."""
+    assert variant.published is not None, "it has lost a tag"
+    return (
+        f"tag {variant.missing_tag} is gone from {variant.spec.upstream_repository}, and"
+        f" {variant.published.revision} is published; put the tag back"
+        f" ({variant.published.commit}), or release a newer revision: automation never goes back"
+    )

@@ -1,0 +1,108 @@
+"""Detection of lost records by what repositories show of earlier activity.
+
+A mistyped records address or a deleted directory would otherwise forget every
+suspension and decide anew.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from fanout.api.commit_trailers import Trailer
+from fanout.errors import FanoutError, InvalidInput
+from fanout.plan.observation.repository_state import RefListing, RepositoryState
+from fanout.plan.observed_variant import ObservedVariant
+from fanout.ports import GitStore
+from fanout.reconcile.ownership.path_ownership import trailer_owner
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+from fanout.selection.variant_naming import tag_ref, vendor_ref
+
+REMEDY = (
+    "name the right records repository with --records; or, if suspensions, approvals and evidence"
+    " are to be forgotten, say --new-records"
+)
+
+
+def refuse_lost_records(
+    blank_reason: str, listings: Mapping[str, RefListing | FanoutError], install: str
+) -> None:
+    """Raise InvalidInput if a repository has the rendering branch of this installation.
+
+    `blank_reason`: why nothing at all is on record. Other branches below `drafts/` may
+    belong to anybody.
+    """
+    vendor = vendor_ref(install)
+    for url, listing in sorted(listings.items()):
+        if not isinstance(listing, FanoutError) and vendor in listing.refs:
+            branch = vendor.removeprefix("refs/heads/")
+            raise InvalidInput(
+                f"{blank_reason}, but {url} has branch {branch} of this installation",
+                reason="RecordsLost",
+                remedy=REMEDY,
+            )
+
+
+def refuse_lost_policy_state(
+    resolved_policy: ResolvedPolicy,
+    repository_states: Mapping[str, RepositoryState],
+    variants: Sequence[ObservedVariant],
+    git: GitStore,
+) -> None:
+    """Raise InvalidInput if a policy without records has written something downstream."""
+    for repository_state, artifact in _find_activity(
+        resolved_policy, repository_states, variants, git
+    ):
+        raise InvalidInput(
+            f"nothing of it is on record, but {repository_state.remote.url} has {artifact}",
+            reason="RecordsLost",
+            remedy=REMEDY,
+        )
+
+
+def find_bootstrap_repositories(
+    resolved_policy: ResolvedPolicy,
+    repository_states: Mapping[str, RepositoryState],
+    variants: Sequence[ObservedVariant],
+    git: GitStore,
+    install: str,
+) -> frozenset[str]:
+    """Return repositories with earlier activity of a policy whose records start empty.
+
+    They are recorded: a bootstrap that wrote nothing because everything is held would be
+    refused as lost records by the next pass.
+    """
+    own_keys = {
+        repository_state.identity
+        for repository_state, _ in _find_activity(resolved_policy, repository_states, variants, git)
+    }
+    return frozenset(
+        own_keys
+        | {it.identity for it in repository_states.values() if vendor_ref(install) in it.refs}
+    )
+
+
+def _find_activity(
+    resolved_policy: ResolvedPolicy,
+    repository_states: Mapping[str, RepositoryState],
+    variants: Sequence[ObservedVariant],
+    git: GitStore,
+) -> Iterator[tuple[RepositoryState, str]]:
+    """Yield repositories that show activity of the policy, with the artifact."""
+    owner = trailer_owner(resolved_policy)
+    own_variants = {variant.spec.name for variant in variants}
+    # Sorted, so that repeated passes name the same repository in their error.
+    for _, repository_state in sorted(repository_states.items()):
+        for draft in repository_state.drafts.values():
+            trailers = draft.trailers
+            if trailers.policy == owner and (
+                resolved_policy.upstream_policy is not None or trailers.variant in own_variants
+            ):
+                yield repository_state, f"its draft {draft.ref.removeprefix('refs/heads/')}"
+    trailer = f"{Trailer.POLICY.value}: {owner}"
+    for variant in variants:
+        number = variant.repository_state.publication_numbers.get(variant.spec.path, 0)
+        if not number:
+            continue
+        tag = tag_ref(variant.spec.path, number)
+        commit = variant.repository_state.refs[tag]
+        with git.reader(variant.repository_state.remote) as reader:
+            if reader.has(commit) and trailer in reader.commit(commit).message.splitlines():
+                yield variant.repository_state, f"its publication {tag.removeprefix('refs/tags/')}"
