@@ -52,10 +52,7 @@ class KptfileCondition:
 
 
 def find_kptfile(manifest: Manifest) -> Document:
-    """Return the only document of a Kptfile.
-
-    Raises InvalidInput if the file is not a Kptfile.
-    """
+    """Return the only document of a Kptfile. Raises InvalidInput if the file is not a Kptfile."""
 
     def refuse(problem: str, line: int, remedy: str) -> InvalidInput:
         where = ErrorLocation(file=manifest.file, line=line)
@@ -112,10 +109,7 @@ def upstream_edits(kptfile: Document, upstream: KptfileUpstream) -> list[Edit]:
 def metadata_edits(
     document: Document, labels: Mapping[str, str], annotations: Mapping[str, str]
 ) -> list[Edit]:
-    """Build edits that set labels and annotations and keep all others.
-
-    For objects of any kind.
-    """
+    """Build edits that set labels and annotations and keep all others. For objects of any kind."""
     return [
         Edit(document.index, ("metadata", section, key), value)
         for section, entries in (("labels", labels), ("annotations", annotations))

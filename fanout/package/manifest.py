@@ -239,10 +239,7 @@ class Manifest:
         return self._bom() + text.encode()
 
     def remove_documents(self, indices: Collection[int]) -> bytes | None:
-        """Return the file's bytes without the documents of these indices.
-
-        None if none remains.
-        """
+        """Return the file's bytes without the documents of these indices. None if none remains."""
         remaining = [document for document in self.documents if document.index not in indices]
         if not remaining:
             return None

@@ -404,10 +404,7 @@ def fill_patch(pieces: Sequence[bytes], writes: Sequence[Write], values: Sequenc
 
 
 def cut_pieces(text: str, spans: list[PatchSpan]) -> tuple[list[bytes], list[Write]]:
-    """Return the pieces of the text that stay and the writers between them.
-
-    Raises CannotPatch.
-    """
+    """Return the pieces of the text that stay and the writers between them. Raises CannotPatch."""
     pieces, position = list[bytes](), 0
     # Two insertions at one position: the entry of the inner collection must come first,
     # or it would land below the outer one's new key.

@@ -70,10 +70,7 @@ class LazyBlobs(Mapping[str, bytes]):
 
 
 class BlobUnion(Mapping[str, bytes]):
-    """Union of several mappings of contents.
-
-    Each is read only for the ids that are asked for.
-    """
+    """Union of several mappings of contents. Each is read only for the ids that are asked for."""
 
     __slots__ = ("_sources",)
 

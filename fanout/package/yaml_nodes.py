@@ -32,10 +32,7 @@ MAX_EXPANDED: Final = 200_000  # nodes that aliases may add to one document
 
 
 class InvalidManifest(InvalidInput):
-    """File that cannot be read as manifests.
-
-    `problems` lists every problem that was found.
-    """
+    """File that cannot be read as manifests. `problems` lists every problem that was found."""
 
     def __init__(self, problems: Sequence[InvalidInput]) -> None:
         unique = {(p.where, p.problem): p for p in problems}
@@ -105,10 +102,7 @@ _NO_CHILDREN: Final[dict[str | int, tuple["YamlNode | None", "YamlNode"]]] = {}
 
 
 class YamlNode:
-    """One value in the text.
-
-    `end` is the end of its own last character, comments excluded.
-    """
+    """One value in the text. `end` is the end of its own last character, comments excluded."""
 
     __slots__ = (
         "anchored",

@@ -80,10 +80,7 @@ def resolve_scalar(text: str) -> Scalar:
 
 
 def yaml11_key(value: Scalar) -> str | None:
-    """Return a mapping's key as YAML 1.1 readers see it.
-
-    None for null, which cannot be a key.
-    """
+    """Return a mapping's key as YAML 1.1 readers see it. None for null, which cannot be a key."""
     if isinstance(value, str) or value is None:
         return value
     if isinstance(value, bool):

@@ -76,3 +76,12 @@ def only_upstream_changed(sides: Sequence[object]) -> bool:
     """Return whether upstream changed a value, and the local side did not."""
     origin, upstream, local = sides
     return local == origin != upstream
+
+
+def possible_comments(text: str) -> Iterator[str]:
+    """Yield possible comments: from each `#` at a word's start to the line's end."""
+    position = text.find("#")
+    while position >= 0:
+        if position == 0 or text[position - 1] in " \t\n":
+            yield text[position : find_line_end(text, position)].rstrip()
+        position = text.find("#", position + 1)

@@ -101,10 +101,7 @@ def _join_group(group: Sequence[_MatchedFunction], match_additions: bool) -> lis
 
 
 def _join_pairs(first: Sequence[_MatchedFunction], second: Sequence[_MatchedFunction]) -> set[int]:
-    """Join pairs of groups.
-
-    Return the ids of the second ones, which went into the first ones.
-    """
+    """Join pairs of groups. Return the ids of the second ones, which went into the first ones."""
     pairs = list(zip(first, second, strict=False))
     for target, source in pairs:
         target.update(source)

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fanout.package.field_edits import Path
+from fanout.package.merge.comment_merge import possible_comments
 from fanout.package.merge.merge_units import DocumentReader, MergeFile, is_manifest
-from fanout.package.merge.merge_values import SideValue, equal_data, find_line_end
+from fanout.package.merge.merge_values import SideValue, equal_data
 
 FileContent = tuple[str, bytes]  # mode as git writes it, and bytes
 
@@ -52,11 +53,9 @@ def equal_objects(left: SideValue | None, right: SideValue | None) -> bool:
     """Return whether two objects are equal but for kpt's annotations, or both are missing."""
     if equal_data(left, right):
         return True
-    return (
-        left is not None
-        and right is not None
-        and _without_kpt_annotations(left.data) == _without_kpt_annotations(right.data)
-    )
+    if left is None or right is None:
+        return False
+    return bool(_without_kpt_annotations(left.data) == _without_kpt_annotations(right.data))
 
 
 def equal_files(path: str, left: FileContent | None, right: FileContent | None) -> bool:
@@ -83,19 +82,7 @@ def equal_files(path: str, left: FileContent | None, right: FileContent | None) 
 
 def _comparable_content(file: MergeFile) -> tuple[list[Any], Counter[str]]:
     objects = [_without_kpt_annotations(document.value.data) for document in file.documents]
-    return objects, Counter(_find_comments(file.text))
-
-
-def _find_comments(text: str) -> list[str]:
-    """Return possible comments: from each `#` at a word's start to the line's end."""
-    comments = []
-    position = text.find("#")
-    while position >= 0:
-        comment = text[position : find_line_end(text, position)].rstrip()
-        if (position == 0 or text[position - 1] in " \t\n") and not is_kpt_comment(comment):
-            comments.append(comment)
-        position = text.find("#", position + 1)
-    return comments
+    return objects, Counter(it for it in possible_comments(file.text) if not is_kpt_comment(it))
 
 
 def _is_kpt_name(name: object) -> bool:
@@ -113,13 +100,6 @@ def _without_kpt_annotations(data: Any) -> Any:
     annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
     if not isinstance(annotations, Mapping) or not any(map(_is_kpt_name, annotations)):
         return data
-    other_annotations = {
-        name: value for name, value in annotations.items() if not _is_kpt_name(name)
-    }
-    other_metadata = {name: value for name, value in metadata.items() if name != "annotations"}
-    return {
-        **data,
-        "metadata": {**other_metadata, "annotations": other_annotations}
-        if other_annotations
-        else other_metadata,
-    }
+    others = {name: value for name, value in annotations.items() if not _is_kpt_name(name)}
+    kept_metadata = {name: value for name, value in metadata.items() if name != "annotations"}
+    return {**data, "metadata": kept_metadata | ({"annotations": others} if others else {})}

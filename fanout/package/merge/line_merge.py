@@ -28,10 +28,7 @@ _MAX_PAIRS: Final = 2_000_000
 
 
 class SequenceRun(NamedTuple):
-    """Consecutive elements of one side.
-
-    Or of all three, with their starts in the other sides.
-    """
+    """Consecutive elements of one side. Or of all three, with their starts in the other sides."""
 
     is_upstream: bool
     start: int

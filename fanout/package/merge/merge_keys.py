@@ -90,7 +90,7 @@ class BuiltInShape:
 
 @cache
 def _fields_of_type(type_: str) -> Mapping[str, FieldShape]:
-    shapes: dict[str, FieldShape] = {}
+    shapes: dict[str, FieldShape] = {"metadata": _METADATA} if type_ else {}
     for text in TYPES.get(type_, "").split():
         match = _FIELD.match(text)
         assert match is not None

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from fanout.package.field_edits import Path, format_path
 from fanout.package.json_manifest import is_json
+from fanout.package.merge.comment_merge import possible_comments
 from fanout.package.merge.kpt_annotations import is_kpt_comment
 from fanout.package.merge.merge_units import (
     DocumentReader,
@@ -34,22 +35,13 @@ def find_lost_comments(
     """Return a note for each local comment that neither origin nor result contains."""
     # Counted by text first, without a parser: nearly always nothing is left, and then
     # no node is read.
-    lost = Counter(part for file in local for part in _possible_comments(file.text))
+    lost = Counter(part for file in local for part in possible_comments(file.text))
     if not lost:
         return []
-    lost -= Counter(part for file in origin for part in _possible_comments(file.text))
+    lost -= Counter(part for file in origin for part in possible_comments(file.text))
     texts = (data.decode(errors="replace") for data in result.values())
-    lost -= Counter(part for text in texts for part in _possible_comments(text))
+    lost -= Counter(part for text in texts for part in possible_comments(text))
     return list(_describe_lost(lost, local, result)) if lost else []
-
-
-def _possible_comments(text: str) -> Iterator[str]:
-    """Yield possible comments: from each `#` at a word's start to the line's end."""
-    position = text.find("#")
-    while position >= 0:
-        if position == 0 or text[position - 1] in " \t\n":
-            yield text[position : find_line_end(text, position)].rstrip()
-        position = text.find("#", position + 1)
 
 
 def _describe_lost(
@@ -103,8 +95,8 @@ def _node_span(node: YamlNode | None, shift: int) -> list[tuple[int, int]]:
 
 def _file_offset(document: MergeDocument) -> int:
     """Return the offset from positions in the document's stretch to positions in its file."""
-    slot = document.value.span
-    return document.start - (slot.value_start + 1) if slot else 0
+    span = document.value.span
+    return document.start - (span.value_start + 1) if span else 0
 
 
 def _describe_location(file: MergeFile, position: int) -> str:
@@ -113,11 +105,9 @@ def _describe_location(file: MergeFile, position: int) -> str:
         if document.start <= position <= document.end:
             identity = object_identity(document.value.data)
             path = _path_at(document.value, position - _file_offset(document))
-            parts = [
-                format_identity(identity) if identity else "",
-                format_path(path) if path else "",
-            ]
-            return ": ".join(part for part in parts if part) or "its document"
+            parts = [format_identity(identity)] if identity else []
+            parts += [format_path(path)] if path else []
+            return ": ".join(parts) or "its document"
     return "the file"
 
 

@@ -47,10 +47,7 @@ def object_identity(data: Any) -> Identity | None:
 
 
 def merge_identity(value: SideValue) -> Identity | None:
-    """Return the identity of an object in a file.
-
-    Its kpt-merge comment goes before its name.
-    """
+    """Return the identity of an object in a file. Its kpt-merge comment goes before its name."""
     identity = object_identity(value.data)
     if identity is None or value.is_leaf:
         return identity
@@ -142,10 +139,7 @@ def is_manifest(path: str) -> bool:
 
 
 class DocumentReader:
-    """Parser of the files of one merge.
-
-    A document that occurs on several sides is parsed once.
-    """
+    """Parser of the files of one merge. A document that occurs on several sides is parsed once."""
 
     def __init__(self) -> None:
         self._values_by_stretch: dict[str, tuple[SideValue, ...] | None] = {}
@@ -190,10 +184,7 @@ class DocumentReader:
         return documents
 
     def reads_as(self, text: str, data: list[Any]) -> bool:
-        """Return whether a YAML text reads as exactly these documents.
-
-        New parses are not kept.
-        """
+        """Return whether a YAML text reads as exactly these documents. New parses are not kept."""
         values_read: list[Any] = []
         for _, stretch in _split_stretches(text):
             cached = self._values_by_stretch.get(stretch)

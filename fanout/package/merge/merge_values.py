@@ -115,10 +115,7 @@ def _build_children(value: SideValue) -> dict[str | int, SideValue]:
 
 
 def _entry_spans(text: str, node: YamlNode, after: int) -> dict[str | int, EntrySpan]:
-    """Return the spans of a block collection's entries.
-
-    `after` is where it begins (-1: at 0).
-    """
+    """Return the spans of a block collection's entries. `after` is where it begins (-1: at 0)."""
     spans: dict[str | int, EntrySpan] = {}
     for part, (key, child) in node.children.items():
         line = text.rfind("\n", 0, key.start if key else child.start) + 1

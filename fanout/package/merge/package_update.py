@@ -261,12 +261,8 @@ def _merge_one_package(
         changed = [path for path in upstream_changed if not _is_unchanged_locally(path, sides)]
         manifests = {path: it for path, it in manifests.items() if path in changed}
     elif only_local_changed:
-        local_manifests = _parse_manifests(only_local_changed, sides, merge)
-        manifests = {
-            p: (manifests | local_manifests)[p]
-            for p in changed
-            if p in manifests or p in local_manifests
-        }
+        manifests |= _parse_manifests(only_local_changed, sides, merge)
+        manifests = {path: manifests[path] for path in changed if path in manifests}
     for path in changed:
         if path not in manifests:
             _merge_plain(path, sides, merge)
@@ -364,12 +360,9 @@ def _merge_manifests(
     files = [[f[side] for f in manifests.values() if f[side]] for side in range(3)]
     units, notes = collect_units([[file for file in side if file] for side in files])
     merge.notes += notes
-    origin_units = units[0]
-    upstream_units, local_units = follow_namespaces(*units)
     objects = ObjectMerge(
-        origin_units,
-        upstream_units,
-        local_units,
+        units[0],
+        *follow_namespaces(*units),
         merge.schemas,
         merge.choices,
         is_root_package,
@@ -434,10 +427,7 @@ _CLONE_FIELDS: Final = (
 
 
 class KptUpdateStrategy(StrEnum):
-    """Update strategy of a Kptfile (`upstream.updateStrategy`).
-
-    The first one is the default.
-    """
+    """Update strategy of a Kptfile (`upstream.updateStrategy`). The first one is the default."""
 
     RESOURCE_MERGE = "resource-merge"
     FAST_FORWARD = "fast-forward"
@@ -472,16 +462,15 @@ def update_package(
     # Upstream's Kptfile would name upstream's package; the merged one, if there is one,
     # replaces it.
     files.pop(KPTFILE, None)
-    files |= kptfile.files
-    dropped = [
+    files = dict(sorted((files | kptfile.files).items()))
+    dropped = tuple(
         path
         for path, content in sorted(local.items())
         if path != KPTFILE
         and files.get(path) != content
         and not equal_files(path, content, origin.get(path))
-    ]
-    ordered = dict(sorted(files.items()))
-    return MergeResult(ordered, kptfile.conflicts, kptfile.notes, tuple(dropped))
+    )
+    return replace(kptfile, files=files, dropped=dropped)
 
 
 def _kptfile_only(files: Files) -> Files:

@@ -71,10 +71,7 @@ def splice_document(
 
 
 def splice_collections(root: SideValue, outcomes: Sequence[tuple[SideValue, MergeOutcome]]) -> str:
-    """Return the text of a document with new outcomes for some collections.
-
-    Raises CannotSplice.
-    """
+    """Return the text of a document with new outcomes for some collections. Raises CannotSplice."""
     if root.node is None:
         raise CannotSplice("no YAML")
     splicer = _Splicer(root.text, 0, detect_style(root.node))
