@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fanout.cli.terminal import Color
+from fanout.cli.usage_errors import invalid_setting, not_found
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.values import frozen
 
@@ -26,13 +27,19 @@ class OutputFormat(StrEnum):
     YAML = "yaml"
     NAME = "name"
 
+    @property
+    def is_data(self) -> bool:
+        """Whether programs read the format, and not people."""
+        return self in (OutputFormat.JSON, OutputFormat.YAML)
+
+
+# Formats of verbs that print a report.
+REPORT_FORMATS = (OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML)
+
 
 @frozen
 class Settings:
-    """Settings of every verb.
-
-    A flag overrides the environment, and the environment the default.
-    """
+    """Settings of every verb. A flag overrides the environment, and the environment the default."""
 
     files: tuple[Path, ...] = ()  # directories or files with objects; none: no file mode
     namespace: str = ""  # "": all namespaces
@@ -63,10 +70,9 @@ class Settings:
         for path in self.files:
             # Path.exists raises if a directory cannot be searched.
             if path != STANDARD_INPUT and not os.path.exists(path):  # noqa: PTH110
-                raise InvalidInput(
+                raise not_found(
                     f"there is no file or directory {path}",
-                    reason="NotFound",
-                    remedy="check what is given to -f or FANOUT_FILES",
+                    "check what is given to -f or FANOUT_FILES",
                 )
         return self.files
 
@@ -152,11 +158,8 @@ def _parse_choice(choices: type[Choice], value: str, origin: str) -> Choice:
     try:
         return choices(value)
     except ValueError:
-        raise InvalidInput(
-            f"{value!r} is not known",
-            reason="InvalidSetting",
-            remedy=f"use one of {', '.join(choices)}",
-            where=ErrorLocation(field=origin),
+        raise invalid_setting(
+            f"{value!r} is not known", f"use one of {', '.join(choices)}", origin
         ) from None
 
 
@@ -164,10 +167,5 @@ def _parse_count(value: str | int, origin: str) -> int:
     if isinstance(value, int):
         return value
     if not value.isdecimal():
-        raise InvalidInput(
-            f"{value!r} is no number",
-            reason="InvalidSetting",
-            remedy="use 0, 1 or 2",
-            where=ErrorLocation(field=origin),
-        )
+        raise invalid_setting(f"{value!r} is no number", "use 0, 1 or 2", origin)
     return int(value)

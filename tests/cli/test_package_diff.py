@@ -84,6 +84,37 @@ def test_binary_files_are_named(diff):
     assert "Binary files upstream/a and local/a differ" in out
 
 
+def secret(password, user="ann"):
+    head = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: login\n"
+    return f"{head}stringData:\n  password: {password}\n  user: {user}\n"
+
+
+def test_values_of_secrets_are_masked_in_the_patch(diff):
+    status, out = diff({"a.yaml": secret("old")}, {"a.yaml": secret("new")})
+    assert status == 0
+    assert '-  password: "*** (before)"\n+  password: "*** (after)"\n' in out
+    assert '   user: "***"\n' in out
+    assert not any(value in out for value in ("old", "new", "ann"))
+
+
+def test_values_of_secrets_are_masked_in_three_sides(diff):
+    sides = [{"a.yaml": secret(password)} for password in ("there", "mine", "former")]
+    status, out = diff(*sides)
+    assert status == 0
+    assert '--  password: "*** (before)"\n' in out
+    assert '+   password: "*** (upstream)"\n' in out
+    assert ' +  password: "*** (here)"\n' in out
+    assert not any(value in out for value in ("there", "mine", "former", "ann"))
+
+
+def test_a_value_of_a_secret_that_is_only_quoted_in_another_way_is_a_note(diff):
+    status, out = diff({"a.yaml": secret("same")}, {"a.yaml": secret('"same"')})
+    assert (status, out) == (
+        0,
+        "# note: upstream and local differ in how values of Secrets are written\n",
+    )
+
+
 def three(*rows):
     return "".join(f"{row}\n" for row in rows)
 

@@ -7,10 +7,14 @@ conflict in the lines below it.
 """
 
 import difflib
+import sys
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
+from fanout.cli.output.printer import write_stdout
+from fanout.cli.output.secret_redaction import mask_secrets
+from fanout.cli.terminal import escape_control
 from fanout.package.field_edits import MISSING
 from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.package.merge.package_update import FileContent, Files, merge_packages
@@ -19,6 +23,31 @@ NO_NEWLINE = "\\ No newline at end of file"
 
 
 PackageNames = tuple[str, str]  # names of the old and the new package
+
+
+def print_patch(lines: Sequence[str]) -> None:
+    """Print a patch: unchanged in a pipe for `git apply`, and escaped on a terminal."""
+    text = "".join(f"{line}\n" for line in lines)
+    write_stdout(escape_control(text) if sys.stdout.isatty() else text)
+
+
+def format_masked_patch(old: Files, new: Files, names: PackageNames) -> list[str]:
+    """Return the lines of `format_patch`, with the values of Secrets masked.
+
+    A note takes the place of a patch if only the notation of values of Secrets differs.
+    """
+    before, after = mask_secrets((old, new), ("before", "after"))
+    patch = list(format_patch(before, after, names))
+    if not patch and old != new:
+        note = f"# note: {names[0]} and {names[1]} differ in how values of Secrets are written"
+        return [note]
+    return patch
+
+
+def format_masked_three_way(origin: Files, upstream: Files, local: Files) -> list[str]:
+    """Return the lines of `format_three_way`, with the values of Secrets masked."""
+    sides = mask_secrets((origin, upstream, local), ("before", "upstream", "here"))
+    return list(format_three_way(*sides))
 
 
 def format_patch(old: Files, new: Files, names: PackageNames) -> Iterator[str]:
@@ -79,10 +108,7 @@ _SideContent = FileContent | None
 
 
 class _ThreeWayLine(NamedTuple):
-    """Line of the three-way view, with its number on each side, from 1.
-
-    0 if the side lacks it.
-    """
+    """Line of the three-way view, with its number on each side: from 1, 0 if the side lacks it."""
 
     marks: str
     text: str

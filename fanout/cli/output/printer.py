@@ -58,11 +58,13 @@ def format_yaml(value: Any) -> str:
     return dump(_sort_keys(value))
 
 
-def write_stdout(text: str) -> None:
-    """Write text to stdout unchanged.
+def write_lines(lines: Iterable[str]) -> None:
+    """Write lines to stdout with control characters escaped."""
+    write_stdout("".join(f"{escape_control(line)}\n" for line in lines))
 
-    Raises OutputClosed if the reader of a pipe has exited.
-    """
+
+def write_stdout(text: str) -> None:
+    """Write text to stdout unchanged. Raises OutputClosed if the reader of a pipe has exited."""
     try:
         click.echo(text, nl=False)
     except BrokenPipeError:

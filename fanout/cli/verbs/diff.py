@@ -1,19 +1,19 @@
 """`fanout diff`: compare a variant with its published package, draft or upstream."""
 
-import sys
 from itertools import pairwise
 
 import click
 
 from fanout.cli.input.options import detailed_option, with_settings
 from fanout.cli.input.variant_files import VariantFiles, open_variant_files
-from fanout.cli.output.package_patch import format_patch, format_three_way
-from fanout.cli.output.printer import write_stdout
-from fanout.cli.output.secret_redaction import mask_secrets
+from fanout.cli.output.package_patch import (
+    format_masked_patch,
+    format_masked_three_way,
+    print_patch,
+)
 from fanout.cli.process_exit import ExitCode, detailed_exit_code
 from fanout.cli.settings import Settings
 from fanout.cli.startup import open_program
-from fanout.cli.terminal import escape_control
 
 
 @click.command()
@@ -47,10 +47,7 @@ def command(settings: Settings, variant: str, against: str, each_side: bool, **h
         files = open_variant_files(program, variant)
         files.refuse_without_draft()
         lines = _format_three_way(files, against) if each_side else _format_patch(files, against)
-    text = "".join(f"{line}\n" for line in lines)
-    # In a pipe the patch stays exact so that `git apply` takes it, values of Secrets aside; a
-    # terminal gets no escape sequences.
-    write_stdout(escape_control(text) if sys.stdout.isatty() else text)
+    print_patch(lines)
     return detailed_exit_code(ExitCode.OK, changes=bool(lines)) if how["detailed"] else ExitCode.OK
 
 
@@ -67,12 +64,7 @@ def _format_patch(files: VariantFiles, against: str) -> list[str]:
     disputed = [f"# conflict: {conflict} [{conflict.key}]" for conflict in files.undecided]
     lines: list[str] = []
     for (old, before), (new, after) in pairwise(steps):
-        shown_before, shown_after = mask_secrets((before, after), ("before", "after"))
-        patch = list(format_patch(shown_before, shown_after, (old, new)))
-        # A value that is only quoted in another way has the same mask.
-        if not patch and before != after:
-            patch = [f"# note: {old} and {new} differ in how values of Secrets are written"]
-        lines += patch
+        lines += format_masked_patch(before, after, (old, new))
     notes = [f"# note: {note}" for note in files.notes] if lines else []
     return [*disputed, *notes, *lines]
 
@@ -87,4 +79,4 @@ def _format_three_way(files: VariantFiles, against: str) -> list[str]:
             three = written, files.read_rendering(), draft
         case _:
             three = files.read_published_upstream(), files.read_upstream(), files.read_published()
-    return list(format_three_way(*mask_secrets(three, ("before", "upstream", "here"))))
+    return format_masked_three_way(*three)

@@ -1,17 +1,18 @@
 """`fanout package diff`: compare two packages, or three with conflicts marked."""
 
-import sys
 from pathlib import Path
 
 import click
 
 from fanout.cli.input.options import detailed_option, with_settings
 from fanout.cli.input.package_directory import read_files
-from fanout.cli.output.package_patch import format_patch, format_three_way
-from fanout.cli.output.printer import write_stdout
+from fanout.cli.output.package_patch import (
+    format_masked_patch,
+    format_masked_three_way,
+    print_patch,
+)
 from fanout.cli.process_exit import ExitCode, detailed_exit_code
 from fanout.cli.settings import Settings
-from fanout.cli.terminal import escape_control
 from fanout.cli.verbs.package_merge import DIRECTORY
 
 
@@ -31,14 +32,13 @@ def diff(
     """Compare a local package with upstream's.
 
     Prints a patch that makes upstream's package the local one. With --origin, prints what each
-    side changed since then, and where they disagree.
+    side changed since then, and where they disagree. Values of Secrets are masked as `***`.
     """
     upstream_files, local_files = read_files(upstream), read_files(local)
     lines = (
-        format_patch(upstream_files, local_files, ("upstream", "local"))
+        format_masked_patch(upstream_files, local_files, ("upstream", "local"))
         if origin is None
-        else format_three_way(read_files(origin), upstream_files, local_files)
+        else format_masked_three_way(read_files(origin), upstream_files, local_files)
     )
-    text = "".join(f"{line}\n" for line in lines)
-    write_stdout(escape_control(text) if sys.stdout.isatty() else text)
-    return detailed_exit_code(ExitCode.OK, changes=bool(text)) if how["detailed"] else ExitCode.OK
+    print_patch(lines)
+    return detailed_exit_code(ExitCode.OK, changes=bool(lines)) if how["detailed"] else ExitCode.OK

@@ -14,11 +14,11 @@ from fanout.cli.input.package_directory import (
     with_directory,
     write_files,
 )
-from fanout.cli.output.printer import print_value, write_stdout
+from fanout.cli.output.printer import print_value, write_lines
 from fanout.cli.process_exit import ExitCode
-from fanout.cli.settings import OutputFormat, Settings
-from fanout.cli.terminal import escape_control
-from fanout.errors import ErrorLocation, InvalidInput
+from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
+from fanout.cli.usage_errors import invalid_setting
+from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING
 from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.package.merge.package_update import KptUpdateStrategy, MergeResult, update_package
@@ -40,7 +40,7 @@ NEW_DIRECTORY = click.Path(file_okay=False, path_type=Path)
     show_default=True,
     help="How to merge; the names are those of a Kptfile.",
 )
-@with_settings(objects=False, formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
+@with_settings(objects=False, formats=REPORT_FORMATS)
 def merge(
     settings: Settings,
     origin: Path,
@@ -69,7 +69,7 @@ def merge(
         raise with_directory(error, local) from None
     write_files(target, local_files if in_place else {}, result.files)
     if settings.output is OutputFormat.TABLE:
-        write_stdout("".join(f"{escape_control(line)}\n" for line in format_merge_report(result)))
+        write_lines(format_merge_report(result))
     else:
         print_value(_serialize_merge(result), settings.output)
     return ExitCode.SOME_FAILED if result.conflicts else ExitCode.OK
@@ -80,11 +80,10 @@ def _require_target(local: Path, to: Path | None, in_place: bool) -> Path:
     if in_place and (to is None or to.resolve() == local.resolve()):
         return local
     if to is None or in_place:
-        raise InvalidInput(
+        raise invalid_setting(
             "it is not clear where the result goes",
-            reason="InvalidSetting",
-            remedy="give --to a new directory, or give --in-place without it",
-            where=ErrorLocation(field="--to"),
+            "give --to a new directory, or give --in-place without it",
+            "--to",
         )
     return require_new_directory(to)
 

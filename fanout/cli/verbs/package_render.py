@@ -15,10 +15,9 @@ from fanout.cli.input.package_directory import (
     write_files,
 )
 from fanout.cli.input.package_validation import load_package_functions, run_pipeline
-from fanout.cli.output.printer import print_value, write_stdout
+from fanout.cli.output.printer import print_value, write_lines
 from fanout.cli.process_exit import ExitCode
-from fanout.cli.settings import OutputFormat, Settings
-from fanout.cli.terminal import escape_control
+from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.cli.verbs.package_merge import DIRECTORY, NEW_DIRECTORY
 from fanout.errors import InvalidInput
 from fanout.package.merge.package_update import Files
@@ -29,9 +28,7 @@ from fanout.variants.package_preparation import find_errors
 @click.command()
 @click.argument("directory", type=DIRECTORY)
 @click.option("--to", type=NEW_DIRECTORY, help="Write to a new or empty directory instead.")
-@with_settings(
-    objects=False, config=True, formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML)
-)
+@with_settings(objects=False, config=True, formats=REPORT_FORMATS)
 def render(settings: Settings, directory: Path, to: Path | None) -> ExitCode:
     """Run the functions of a package's Kptfile.
 
@@ -50,12 +47,7 @@ def render(settings: Settings, directory: Path, to: Path | None) -> ExitCode:
         write_files(target, before if to is None else {}, after)
     changed = [] if failed else find_changed_paths(before, after)
     if settings.output is OutputFormat.TABLE:
-        write_stdout(
-            "".join(
-                f"{escape_control(line)}\n"
-                for line in _format_changes(before, after, changed, results)
-            )
-        )
+        write_lines(_format_changes(before, after, changed, results))
     else:
         print_value(_serialize_render(changed, results), settings.output)
     return ExitCode.INVALID if failed else ExitCode.OK

@@ -12,10 +12,9 @@ from fanout.cli.input.package_validation import (
     load_package_functions,
     validate_package,
 )
-from fanout.cli.output.printer import print_value, write_stdout
+from fanout.cli.output.printer import print_value, write_lines
 from fanout.cli.process_exit import ExitCode
-from fanout.cli.settings import OutputFormat, Settings
-from fanout.cli.terminal import escape_control
+from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.cli.verbs.package_merge import DIRECTORY
 from fanout.errors import InvalidInput
 from fanout.variants.functions.function_interface import FunctionResult
@@ -23,9 +22,7 @@ from fanout.variants.functions.function_interface import FunctionResult
 
 @click.command()
 @click.argument("directory", type=DIRECTORY)
-@with_settings(
-    objects=False, config=True, formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML)
-)
+@with_settings(objects=False, config=True, formats=REPORT_FORMATS)
 def validate(settings: Settings, directory: Path) -> ExitCode:
     """Name every fault of a package.
 
@@ -45,8 +42,7 @@ def validate(settings: Settings, directory: Path) -> ExitCode:
     warnings = [_with_directory(result, directory) for result in package_faults.warnings]
     if settings.output is OutputFormat.TABLE:
         lines = [*map(str, faults), *(f"warning: {result.sentence}" for result in warnings)]
-        report = "".join(f"{escape_control(line)}\n" for line in lines)
-        write_stdout(report if faults else f"{report}no faults\n")
+        write_lines(lines if faults else [*lines, "no faults"])
     else:
         plain = [*map(_serialize_error, faults), *map(_serialize_warning, warnings)]
         print_value(plain, settings.output)
