@@ -201,50 +201,15 @@ def open_program(
     """
     cluster = open_files(settings, ManifestCache(settings.state_dir / "parsed"))
     configuration = load_configuration(settings)
-    counters, redactor, progress = Counters(), Redactor(), build_progress(settings)
-    author = configuration.author
-    setup = Setup(
-        install=configuration.install_id,
-        identity=CommitIdentity(author.name, author.email),
-        limits=_package_limits(configuration),
-        new_records=settings.new_records,
-    )
-    secrets = FileSecrets(redactor, settings.state_dir / "secrets").get
-    git = MirrorStore(
-        _mirrors_path(settings, configuration),
-        install=setup.install,
-        secrets=secrets,
-        counters=counters,
-        allowed=tuple(protocol.value for protocol in configuration.allowed_protocols),
-        concurrency=configuration.concurrency,
-        progress=progress,
-        limits=setup.limits,
-    )
-    # A repository that somebody named may be a mistyped path, so its creation is announced; the
-    # default one is created silently.
-    url, is_configured = _records_url(settings, configuration)
-    local_records = _as_local_repository(
-        url, _create_and_announce if is_configured else create_bare
-    )
-    repository = RecordsRepository(git, Remote(url), counters, local_records)
-    records = _git_records(repository, setup, settings)
-    sweeps = SweepLog(repository, setup.install, setup.identity)
+    counters, redactor = Counters(), Redactor()
     expression_cache = settings.state_dir / "expressions.json"
     tracebacks = show_tracebacks(redactor, enabled=bool(settings.verbosity) and not long_running)
     with (
         tracebacks,
         ProcessSandbox(_sandbox_limits(configuration), counters, expression_cache) as sandbox,
     ):
-        world = World(
-            git=git,
-            records=records,
-            sandbox=sandbox,
-            setup=setup,
-            counters=counters,
-            progress=progress,
-            function_runtime=build_function_runner(configuration, counters),
-            probes=_build_probes(settings, configuration, secrets),
-        )
+        world, sweeps = _open_world(settings, configuration, sandbox, counters, redactor)
+        url, _ = _records_url(settings, configuration)
         noop_snapshot = NoopSnapshotStore(
             world,
             settings.state_dir / "rest",
@@ -263,24 +228,70 @@ def open_program(
             print_message(line, settings.color)
 
 
+def _open_world(
+    settings: Settings,
+    configuration: FanoutConfiguration,
+    sandbox: ProcessSandbox,
+    counters: Counters,
+    redactor: Redactor,
+) -> tuple[World, SweepLog]:
+    """Return the ports of a program, and the log of sweeps in its records repository."""
+    progress, author = build_progress(settings), configuration.author
+    setup = Setup(
+        install=configuration.install_id,
+        identity=CommitIdentity(author.name, author.email),
+        limits=_package_limits(configuration),
+        new_records=settings.new_records,
+    )
+    secrets = FileSecrets(redactor, settings.state_dir / "secrets").get
+    git = MirrorStore(
+        _mirrors_path(settings, configuration),
+        install=setup.install,
+        secrets=secrets,
+        counters=counters,
+        allowed=tuple(protocol.value for protocol in configuration.allowed_protocols),
+        concurrency=configuration.concurrency,
+        progress=progress,
+        limits=setup.limits,
+    )
+    repository = _open_records(settings, configuration, git, counters)
+    world = World(
+        git=git,
+        records=PolicyStateStore(
+            repository,
+            setup.install,
+            setup.identity,
+            ObservedHeads(settings.state_dir / "heads", repository.remote.url),
+            ignore_observed_heads=setup.new_records,
+        ),
+        sandbox=sandbox,
+        setup=setup,
+        counters=counters,
+        progress=progress,
+        function_runtime=build_function_runner(configuration, counters),
+        probes=_build_probes(settings, configuration, secrets),
+    )
+    return world, SweepLog(repository, setup.install, setup.identity)
+
+
+def _open_records(
+    settings: Settings, configuration: FanoutConfiguration, git: MirrorStore, counters: Counters
+) -> RecordsRepository:
+    # A repository that somebody named may be a mistyped path, so its creation is announced; the
+    # default one is created silently.
+    url, is_configured = _records_url(settings, configuration)
+    local_records = _as_local_repository(
+        url, _create_and_announce if is_configured else create_bare
+    )
+    return RecordsRepository(git, Remote(url), counters, local_records)
+
+
 def _build_probes(
     settings: Settings, configuration: FanoutConfiguration, secrets: Callable[[str], Credentials]
 ) -> LazyProbes:
     check_secrets = {it.name: it.addresses for it in configuration.check_secrets}
     report_line = partial(print_message, color=settings.color) if settings.verbosity else None
     return LazyProbes(lambda probes: probes.HttpProbes(secrets, check_secrets, report=report_line))
-
-
-def _git_records(
-    repository: RecordsRepository, setup: Setup, settings: Settings
-) -> PolicyStateStore:
-    return PolicyStateStore(
-        repository,
-        setup.install,
-        setup.identity,
-        ObservedHeads(settings.state_dir / "heads", repository.remote.url),
-        ignore_observed_heads=setup.new_records,
-    )
 
 
 @contextmanager
