@@ -37,14 +37,14 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
 from fanout.cli.terminal import print_message
+from fanout.cli.usage_errors import invalid_setting, not_found
 from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.errors import ErrorLocation, InvalidInput
+from fanout.errors import InvalidInput
 from fanout.gates.evaluation_results import VariantState
 from fanout.plan.records.policy_status import format_instant, parse_instant
 from fanout.reconcile.pass_results import PassPlan
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.report import object_views
-from fanout.reconcile.report.object_views import list_repositories
 from fanout.selection.label_selector import FlagSelector, matches, parse_selector
 from fanout.values import frozen
 
@@ -73,11 +73,10 @@ class ObjectFilter:
         criteria = {"policy": self.policy, "stage": self.stage, "state": self.state}
         for option in [name for name, value in criteria.items() if value]:
             if self.resource_type not in _TYPES_BY_OPTION[option]:
-                raise InvalidInput(
+                raise invalid_setting(
                     f"{self.resource_type} have no {option} to choose by",
-                    reason="InvalidSetting",
-                    remedy="name them, or choose by label with -l",
-                    where=ErrorLocation(field=f"--{option}"),
+                    "name them, or choose by label with -l",
+                    f"--{option}",
                 )
         if self.policy:
             check_policies([self.policy], declared, namespace)
@@ -175,10 +174,7 @@ def find_changed(
 
 
 def _item_key(item: Object) -> tuple[Any, ...]:
-    """Return the key of an item.
-
-    Policies can share a target, so its name alone is not unique.
-    """
+    """Return the key of an item. Policies can share a target, so its name alone is not unique."""
     return item["kind"], item["metadata"]["namespace"], item["metadata"]["name"], item.get("policy")
 
 
@@ -314,19 +310,18 @@ def _read_items(
                 names, items, object_views.list_targets(observed, program.read_declared())
             )
         return items, observed.now
-    items = list_repositories(observed, program.read_declared())
+    items = object_views.list_repositories(observed, program.read_declared())
     return [it for it in items if namespace in ("", it["metadata"]["namespace"])], observed.now
 
 
 def _resolve_type(requested_type: str) -> str:
     resource_type = ALIASES.get(requested_type.lower(), requested_type.lower())
     if resource_type not in RESOURCE_TYPES:
-        raise InvalidInput(
+        raise not_found(
             f"there is nothing like {requested_type} to list"
             if requested_type
             else "it is not said what to list",
-            reason="NotFound",
-            remedy=suggest_name(
+            suggest_name(
                 requested_type,
                 (*RESOURCE_TYPES, *ALIASES),
                 f"say one of: {', '.join(RESOURCE_TYPES)}",

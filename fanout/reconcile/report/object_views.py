@@ -1,7 +1,7 @@
 """Views that `fanout get` prints: stages, targets, drafts, variants, repositories."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -89,24 +89,21 @@ def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:
 
     An orphaned variant shows where its package or draft still is.
     """
-    target_views: list[Plain] = []
+    target_views: list[TargetView] = []
     for policy_result in pass_plan.policies:
+        policy = policy_result.resolved_policy
         place_by_variant = dict(find_places(policy_result)) if policy_result.orphans else {}
-        repository_by_name = usable_repositories(
-            policy_result.resolved_policy.namespace, declared.repositories
-        )
+        repository_by_name = usable_repositories(policy.namespace, declared.repositories)
         name_by_place = {
             repository_place(repository): name for name, repository in repository_by_name.items()
         }
-        for variant, decision in _list_decisions(policy_result):
-            target_views.append(_dump_view(_build_target(policy_result, variant, decision)))
+        for variant, decision, _ in _list_decisions(policy_result):
+            target_views.append(_build_target(policy_result, variant, decision))
         target_views += [
-            _dump_view(_build_target_without_variant(policy_result, it, VariantState.FAILED))
-            for it in policy_result.resolved_policy.failures
+            _build_target_without_variant(policy_result, it, VariantState.FAILED)
+            for it in policy.failures
         ]
-        failures = describe_orphans(
-            policy_result.resolved_policy, policy_result.orphans, policy_result.removals
-        )
+        failures = describe_orphans(policy, policy_result.orphans, policy_result.removals)
         for orphan, failure in zip(policy_result.orphans, failures, strict=True):
             place, path = place_by_variant.get(orphan.name, ("", ""))
             target_view = _build_target_without_variant(
@@ -115,39 +112,28 @@ def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:
                 VariantState.HELD,
                 (name_by_place.get(place, place), path),
                 orphan.stage,
+                policy_result.removals.holds.get(orphan.name, ()),
             )
-            holds = (
-                *target_view.holds,
-                *_build_holds(policy_result.removals.holds.get(orphan.name, ())),
-            )
-            target_views.append(_dump_view(target_view.model_copy(update={"holds": holds})))
-    return target_views
+            target_views.append(target_view)
+    return [_dump_view(it) for it in target_views]
 
 
 def list_drafts(pass_plan: PassPlan) -> list[Plain]:
     """Return a DraftView for every open draft of a declared variant."""
     return [
-        _dump_view(
-            _build_draft_view(
-                policy_result, variant, decision, undecided_conflicts.get(variant.spec.name, 0)
-            )
-        )
+        _dump_view(_build_draft_view(policy_result, *entry))
         for policy_result in pass_plan.policies
-        for undecided_conflicts in (policy_result.undecided_conflicts,)
-        for variant, decision in _list_decisions(policy_result)
-        if variant.observed.draft is not None
+        for entry in _list_decisions(policy_result)
+        if entry[0].observed.draft is not None
     ]
 
 
 def list_variants(pass_plan: PassPlan) -> list[Plain]:
     """Return every variant as a PackageVariant object with its status."""
     return [
-        _build_variant(
-            policy_result, variant, decision, undecided_conflicts.get(variant.spec.name, 0)
-        )
+        _build_variant(policy_result, *entry)
         for policy_result in pass_plan.policies
-        for undecided_conflicts in (policy_result.undecided_conflicts,)
-        for variant, decision in _list_decisions(policy_result)
+        for entry in _list_decisions(policy_result)
     ]
 
 
@@ -161,16 +147,12 @@ def list_policies(pass_plan: PassPlan) -> list[Plain]:
 
 
 def _build_policy(policy_result: PolicyResult) -> Plain:
-    assert policy_result.resolved_policy.upstream_policy is not None, "asked of policies only"
-    body: Plain = policy_result.resolved_policy.upstream_policy.model_dump(
-        mode="json", by_alias=True, exclude_unset=True
-    )
-    holds = policy_result.decision.holds if policy_result.decision else ()
-    decision = policy_result.decision
+    policy, decision = policy_result.resolved_policy.upstream_policy, policy_result.decision
+    assert policy is not None, "asked of policies only"
+    body: Plain = policy.model_dump(mode="json", by_alias=True, exclude_unset=True)
     body["status"] = {
-        "observedGeneration": policy_result.resolved_policy.upstream_policy.metadata.generation
-        or 0,
-        "conditions": build_policy_conditions(policy_result, holds),
+        "observedGeneration": policy.metadata.generation or 0,
+        "conditions": build_policy_conditions(policy_result, decision.holds if decision else ()),
         "variants": len(policy_result.variants),
         "failedTargets": len(policy_result.resolved_policy.failures),
         "failedVariants": len(find_failed_variants(policy_result)),
@@ -257,46 +239,37 @@ def _build_variant_conditions(
     variant: RenderedVariant, decision: VariantEvaluation, undecided: int
 ) -> list[Plain]:
     hold = decision.holds[0] if decision.holds else None
-    conditions = [
-        {
-            "type": "Ready",
-            "status": "True" if decision.state is VariantState.READY else "False",
-            "reason": hold.reason if hold else decision.state.value,
-            "message": hold.sentence if hold else f"it is {decision.state.value}",
-        }
+    ready = {
+        "type": "Ready",
+        "status": "True" if decision.state is VariantState.READY else "False",
+        "reason": hold.reason if hold else decision.state.value,
+        "message": hold.sentence if hold else f"it is {decision.state.value}",
+    }
+    return [
+        ready,
+        *(
+            {"type": name, "status": "True", "reason": str(reason), "message": message}
+            for name, reason, message in _find_conditions(variant, undecided)
+        ),
     ]
-    if variant.observed.published is not None and variant.observed.published.out_of_band:
-        message = "a person merged the draft without its gates"
-        conditions.append(
-            {"type": "OutOfBand", "status": "True", "reason": "OutOfBand", "message": message}
-        )
-    conditions += [
-        _build_condition(*condition_parts)
-        for condition_parts in build_conflict_conditions(variant, undecided)
-    ]
-    if variant.observed.has_edits_in_force:
-        conditions.append(
-            _build_condition("Edited", "EditedDownstream", describe_edits(variant.observed))
-        )
-    if variant.observed.revert_hold is not None:
-        conditions.append(
-            _build_condition(
-                "Reverted",
-                variant.observed.revert_hold.reason,
-                variant.observed.revert_hold.sentence,
-            )
-        )
-    conditions += [
-        _build_condition(reason, reason, condition_parts)
-        for reason, condition_parts in _find_tag_problems(variant).items()
-    ]
+
+
+def _find_conditions(variant: RenderedVariant, undecided: int) -> Iterator[tuple[str, str, str]]:
+    """Yield type, reason and message of each true condition beside Ready."""
+    observed = variant.observed
+    if observed.published is not None and observed.published.out_of_band:
+        yield "OutOfBand", "OutOfBand", "a person merged the draft without its gates"
+    yield from build_conflict_conditions(variant, undecided)
+    if observed.has_edits_in_force:
+        yield "Edited", "EditedDownstream", describe_edits(observed)
+    if observed.revert_hold is not None:
+        yield "Reverted", observed.revert_hold.reason, observed.revert_hold.sentence
+    for reason, sentence in _find_tag_problems(variant).items():
+        yield reason, reason, sentence
     if leftover_draft := describe_leftover_draft(variant):
-        conditions.append(_build_condition("DraftLeft", Reason.DELETION_REFUSED, leftover_draft))
-    if variant.observed.published_faults:
-        conditions.append(
-            _build_condition("Broken", Reason.PACKAGE_BROKEN, describe_faults(variant.observed))
-        )
-    return conditions
+        yield "DraftLeft", Reason.DELETION_REFUSED, leftover_draft
+    if observed.published_faults:
+        yield "Broken", Reason.PACKAGE_BROKEN, describe_faults(observed)
 
 
 def _find_tag_problems(variant: RenderedVariant) -> dict[str, str]:
@@ -313,23 +286,12 @@ def _find_tag_problems(variant: RenderedVariant) -> dict[str, str]:
     return sentence_by_reason
 
 
-def _build_condition(name: str, reason: str, message: str) -> Plain:
-    return {"type": name, "status": "True", "reason": str(reason), "message": message}
-
-
 def _build_target(
     policy_result: PolicyResult, variant: RenderedVariant, decision: VariantEvaluation
 ) -> TargetView:
     spec = variant.spec
     return TargetView(
-        metadata=_build_meta(
-            policy_result,
-            spec.target,
-            {
-                **policy_result.resolved_policy.labels_by_target.get(spec.target, {}),
-                **_fanout_labels(policy_result, spec.stage, spec.repository),
-            },
-        ),
+        metadata=_build_target_meta(policy_result, spec.target, spec.stage, spec.repository),
         policy=_policy_name(policy_result),
         target=spec.target,
         variant=spec.name,
@@ -347,27 +309,33 @@ def _build_target_without_variant(
     state: VariantState,
     location: tuple[str, str] = ("", ""),
     stage: str = "",
+    removal_holds: Iterable[Hold] = (),
 ) -> TargetView:
     """Build the view of a target without a variant, or of an orphaned variant.
 
     `location`: repository and path of what remains of it; `stage`: its last recorded stage.
     """
     return TargetView(
-        metadata=_build_meta(
-            policy_result,
-            failure.target,
-            {
-                **policy_result.resolved_policy.labels_by_target.get(failure.target, {}),
-                **_fanout_labels(policy_result, stage, location[0]),
-            },
-        ),
+        metadata=_build_target_meta(policy_result, failure.target, stage, location[0]),
         policy=_policy_name(policy_result),
         target=failure.target,
         stage=stage,
         repository=location[0],
         path=location[1],
         state=state.value,
-        holds=(HoldView(reason=failure.reason, message=failure.problem),),
+        holds=(
+            HoldView(reason=failure.reason, message=failure.problem),
+            *_build_holds(removal_holds),
+        ),
+    )
+
+
+def _build_target_meta(
+    policy_result: PolicyResult, target: str, stage: str, repository: str
+) -> ViewMeta:
+    labels = policy_result.resolved_policy.labels_by_target.get(target, {})
+    return _build_meta(
+        policy_result, target, {**labels, **_fanout_labels(policy_result, stage, repository)}
     )
 
 
@@ -401,13 +369,15 @@ def _build_draft_view(
 
 def _list_decisions(
     policy_result: PolicyResult,
-) -> Iterable[tuple[RenderedVariant, VariantEvaluation]]:
+) -> Iterator[tuple[RenderedVariant, VariantEvaluation, int]]:
+    """Yield each variant, its decision, and the number of its undecided merge conflicts."""
     if policy_result.decision is None:
-        return ()
-    return (
-        (variant, _with_read_failure(variant, policy_result.decision.variants[variant.spec.name]))
-        for variant in policy_result.variants
-    )
+        return
+    conflict_counts = policy_result.undecided_conflicts
+    for variant in policy_result.variants:
+        name = variant.spec.name
+        decision = _with_read_failure(variant, policy_result.decision.variants[name])
+        yield variant, decision, conflict_counts.get(name, 0)
 
 
 def _with_read_failure(variant: RenderedVariant, decision: VariantEvaluation) -> VariantEvaluation:
@@ -428,24 +398,18 @@ def _with_read_failure(variant: RenderedVariant, decision: VariantEvaluation) ->
 
 
 def _policy_name(policy_result: PolicyResult) -> str:
-    return (
-        policy_result.resolved_policy.name
-        if policy_result.resolved_policy.upstream_policy is not None
-        else ""
-    )
+    policy = policy_result.resolved_policy
+    return policy.name if policy.upstream_policy is not None else ""
 
 
 def _build_meta(policy_result: PolicyResult, name: str, labels: Mapping[str, str]) -> ViewMeta:
-    return ViewMeta(
-        name=name, namespace=policy_result.resolved_policy.namespace, labels=dict(labels)
-    )
+    namespace = policy_result.resolved_policy.namespace
+    return ViewMeta(name=name, namespace=namespace, labels=dict(labels))
 
 
 def _policy_labels(policy_result: PolicyResult) -> Mapping[str, str]:
-    declaration = (
-        policy_result.resolved_policy.upstream_policy
-        or policy_result.resolved_policy.package_variant
-    )
+    policy = policy_result.resolved_policy
+    declaration = policy.upstream_policy or policy.package_variant
     return declaration.metadata.labels if declaration else {}
 
 
@@ -492,33 +456,25 @@ def _dump_view(view: View) -> Plain:
     return view.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
-RepositoryObject = dict[str, Any]
-
-
-def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[RepositoryObject]:
+def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:
     """Return every Repository object with its listing result and variant count."""
     # None: its listing brought no failure.
     failures: dict[str, FanoutError | None] = {}
+    counts: Counter[str] = Counter()
     for policy_result in pass_plan.policies:
-        if policy_result.resolved_policy.upstream is not None:
-            failures[repository_key(policy_result.resolved_policy.upstream)] = (
-                policy_result.upstream_failure
-            )
+        upstream = policy_result.resolved_policy.upstream
+        if upstream is not None:
+            failures[repository_key(upstream)] = policy_result.upstream_failure
+    # Failures of all upstreams come first: a variant's repository does not hide one of them.
     for policy_result in pass_plan.policies:
         for variant in policy_result.variants:
             key = repository_key(policy_result.resolved_policy.repositories[variant.spec.name])
-            if not isinstance(failures.get(key), FanoutError):
+            counts[key] += 1
+            if failures.get(key) is None:
                 failures[key] = variant.observed.repository_state.failure
-    counts = Counter(
-        repository_key(policy_result.resolved_policy.repositories[variant.spec.name])
-        for policy_result in pass_plan.policies
-        for variant in policy_result.variants
-    )
-    bodies: list[RepositoryObject] = []
+    bodies: list[Plain] = []
     for repository in declared.repositories:
-        body: RepositoryObject = repository.model_dump(
-            mode="json", by_alias=True, exclude_unset=True
-        )
+        body: Plain = repository.model_dump(mode="json", by_alias=True, exclude_unset=True)
         key = repository_key(repository)
         body["status"] = {"variants": counts[key]}
         if key in failures:
