@@ -18,10 +18,7 @@ class Bars:
 
     @contextmanager
     def task(self, name: str, total: int) -> Iterator[Callable[[], None]]:
-        """Show a bar of `total` steps until the task ends.
-
-        Yields the function that advances it.
-        """
+        """Show a bar of `total` steps until the task ends. Yields the function that advances it."""
         # A task of few steps is over before its bar can be read.
         if total < MIN_STEPS:
             yield lambda: None

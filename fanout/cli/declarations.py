@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from fanout.cli.settings import STANDARD_INPUT, Settings
+from fanout.cli.usage_errors import not_found
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.manifest_cache import ManifestCache
@@ -26,10 +27,9 @@ def build_not_found(
     `existing_names`: the names that do exist, for the remedy.
     """
     existing = format_names(set(existing_names))
-    return InvalidInput(
+    return not_found(
         "there is " + " and ".join(f"no {object_type} {name}" for name in missing),
-        reason="NotFound",
-        remedy=f"there are: {existing}" if existing else "there is none at all",
+        f"there are: {existing}" if existing else "there is none at all",
     )
 
 

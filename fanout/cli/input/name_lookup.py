@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fanout.api.field_errors import suggest_name
 from fanout.api.reasons import Reason
 from fanout.cli.startup import Program
+from fanout.cli.usage_errors import not_found
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput, Stopped
 from fanout.gates.explanation import Explanation
@@ -55,10 +56,7 @@ def target_names(key: str, repository: str = "") -> tuple[str, ...]:
 
 
 def find_named_variants(variants: Iterable[RenderedVariant], name: str) -> list[RenderedVariant]:
-    """Return the variants with this name.
-
-    Only if there is none, those with it as a short name.
-    """
+    """Return the variants with this name; if there is none, those with it as a short name."""
     candidates = list(variants)
     # A short name of one variant may be the full name of another, which then is meant.
     by_unique_name = [variant for variant in candidates if name in unique_names(variant)]
@@ -166,10 +164,9 @@ def find_policy(program: Program, policy: str) -> PolicyResult:
     policies = program.observe(mode).policies
     if len(policies) != 1:
         problem = "there is no policy" if not policies else "several namespaces have a policy"
-        raise InvalidInput(
+        raise not_found(
             f"{problem} {policy}",
-            reason="NotFound",
-            remedy="see `fanout get policies`" if not policies else "name one with -n",
+            "see `fanout get policies`" if not policies else "name one with -n",
         )
     return policies[0]
 
@@ -211,12 +208,8 @@ def build_ambiguous_name(
     empty; `none_message`: the message for that case.
     """
     if matches:
-        choices = format_names(
-            f"{variant.spec.name} (target {variant.spec.target})" for variant in matches
-        )
-        return InvalidInput(
-            f"{name} is several variants", reason="NotFound", remedy=f"name one of them: {choices}"
-        )
+        choices = format_names(f"{it.spec.name} (target {it.spec.target})" for it in matches)
+        return not_found(f"{name} is several variants", f"name one of them: {choices}")
     names = [variant.spec.name for variant in suggested]
     known_names = [
         known_name
@@ -224,19 +217,16 @@ def build_ambiguous_name(
         for known_name in (*unique_names(variant), *short_names(variant))
     ]
     otherwise = f"there are: {format_names(names)}" if names else "see `fanout get variants`"
-    return InvalidInput(
-        none_message, reason="NotFound", remedy=suggest_name(name, known_names, otherwise)
-    )
+    return not_found(none_message, suggest_name(name, known_names, otherwise))
 
 
 def refuse_no_stage(item: PolicyResult, stage: str) -> None:
     """Raise InvalidInput if a policy is named without one of its stages."""
     if item.resolved_policy.upstream_policy is not None and not stage:
         stages = ", ".join(rule.name for rule in item.rules)
-        raise InvalidInput(
+        raise not_found(
             f"no stage of {item.title} is named",
-            reason="NotFound",
-            remedy=f"name the stage with --stage; there are: {stages}",
+            f"name the stage with --stage; there are: {stages}",
         )
 
 
@@ -244,20 +234,16 @@ def refuse_unknown_stage(item: PolicyResult, stage: str) -> None:
     """Raise InvalidInput if a stage is named that the policy does not have."""
     stages = [rule.name for rule in item.rules if rule.name]
     if stage and stage not in stages:
-        raise InvalidInput(
+        raise not_found(
             f"{item.title} has no stage {stage}",
-            reason="NotFound",
-            remedy=f"choose one of: {', '.join(stages)}" if stages else "leave the stage out",
+            f"choose one of: {', '.join(stages)}" if stages else "leave the stage out",
         )
 
 
 def select_variants(
     item: PolicyResult, stage: str, variants: Sequence[str] = ()
 ) -> list[RenderedVariant]:
-    """Return the variants of a stage.
-
-    With `variants`, those of them that have these names.
-    """
+    """Return the variants of a stage. With `variants`, those of them that have these names."""
     return [
         variant
         for variant in item.variants
@@ -269,10 +255,9 @@ def require_candidate(item: PolicyResult, stage: str) -> str:
     """Return the stage's candidate revision. Raises InvalidInput if it has none."""
     stage_decision = item.decision.stages.get(stage) if item.decision else None
     if stage_decision is None or not stage_decision.candidate:
-        raise InvalidInput(
+        raise not_found(
             f"{item.title} has no candidate in stage {stage or '(none)'}",
-            reason="NotFound",
-            remedy="name the stage with --stage; see `fanout get stages`",
+            "name the stage with --stage; see `fanout get stages`",
         )
     return stage_decision.candidate
 

@@ -158,10 +158,7 @@ def with_directory(error: InvalidInput, directory: Path) -> InvalidInput:
 
 
 def require_new_directory(directory: Path) -> Path:
-    """Return the directory if it does not exist or is empty.
-
-    Raises InvalidInput otherwise.
-    """
+    """Return the directory if it does not exist or is empty. Raises InvalidInput otherwise."""
     with _translated("cannot be read"):
         if directory.exists() and any(directory.iterdir()):
             raise InvalidInput(

@@ -38,10 +38,7 @@ class PackageFunctions:
 
 
 def load_package_functions(settings: Settings) -> PackageFunctions:
-    """Return the function runtime that the file of --config describes.
-
-    Raises InvalidInput.
-    """
+    """Return the function runtime that the file of --config describes. Raises InvalidInput."""
     configuration = load_configuration(settings)
     allowed = configuration.functions
     runner = build_function_runner(configuration, Counters())

@@ -79,9 +79,8 @@ def _future_records(item: PolicyResult) -> Iterator[Explanation]:
         yield Explanation(
             str(Reason.FROM_THE_FUTURE),
             "Held",
-            f"{record.kind} {record.name} of {record.by} is dated {format_instant(record.at)},"
-            " more than"
-            f" five minutes ahead; it counts for nothing before {format_instant(start)}",
+            f"{record.kind} {record.name} of {record.by} is dated {format_instant(record.at)}, more"
+            f" than five minutes ahead; it counts for nothing before {format_instant(start)}",
             until=start,
             actor=(
                 f"whoever sets that clock; fanout {verb} {item.resolved_policy.name}"
@@ -216,9 +215,8 @@ def _conflict_remark(
         Verdict.PENDING.value,
         f"{conflict} and stands in the draft until a person decides",
         actor="whoever maintains the package: a commit on the draft that changes the file, or"
-        f" fanout resolve"
-        f" {item.resolved_policy.name} --variant {variant.spec.name} --reason WHY; with --take"
-        f" {conflict.key}={other_side} for the other value",
+        f" fanout resolve {item.resolved_policy.name} --variant {variant.spec.name} --reason WHY;"
+        f" with --take {conflict.key}={other_side} for the other value",
     )
 
 

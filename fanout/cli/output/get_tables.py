@@ -9,7 +9,7 @@ from fanout.api.promotion_policy import normalize_person
 from fanout.cli.output.printer import Object, TableColumn
 from fanout.cli.startup import Program
 from fanout.cli.terminal import print_message
-from fanout.errors import InvalidInput
+from fanout.cli.usage_errors import not_found
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.approval_index import find_revoked
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead
@@ -154,10 +154,8 @@ def list_records(
     evaluated, now = observed.policies, observed.now
     missing = sorted(set(policies) - {item.resolved_policy.name for item in evaluated})
     if missing:
-        raise InvalidInput(
-            f"there is no policy {' and no '.join(missing)}",
-            reason="NotFound",
-            remedy="see `fanout get policies`",
+        raise not_found(
+            f"there is no policy {' and no '.join(missing)}", "see `fanout get policies`"
         )
     objects: dict[tuple[str, str], dict[str, Any]] = {}
     for item in evaluated:
@@ -275,10 +273,7 @@ def _format_subject(item: Object) -> str:
 
 
 def _format_age(since: str, now: datetime) -> str:
-    """Return an age as kubectl prints it: 5s, 90m, 26h, 12d.
-
-    A unit from twice its length on.
-    """
+    """Return an age as kubectl prints it: 5s, 90m, 26h, 12d. A unit from twice its length on."""
     seconds = max(int((now - parse_instant(since)).total_seconds()), 0)
     length, unit = next(
         (age_unit for age_unit in _AGE_UNITS if seconds >= 2 * age_unit[0]), _AGE_UNITS[-1]

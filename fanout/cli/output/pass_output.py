@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from fanout.cli.output.printer import format_table, print_value, write_stdout
 from fanout.cli.process_exit import keep_alive
-from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.manifest_documents import group_findings
@@ -94,7 +94,7 @@ def print_plan(observed: PassPlan, settings: Settings, error_count: int = 0) -> 
     # Observed state of 10,000 targets takes half a second to free, and nothing uses that time.
     keep_alive(observed)
     print_problems(observed, settings)
-    if settings.output in (OutputFormat.JSON, OutputFormat.YAML):
+    if settings.output.is_data:
         holds = {"holds": serialize_holds(observed)}
         print_value(
             {**observed.plan.as_json(), **serialize_problems(observed), **holds}, settings.output
@@ -139,7 +139,7 @@ def print_report(
     errors in the files.
     """
     keep_alive(report)
-    if settings.output in (OutputFormat.JSON, OutputFormat.YAML):
+    if settings.output.is_data:
         print_value(_serialize_report(report), settings.output)
         return
     print_problems(report.pass_plan, settings)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.promotion_policy import normalize_person
+from fanout.cli.recording.decision_effect import is_published_at
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.approval_index import ApprovalIndex, find_revoked
@@ -41,19 +42,14 @@ def build_no_draft(
     decisions = item.decision.variants if item.decision else {}
     candidates = {decisions[variant.spec.name].candidate for variant in variants}
     if revision not in item.revisions:
-        allowed = ", ".join(item.revisions)
-        remedy = (
-            f"choose one that the policy's rule allows: {allowed}" if allowed else "there is none"
-        )
+        choice = f"choose one that the policy's rule allows: {', '.join(item.revisions)}"
+        remedy = choice if item.revisions else "there is none"
     elif not variants:
         problem, remedy = f"{problem}: no variant is in it", "see `fanout get variants`"
     elif revision not in candidates:
         problem = f"{problem}: its candidate is {format_names(candidates)}"
         remedy = _format_draft_time(item, stage, revision)
-    elif all(
-        variant.observed.published is not None and variant.observed.published.revision == revision
-        for variant in variants
-    ):
+    elif all(is_published_at(variant, revision) for variant in variants):
         problem = f"{problem}: it is published there already"
         remedy = "there is nothing to approve"
     else:
@@ -105,11 +101,8 @@ def format_not_counted(
     edited = find_own_edits(rule, author, drafted)
     if not edited:
         return ""
-    subset = (
-        ""
-        if len(edited) == len(drafted)
-        else f" for {len(edited)} of them ({format_names(edited)})"
-    )
+    is_all = len(edited) == len(drafted)
+    subset = "" if is_all else f" for {len(edited)} of them ({format_names(edited)})"
     return (
         f"it does not count{subset}: {_normalize_person(author)} has changed what is in"
         f" {'it' if len(edited) == 1 else 'them'}, and nobody approves what they have changed"
@@ -137,10 +130,8 @@ def find_approved(
     facts = item.facts
     if facts is None:
         return []
-    approvals, revoked = (
-        facts.records.approvals,
-        find_revoked(facts.records.approvals, facts.stages),
-    )
+    approvals = facts.records.approvals
+    revoked = find_revoked(approvals, facts.stages)
     own_approvals = [
         it for it in approvals if it.by == _normalize_person(author) and it.name not in revoked
     ]

@@ -1,7 +1,8 @@
 """Effect of a decision at once, and reasons why variants are not published by it."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 
 from fanout.api.gate_vocabulary import Action, Verdict
 from fanout.api.reasons import Reason
@@ -34,7 +35,7 @@ def find_nothing_to_publish(
     if not due:
         return _format_idle(stage, revision, has_variants=bool(variants))
     drafted = any(_is_drafted_at(variant, revision) for variant in due)
-    if drafted or all(_is_published_at(variant, revision) for variant in variants):
+    if drafted or all(is_published_at(variant, revision) for variant in variants):
         reasons = "; ".join(_format_reasons(item, stage, due, revision))
         raise InvalidInput(
             f"there is no draft of {revision} that is up to date: {reasons}",
@@ -82,12 +83,11 @@ def refuse_unreachable(
     if pin is not None:
         raise _build_pinned_error(item, stage, revision, pin)
     revisions = tuple(item.revisions)  # oldest first
+    policy = item.resolved_policy.name
     remedy = f"change spec.upstream.revision so that {revision} is the newest it allows"
     if published.isdisjoint(revisions[: revisions.index(revision) + 1]):
         why = f"a stage never goes back by itself, and {format_names(published)} is published there"
-        subject = (
-            f"{item.resolved_policy.name} --stage {stage}" if stage else item.resolved_policy.name
-        )
+        subject = f"{policy} --stage {stage}" if stage else policy
         rollback_command = f"fanout rollback {subject} --revision {revision}"
         remedy = f"`{rollback_command}` takes it back to what it had of that; or {remedy}"
     else:
@@ -137,8 +137,8 @@ def report_undrafted(
         have, pronoun = ("has", "it") if number == 1 else ("have", "them")
         yield (
             f"{number} of {format_count(len(variants), 'variant')} {have} no draft of {revision}"
-            " that is up"
-            f" to date: the decision is not about {pronoun}; decide again once there is one"
+            f" that is up to date: the decision is not about {pronoun}; decide again once there is"
+            " one"
         )
 
 
@@ -153,11 +153,7 @@ def report_unpublished(
         if item.error is not None or item.decision is None:
             continue  # the pass has reported it
         stage_variants = select_variants(item, stage, variants)
-        published = {
-            outcome.action.variant
-            for outcome in report.outcomes
-            if outcome.is_done and outcome.action.kind is ActionKind.PUBLISH
-        }
+        published = _variants_done(report, ActionKind.PUBLISH)
         waiting = [
             variant
             for variant in stage_variants
@@ -179,10 +175,10 @@ def _format_idle(stage: str, revision: str, *, has_variants: bool) -> str:
     return f"nothing is to be published: {revision} is published {place} already"
 
 
-def _is_published_at(variant: RenderedVariant, revision: str) -> bool:
-    return (
-        variant.observed.published is not None and variant.observed.published.revision == revision
-    )
+def is_published_at(variant: RenderedVariant, revision: str) -> bool:
+    """Return whether the revision is published for the variant, with any inputs."""
+    published = variant.observed.published
+    return published is not None and published.revision == revision
 
 
 def _is_drafted_at(variant: RenderedVariant, revision: str) -> bool:
@@ -193,7 +189,7 @@ def _is_drafted_at(variant: RenderedVariant, revision: str) -> bool:
 
 def is_in_force(variant: RenderedVariant, revision: str) -> bool:
     """Return whether the revision is published for the variant with its current inputs."""
-    return _is_published_at(variant, revision) and (
+    return is_published_at(variant, revision) and (
         variant.selected.revision != revision or variant.selected.is_in_force
     )
 
@@ -228,18 +224,13 @@ def _format_holds(holds_by_variant: Sequence[Sequence[Hold]]) -> Iterator[str]:
     count = Counter(
         key for holds in holds_by_variant for key in {(it.reason, it.actor) for it in holds}
     )
-    for hold in _unique_holds(hold for holds in holds_by_variant for hold in holds):
+    first: dict[tuple[str, str], Hold] = {}
+    for hold in chain.from_iterable(holds_by_variant):
+        first.setdefault((hold.reason, hold.actor), hold)
+    for hold in first.values():
         number = count[hold.reason, hold.actor]
         of_them = f"for {number} of them " if number < len(holds_by_variant) else ""
         yield f"{of_them}{_format_hold(hold)}"
-
-
-def _unique_holds(holds: Iterable[Hold]) -> Iterable[Hold]:
-    """Return the first hold of each reason and actor."""
-    first: dict[tuple[str, str], Hold] = {}
-    for hold in holds:
-        first.setdefault((hold.reason, hold.actor), hold)
-    return first.values()
 
 
 def _format_hold(hold: Hold) -> str:
@@ -265,10 +256,8 @@ def compare_evaluations(
         return DecisionEffect()
     groups: dict[tuple[str, str], list[str]] = {}
     for name in names:
-        state_before, state_after = (
-            before.decision.variants.get(name),
-            item.decision.variants.get(name),
-        )
+        state_before = before.decision.variants.get(name)
+        state_after = item.decision.variants.get(name)
         if state_before is not None and state_after is not None:
             groups.setdefault((state_before.state.value, state_after.state.value), []).append(name)
     parts = [
@@ -279,13 +268,11 @@ def compare_evaluations(
         for decision in (before.decision, item.decision)
         if stage in decision.stages
     ]
-    if stage and len(set(verdicts)) > 1:
+    verdict_changed = len(set(verdicts)) > 1
+    if stage and verdict_changed:
         parts.append(f"{revision} in {label_stage(stage)}: {_format_change(*verdicts)}")
-    has_changed = (
-        any(state_before != state_after for state_before, state_after in groups)
-        or len(set(verdicts)) > 1
-    )
-    return DecisionEffect("; ".join(parts), has_changed)
+    variant_changed = any(state_before != state_after for state_before, state_after in groups)
+    return DecisionEffect("; ".join(parts), variant_changed or verdict_changed)
 
 
 def _format_change(before: str, after: str) -> str:
@@ -316,19 +303,13 @@ def promotion_effect(
         if not trees
         or (variant.observed.draft is not None and variant.observed.draft.tree in trees)
     )
-    steps = (
-        published
-        | _variants_done(report, ActionKind.RELEASE)
-        | _variants_done(report, ActionKind.WRITE_DRAFT)
-    )
-    advanced = steps & {variant.spec.name for variant in stage_variants}
+    kinds = (ActionKind.PUBLISH, ActionKind.RELEASE, ActionKind.WRITE_DRAFT)
+    advanced = _variants_done(report, *kinds) & {it.spec.name for it in stage_variants}
     # Gates still hold some variants, so the decision stays active for a later sweep.
     if pending:
         gates = "its gates open" if pending == 1 else "their gates open"
-        sentence = (
-            f"the decision stands for {format_count(pending, 'variant')}, to be published when"
-            f" {gates}"
-        )
+        variants_pending = format_count(pending, "variant")
+        sentence = f"the decision stands for {variants_pending}, to be published when {gates}"
         advanced_before = earlier is not None and any(
             _has_advanced(variant, revision, earlier) for variant in stage_variants
         )
@@ -341,17 +322,11 @@ def _has_advanced(variant: RenderedVariant, revision: str, decision: RecordEntry
 
     It advanced if it was drafted, released or published.
     """
-    published, grant, draft = (
-        variant.observed.published,
-        variant.observed.status_line.grant,
-        variant.observed.draft,
-    )
-    if published is not None and published.revision == revision and published.at >= decision.at:
-        return True
-    if grant is not None and grant.revision == revision and grant.at >= decision.at:
-        return True
-    is_drafted = draft is not None and draft.trailers.revision == revision
-    return is_drafted and not decision.spec.get("trees")  # no draft existed when it was recorded
+    for event in (variant.observed.published, variant.observed.status_line.grant):
+        if event is not None and event.revision == revision and event.at >= decision.at:
+            return True
+    # Without trees, no draft existed when it was recorded.
+    return _is_drafted_at(variant, revision) and not decision.spec.get("trees")
 
 
 def rollback_effect(
@@ -361,29 +336,22 @@ def rollback_effect(
     item = _find_evaluated(report)
     if item is None:
         return DecisionEffect()
-    stage_variants, published = (
-        select_variants(item, stage, variants),
-        _variants_done(report, ActionKind.PUBLISH),
-    )
-    rolled_back = sum(_is_rolled_back(variant, revision, published) for variant in stage_variants)
+    covered = select_variants(item, stage, variants)
+    published = _variants_done(report, ActionKind.PUBLISH)
+    rolled_back = sum(it.spec.name in published or is_in_force(it, revision) for it in covered)
     sentence = (
-        f"the decision stands: {rolled_back} of {format_count(len(stage_variants), 'variant')} at"
-        f" {revision}, to stay"
-        " there until it is withdrawn or something else is promoted"
+        f"the decision stands: {rolled_back} of {format_count(len(covered), 'variant')} at"
+        f" {revision}, to stay there until it is withdrawn or something else is promoted"
     )
     return DecisionEffect(sentence, bool(rolled_back))
 
 
-def _is_rolled_back(variant: RenderedVariant, revision: str, published: Collection[str]) -> bool:
-    return variant.spec.name in published or is_in_force(variant, revision)
-
-
-def _variants_done(report: PassReport, kind: ActionKind) -> frozenset[str]:
-    """Return the variants for which an action of this kind was done."""
+def _variants_done(report: PassReport, *kinds: ActionKind) -> frozenset[str]:
+    """Return the variants for which an action of one of the kinds was done."""
     return frozenset(
         outcome.action.variant
         for outcome in report.outcomes
-        if outcome.is_done and outcome.action.kind is kind
+        if outcome.is_done and outcome.action.kind in kinds
     )
 
 

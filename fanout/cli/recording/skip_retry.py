@@ -6,35 +6,28 @@ from typing import Any
 import click
 
 from fanout.api.gate_vocabulary import Action
-from fanout.cli.input.name_lookup import (
-    find_evaluated_policy,
-    refuse_no_stage,
-    require_candidate,
-    select_variants,
-)
+from fanout.cli.input.name_lookup import refuse_no_stage, require_candidate, select_variants
 from fanout.cli.input.options import with_settings
-from fanout.cli.output.pass_output import print_report
-from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.decision_effect import compare_evaluations
 from fanout.cli.recording.record_options import (
-    build_subject,
-    by_option,
-    evaluate_without,
-    find_equal_decision,
-    format_recorded,
+    RecordRequest,
     reason_option,
-    record_and_run,
-    resolve_author,
     subject_options,
+    with_request,
 )
-from fanout.cli.settings import OutputFormat, Settings
-from fanout.cli.startup import open_program
-from fanout.cli.terminal import print_message
+from fanout.cli.recording.record_session import (
+    RecordSession,
+    evaluate_without,
+    format_recorded,
+    open_record_session,
+    print_decision,
+)
+from fanout.cli.settings import REPORT_FORMATS, Settings
+from fanout.cli.usage_errors import not_found
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.gate_wording import format_count
-from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
@@ -60,25 +53,16 @@ def build_command(action: Action, help_text: str, choose: VariantChooser) -> cli
     @subject_options
     @click.option("--revision", default="", help="The revision; by default the candidate.")
     @reason_option
-    @by_option
-    @with_settings(formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
-    def command(
-        settings: Settings,
-        policy: str,
-        stage: str,
-        by: str | None,
-        **options: tuple[str, ...] | str,
-    ) -> ExitCode:
-        author = resolve_author(by)
-        with open_program(settings) as program:
-            item = find_evaluated_policy(program, policy)
+    @with_request
+    @with_settings(formats=REPORT_FORMATS)
+    def command(settings: Settings, request: RecordRequest, revision: str) -> ExitCode:
+        with open_record_session(settings, request) as session:
+            item, stage = session.item, request.stage
             refuse_no_stage(item, stage)
-            spec = build_subject(item, stage, tuple(options["variants"]))
+            spec = session.build_subject()
             named_variants = tuple(spec.get("variants", ()))
-            revision = _require_known(item, str(options["revision"])) or require_candidate(
-                item, stage
-            )
-            spec |= {"action": action.value, "revision": revision, "reason": options["reason"]}
+            revision = _require_known(item, revision) or require_candidate(item, stage)
+            spec |= {"action": action.value, "revision": revision, "reason": request.reason}
             variants = select_variants(item, stage, named_variants)
             try:
                 chosen, notes = choose(item, stage, named_variants, variants, revision)
@@ -86,28 +70,18 @@ def build_command(action: Action, help_text: str, choose: VariantChooser) -> cli
             except InvalidInput:
                 # Run again, the verb finds its variants no longer failed or not yet skipped: that
                 # is its effect.
-                earlier = _find_earlier(
-                    item, spec, named_variants or [it.spec.name for it in variants], author
-                )
+                covered = named_variants or [it.spec.name for it in variants]
+                earlier = _find_earlier(session, spec, covered)
                 if earlier is None:
                     raise
                 names, notes = list(earlier.spec["variants"]), ()
-            spec |= {"variants": names}
             earlier_name = earlier.name if earlier else ""
-            name, report = record_and_run(program, item, spec, author, earlier_name)
-        if settings.output is OutputFormat.TABLE:
-            subject = format_count(len(names), "variant")
-            write_stdout(
-                format_recorded(
-                    name, f" for {subject} at {revision}", is_repeated=bool(earlier_name)
-                )
-            )
-        effect = compare_evaluations(
-            evaluate_without(item, earlier), report, stage, revision, names
-        )
-        print_report(report, settings, effect.sentence)
-        for note in notes:
-            print_message(note, settings.color)
+            name, report = session.record_and_run(spec | {"variants": names}, earlier_name)
+        subject = f" for {format_count(len(names), 'variant')} at {revision}"
+        recorded = format_recorded(name, subject, is_repeated=earlier is not None)
+        before = evaluate_without(item, earlier)
+        effect = compare_evaluations(before, report, stage, revision, names)
+        print_decision(settings, recorded, report, effect.sentence, notes)
         was_applied = (
             earlier is not None
             and item.decision_statuses(settings.now())[earlier_name] is DecisionStatus.APPLIED
@@ -118,32 +92,22 @@ def build_command(action: Action, help_text: str, choose: VariantChooser) -> cli
 
 
 def _find_earlier(
-    item: PolicyResult, spec: Mapping[str, Any], names: Sequence[str], author: CommitIdentity
+    session: RecordSession, spec: Mapping[str, Any], names: Sequence[str]
 ) -> RecordEntry | None:
     """Return the equal decision that an earlier run has recorded, applied by now or not.
 
     It may be about some of the named variants only: those that it applied to at that time.
     """
-    assert item.facts is not None, "a policy that is judged has its facts"
-    for record in reversed(item.records):
-        is_subset = set(record.spec.get("variants", ())) <= set(names)
-        if record.spec.get("action") == spec["action"] and is_subset:
-            equal_spec = {**spec, "variants": record.spec.get("variants", ())}
-            return find_equal_decision(
-                item,
-                equal_spec,
-                author,
-                item.facts.now,
-                (DecisionStatus.ACTIVE, DecisionStatus.APPLIED),
-            )
+    for record in reversed(session.item.records):
+        variants = record.spec.get("variants", ())
+        if record.spec.get("action") == spec["action"] and set(variants) <= set(names):
+            statuses = (DecisionStatus.ACTIVE, DecisionStatus.APPLIED)
+            return session.find_equal_decision({**spec, "variants": variants}, statuses)
     return None
 
 
 def _require_known(item: PolicyResult, revision: str) -> str:
-    """Return the revision.
-
-    Raises InvalidInput unless the policy allows it or has published it.
-    """
+    """Return the revision. Raises InvalidInput unless the policy allows it or has published it."""
     published = {
         variant.observed.published.revision
         for variant in item.variants
@@ -151,9 +115,8 @@ def _require_known(item: PolicyResult, revision: str) -> str:
     }
     known_revisions = dict.fromkeys([*item.revisions, *sorted(published)])
     if revision and revision not in known_revisions:
-        raise InvalidInput(
+        raise not_found(
             f"{revision} is not a revision of {item.title}",
-            reason="NotFound",
-            remedy=f"there are: {', '.join(known_revisions)}",
+            f"there are: {', '.join(known_revisions)}",
         )
     return revision

@@ -11,17 +11,18 @@ from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.record_options import (
-    append_record,
-    build_subject,
-    by_option,
+    RecordRequest,
     reason_option,
     resolve_author,
     scope_options,
+    with_request,
 )
+from fanout.cli.recording.record_session import RecordSession, format_recorded
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program, open_program
 from fanout.cli.terminal import print_message
-from fanout.errors import FanoutError, InvalidInput, Stopped
+from fanout.cli.usage_errors import invalid_setting
+from fanout.errors import FanoutError, Stopped
 from fanout.gates.active_decisions import ActiveDecisions, Scope, list_scopes
 from fanout.gates.gate_wording import format_names
 from fanout.gates.record_facts import DecisionFacts
@@ -46,29 +47,17 @@ def build_suspension_command(action: Action, help_text: str) -> click.Command:
         help="All policies, and all variants written by hand; with -n those of one namespace.",
     )
     @reason_option
-    @by_option
+    @with_request
     @with_settings()
-    def command(
-        settings: Settings,
-        policy: str,
-        stage: str,
-        variants: tuple[str, ...],
-        everything: bool,
-        reason: str,
-        by: str | None,
-    ) -> ExitCode:
-        _require_one_subject(policy, stage, variants, everything=everything)
-        author = resolve_author(by)
+    def command(settings: Settings, request: RecordRequest, everything: bool) -> ExitCode:
+        _require_one_subject(request, everything=everything)
+        author = resolve_author(request.by)
         with open_program(settings) as program:
             if everything:
-                return exit_code_after(0, effect=_record_all(program, action, reason, author))
-            item = find_recordable_policy(program, policy)
-            recorded = _record_for_policy(program, item, action, reason, author, stage, variants)
-        if recorded.name:
-            write_stdout(f"decision.fanout.dev/{recorded.name} recorded\n")
-        if recorded.note:
-            head = "nothing goes on yet" if recorded.name else "nothing to do"
-            print_message(f"{head}: {recorded.note}", settings.color)
+                return exit_code_after(0, effect=_record_all(program, action, request, author))
+            item = find_recordable_policy(program, request.policy)
+            recorded = _record_for_policy(RecordSession(program, item, request, author), action)
+        _print_recorded(recorded, settings)
         return exit_code_after(0, effect=recorded.has_effect)
 
     return command
@@ -83,62 +72,41 @@ class _RecordedSuspension:
     has_effect: bool = True
 
 
-def _require_one_subject(
-    policy: str, stage: str, variants: Sequence[str], *, everything: bool
-) -> None:
+def _require_one_subject(request: RecordRequest, *, everything: bool) -> None:
     """Raise InvalidInput unless exactly one of a policy and `--all` is given."""
-    if everything and (policy or stage or variants):
-        subject = policy or ("--stage" if stage else "--variant")
-        raise InvalidInput(
-            f"--all means every policy, and {subject} means one",
-            reason="InvalidSetting",
-            remedy="leave one of the two out",
+    if everything and (request.policy or request.stage or request.variants):
+        subject = request.policy or ("--stage" if request.stage else "--variant")
+        raise invalid_setting(
+            f"--all means every policy, and {subject} means one", "leave one of the two out"
         )
-    if not everything and not policy:
-        raise InvalidInput(
-            "it is not said which policy is meant",
-            reason="InvalidSetting",
-            remedy="name one, or say --all",
-        )
+    if not everything and not request.policy:
+        raise invalid_setting("it is not said which policy is meant", "name one, or say --all")
 
 
-def _record_for_policy(
-    program: Program,
-    item: PolicyResult,
-    action: Action,
-    reason: str,
-    by: CommitIdentity,
-    stage: str = "",
-    variants: Sequence[str] = (),
-) -> _RecordedSuspension:
+def _record_for_policy(session: RecordSession, action: Action) -> _RecordedSuspension:
     """Record the decision unless it would change nothing."""
-    spec = build_subject(item, stage, variants) | {"action": action.value, "reason": reason}
-    named_scopes = list_scopes(stage, spec.get("variants", ()))
-    now = program.settings.now()
+    item, now = session.item, session.program.settings.now()
+    spec = session.build_subject() | {"action": action.value, "reason": session.request.reason}
+    named_scopes = list_scopes(session.request.stage, spec.get("variants", ()))
     decisions = ActiveDecisions(
         build_gate_records(active_records(item.records), now).decisions, now
     )
-    resume = action is Action.RESUME
-    already_done = (_format_resumed_by if resume else _format_suspended_by)(named_scopes, decisions)
-    not_suspended = (
-        ""
-        if already_done or not resume
-        else _format_not_suspended(item, named_scopes, decisions.suspensions())
-    )
-    if already_done or not_suspended:
-        return _RecordedSuspension(
-            note=already_done or not_suspended, has_effect=bool(already_done)
-        )
-    name = append_record(program, item, "Decision", spec, by)
-    # Evaluated with the decisions before this record: it ends its own scopes, not those around
-    # them.
-    still_suspended = (
-        _format_still_suspended(item, named_scopes, decisions.suspensions()) if resume else ""
-    )
+    if already_done := _format_repeated(action, named_scopes, decisions):
+        return _RecordedSuspension(note=already_done)
+    if action is Action.SUSPEND:
+        return _RecordedSuspension(session.append("Decision", spec))
+    # Decisions before this record: it ends its own scopes, not those around them.
+    suspended = decisions.suspensions()
+    if not_suspended := _format_not_suspended(item, named_scopes, suspended):
+        return _RecordedSuspension(note=not_suspended, has_effect=False)
+    name = session.append("Decision", spec)
+    still_suspended = _format_still_suspended(item, named_scopes, suspended)
     return _RecordedSuspension(name, still_suspended, not still_suspended)
 
 
-def _record_all(program: Program, action: Action, reason: str, by: CommitIdentity) -> bool:
+def _record_all(
+    program: Program, action: Action, request: RecordRequest, author: CommitIdentity
+) -> bool:
     """Record one decision about each policy; return whether any of them has an effect.
 
     Raises Stopped at the end, naming the policies whose records cannot be extended.
@@ -147,66 +115,50 @@ def _record_all(program: Program, action: Action, reason: str, by: CommitIdentit
     failed: list[str] = []
     recorded = unchanged = 0
     effect = False
-    color = program.settings.color
     for item in program.observe(PassMode(namespace=program.settings.namespace)).policies:
         try:
             refuse_unrecordable(item)
-            result = _record_for_policy(program, item, action, reason, by)
+            result = _record_for_policy(RecordSession(program, item, request, author), action)
         except FanoutError as error:
             failed.append(f"{item.title}: {error}")
             continue
         effect = effect or result.has_effect
-        if result.name:
-            recorded += 1
-            write_stdout(f"decision.fanout.dev/{result.name} recorded for {item.title}\n")
-        else:
-            unchanged += 1
-        if result.note:
-            head = "nothing goes on yet" if result.name else "nothing to do"
-            print_message(f"{head} for {item.title}: {result.note}", color)
+        recorded += bool(result.name)
+        unchanged += not result.name
+        _print_recorded(result, program.settings, f" for {item.title}")
     past_action = "suspended" if action is Action.SUSPEND else "resumed"
-    print_message(
-        f"{past_action}: {recorded}; nothing to do: {unchanged}; failed: {len(failed)}", color
-    )
+    counts = f"{past_action}: {recorded}; nothing to do: {unchanged}; failed: {len(failed)}"
+    print_message(counts, program.settings.color)
     if failed:
         raise Stopped(f"not {past_action}: {'; '.join(failed)}")
     return effect
 
 
-def _format_suspended_by(named_scopes: Sequence[Scope], decisions: ActiveDecisions) -> str:
-    """Return who has suspended all of the named scopes without expiry.
+def _print_recorded(recorded: _RecordedSuspension, settings: Settings, subject: str = "") -> None:
+    if recorded.name:
+        write_stdout(format_recorded(recorded.name, subject, is_repeated=False))
+    if recorded.note:
+        head = "nothing goes on yet" if recorded.name else "nothing to do"
+        print_message(f"{head}{subject}: {recorded.note}", settings.color)
 
-    Empty if any is not suspended.
+
+def _format_repeated(
+    action: Action, named_scopes: Sequence[Scope], decisions: ActiveDecisions
+) -> str:
+    """Return who has suspended without expiry, or resumed, all of the named scopes.
+
+    Empty if the action is still to be recorded for any of them.
     """
-    suspended = decisions.suspensions()
-    if any(
-        scope not in suspended or suspended[scope].expires is not None for scope in named_scopes
-    ):
+    if action is Action.RESUME:
+        verb, recorded = "resumed", decisions.resumptions()
+    else:
+        suspensions = decisions.suspensions().items()
+        verb, recorded = "suspended", {scope: it for scope, it in suspensions if not it.expires}
+    if not recorded.keys() >= set(named_scopes):
         return ""
-    return (
-        f"{format_names(map(_format_scope, named_scopes))} is suspended already, by"
-        f" {_format_authors(named_scopes, suspended)}"
-    )
-
-
-def _format_resumed_by(named_scopes: Sequence[Scope], decisions: ActiveDecisions) -> str:
-    """Return who has resumed all of the named scopes since their suspension.
-
-    Empty if any is not resumed.
-    """
-    resumed = decisions.resumptions()
-    if any(scope not in resumed for scope in named_scopes):
-        return ""
-    return (
-        f"{format_names(map(_format_scope, named_scopes))} is resumed already, by"
-        f" {_format_authors(named_scopes, resumed)}"
-    )
-
-
-def _format_authors(named_scopes: Sequence[Scope], decisions: Mapping[Scope, DecisionFacts]) -> str:
-    return format_names(
-        {f"{decisions[scope].by} in {decisions[scope].name}" for scope in named_scopes}
-    )
+    authors = {f"{recorded[scope].by} in {recorded[scope].name}" for scope in named_scopes}
+    names = format_names(map(_format_scope, named_scopes))
+    return f"{names} is {verb} already, by {format_names(authors)}"
 
 
 def _format_still_suspended(

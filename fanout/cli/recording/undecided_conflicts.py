@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from fanout.api.reasons import Reason
-from fanout.errors import ErrorLocation, InvalidInput, Stopped
+from fanout.cli.usage_errors import invalid_setting
+from fanout.errors import Stopped
 from fanout.gates.gate_wording import format_count, format_names
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
@@ -37,15 +38,13 @@ def select_decided(
     if len(with_conflicts) == len(variants):
         raise Stopped(
             f"nothing is {verb}: {format_count(len(with_conflicts), 'variant')} {have} undecided"
-            " merge conflicts:"
-            f" {format_names(names)}",
+            f" merge conflicts: {format_names(names)}",
             reason=Reason.MERGE_CONFLICT,
             remedy=_format_remedy(item, names[0]),
         )
     note = (
         f"{len(with_conflicts)} of {format_count(len(variants), 'variant')} {have} undecided merge"
-        " conflicts and"
-        f" {are} not {verb}: {format_names(names)}. {_format_remedy(item, names[0])}"
+        f" conflicts and {are} not {verb}: {format_names(names)}. {_format_remedy(item, names[0])}"
     )
     without_conflicts = tuple(variant for variant in variants if variant.spec.name not in names)
     return VariantSelection(without_conflicts, note=note)
@@ -58,11 +57,10 @@ def refuse_unnamed(item: PolicyResult, variants: Sequence[str]) -> None:
     """
     if variants or item.resolved_policy.upstream_policy is None:
         return
-    raise InvalidInput(
+    raise invalid_setting(
         "--accept-conflicts is given and no variant is named",
-        reason="InvalidSetting",
-        remedy="name each variant whose draft you have looked at with --variant",
-        where=ErrorLocation(field="--accept-conflicts"),
+        "name each variant whose draft you have looked at with --variant",
+        "--accept-conflicts",
     )
 
 

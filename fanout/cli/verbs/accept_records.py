@@ -8,15 +8,13 @@ from fanout.cli.input.options import with_settings
 from fanout.cli.output.pass_output import print_report
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.recording.record_options import (
-    build_subject,
-    by_option,
+    RecordRequest,
     policy_argument,
     reason_option,
-    record_and_run,
-    resolve_author,
+    with_request,
 )
+from fanout.cli.recording.record_session import format_recorded, open_record_session
 from fanout.cli.settings import Settings
-from fanout.cli.startup import open_program
 from fanout.cli.terminal import print_message
 from fanout.plan.records.policy_records import ACCEPT_RECORDS
 from fanout.reconcile.pass_results import PolicyResult
@@ -26,9 +24,9 @@ from fanout.reconcile.records.rewound_records import describe_missing_records
 @click.command()
 @policy_argument
 @reason_option
-@by_option
+@with_request
 @with_settings()
-def command(settings: Settings, policy: str, reason: str, by: str | None) -> None:
+def command(settings: Settings, request: RecordRequest) -> None:
     """Accept records that were put back to an older state.
 
     A policy whose records are older than what was seen of them, or than what is published, is held
@@ -36,9 +34,8 @@ def command(settings: Settings, policy: str, reason: str, by: str | None) -> Non
     have published is taken as it is, with clocks that start now. Suspensions, approvals and
     evidence that are missing stay missing; those that are known are printed.
     """
-    author = resolve_author(by)
-    with open_program(settings) as program:
-        item = find_policy(program, policy)
+    with open_record_session(settings, request, find_policy) as session:
+        item = session.item
         if item.error is None:
             print_message(
                 f"nothing to do: the records of {item.title} were not put back", settings.color
@@ -48,9 +45,9 @@ def command(settings: Settings, policy: str, reason: str, by: str | None) -> Non
             refuse_stopped(item)
         # Listed before the decision is recorded: after it, the older copy counts as complete.
         missing = _format_missing(item)
-        spec = build_subject(item, "", ()) | {"action": ACCEPT_RECORDS, "reason": reason}
-        name, report = record_and_run(program, item, spec, author)
-    write_stdout(f"decision.fanout.dev/{name} recorded\n")
+        spec = session.build_subject() | {"action": ACCEPT_RECORDS, "reason": request.reason}
+        name, report = session.record_and_run(spec)
+    write_stdout(format_recorded(name, is_repeated=False))
     for line in missing:
         print_message(line, settings.color)
     print_report(report, settings)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.cli.input.name_lookup import find_evaluated_policy, select_variants
+from fanout.cli.input.name_lookup import select_variants
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode, exit_code_after
@@ -18,18 +18,16 @@ from fanout.cli.recording.approval_eligibility import (
     is_approver,
 )
 from fanout.cli.recording.record_options import (
-    append_record,
-    build_subject,
-    by_option,
+    RecordRequest,
     current_trees,
-    resolve_author,
     subject_options,
+    with_request,
 )
+from fanout.cli.recording.record_session import open_record_session
 from fanout.cli.recording.undecided_conflicts import select_decided
 from fanout.cli.settings import Settings
-from fanout.cli.startup import open_program
 from fanout.cli.terminal import print_message
-from fanout.errors import InvalidInput
+from fanout.cli.usage_errors import not_found
 from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.gate_wording import format_count, format_elapsed, format_names
 from fanout.plan.observation.repository_state import CommitIdentity
@@ -40,17 +38,9 @@ from fanout.reconcile.pass_results import PolicyResult
 @subject_options
 @click.option("--revision", default="", help="The revision that they were rendered for; needed.")
 @click.option("--check", default="", help="The approval check; needed where there are several.")
-@by_option
+@with_request
 @with_settings()
-def command(
-    settings: Settings,
-    policy: str,
-    stage: str,
-    revision: str,
-    variants: tuple[str, ...],
-    check: str,
-    by: str | None,
-) -> ExitCode:
+def command(settings: Settings, request: RecordRequest, revision: str, check: str) -> ExitCode:
     """Record an approval of drafts.
 
     Of those of a stage as they are now; --stage and --revision say which. It counts for exactly
@@ -59,10 +49,9 @@ def command(
     with undecided merge conflicts are left out, unless their variants are named. Exits with 4 when
     it counts for none of the drafts.
     """
-    author = resolve_author(by)
-    with open_program(settings) as program:
-        item = find_evaluated_policy(program, policy)
-        spec = build_subject(item, stage, variants)
+    with open_record_session(settings, request) as session:
+        item, author = session.item, session.author
+        spec, stage = session.build_subject(), request.stage
         _refuse_unnamed(item, stage, revision)
         rule = find_approval_rule(item, stage, check)
         spec |= {"revision": revision, "check": rule.name}
@@ -82,7 +71,7 @@ def command(
         approved = find_approved(item, rule, author, reviewed)
         all_approved = bool(reviewed) and len(approved) == len(reviewed)
         if not all_approved or rule.expires is not None:
-            name = append_record(program, item, "Approval", spec, author)
+            name = session.append("Approval", spec)
             write_stdout(
                 f"approval.fanout.dev/{name} recorded for {format_count(len(trees), 'draft')}\n"
             )
@@ -131,10 +120,9 @@ def find_approval_rule(item: PolicyResult, stage: str, check: str) -> ApprovalRu
         return next(iter(rules_by_check.values()))
     checks = list(rules_by_check)
     required = f"it asks for: {', '.join(checks)}" if checks else "it asks for none"
-    raise InvalidInput(
+    raise not_found(
         f"stage {stage} of {item.title}: {required}",
-        reason="NotFound",
-        remedy="name one with --check" if checks else "there is nothing to approve",
+        "name one with --check" if checks else "there is nothing to approve",
     )
 
 
@@ -159,10 +147,8 @@ def _refuse_unnamed(item: PolicyResult, stage: str, revision: str) -> None:
         remedy = f"no draft waits for one now; who asks for approvals: stage {names}"
     else:
         remedy = "no stage asks for approvals" if not stage else f"stage {stage} asks for none"
-    raise InvalidInput(
-        f"it is not said which {' and '.join(missing)} of {item.title} is approved",
-        reason="NotFound",
-        remedy=remedy,
+    raise not_found(
+        f"it is not said which {' and '.join(missing)} of {item.title} is approved", remedy
     )
 
 

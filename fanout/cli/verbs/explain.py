@@ -30,7 +30,7 @@ from fanout.cli.output.explanation_remarks import (
 from fanout.cli.output.pass_output import report_file_errors
 from fanout.cli.output.printer import print_value, write_stdout
 from fanout.cli.process_exit import ExitCode
-from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput, Stopped
@@ -46,7 +46,7 @@ from fanout.values import replace
 
 @click.command()
 @click.argument("subject", metavar="POLICY[/STAGE[/VARIANT]]", shell_complete=complete_subjects)
-@with_settings(formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
+@with_settings(formats=REPORT_FORMATS)
 def command(settings: Settings, subject: str) -> ExitCode:
     """Say what something waits for, and who can do what about it.
 
@@ -124,10 +124,7 @@ _PASSED_STATES = (VariantState.READY.value, Verdict.PASSED.value)
 
 
 def _has_failed(item: PolicyResult, stage: str, variant: str) -> bool:
-    """Return whether part of the subject failed.
-
-    A target without a variant is in no stage.
-    """
+    """Return whether part of the subject failed. A target without a variant is in no stage."""
     names = {variant.spec.name for variant in item.variants if variant.spec.stage == stage}
     if variant:
         names = {variant.spec.name for variant in find_named_variants(item.variants, variant)}

@@ -16,8 +16,8 @@ from fanout.cli.output.printer import Object, TableColumn, print_objects
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
+from fanout.cli.usage_errors import invalid_setting, not_found
 from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.errors import ErrorLocation, InvalidInput
 from fanout.gates.forecast import NextSweep, StageForecast, forecast_stages
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.plan.records.policy_status import format_instant
@@ -68,20 +68,15 @@ def command(
 
 
 def _find_policy(program: Program, policy: str) -> PolicyResult:
-    """Return the only policy of this name.
-
-    Raises InvalidInput if there is none, or several.
-    """
+    """Return the only policy of this name. Raises InvalidInput if there is none, or several."""
     namespace = program.settings.namespace
     check_policies([policy], program.read_declared(), namespace)
     mode = PassMode(only=frozenset([policy]), namespace=namespace)
     policies = program.observe(mode).policies
     if len(policies) > 1:
         namespaces = ", ".join(item.resolved_policy.namespace for item in policies)
-        raise InvalidInput(
-            f"policy {policy} is in several namespaces: {namespaces}",
-            reason="NotFound",
-            remedy="name one with --namespace",
+        raise not_found(
+            f"policy {policy} is in several namespaces: {namespaces}", "name one with --namespace"
         )
     if policies[0].error is not None:
         raise policies[0].error
@@ -111,11 +106,8 @@ def _parse_durations(takes: Sequence[str], facts: PolicyFacts) -> Mapping[str, t
         try:
             durations[stage] = parse_duration(duration)
         except InvalidValue as error:
-            raise InvalidInput(
-                f"{text}: {error.problem}",
-                reason="InvalidSetting",
-                remedy="write it as STAGE=DURATION, like dev=10m",
-                where=ErrorLocation(field="--takes"),
+            raise invalid_setting(
+                f"{text}: {error.problem}", "write it as STAGE=DURATION, like dev=10m", "--takes"
             ) from None
     return durations
 

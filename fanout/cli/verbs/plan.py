@@ -10,9 +10,10 @@ from fanout.cli.input.completion import complete_policies
 from fanout.cli.input.options import detailed_option, with_settings
 from fanout.cli.output.pass_output import print_plan, report_file_errors
 from fanout.cli.process_exit import ExitCode, detailed_exit_code
-from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.cli.startup import open_program
-from fanout.errors import ErrorLocation, InvalidInput
+from fanout.cli.usage_errors import invalid_setting
+from fanout.errors import InvalidInput
 from fanout.plan.actions import Plan
 from fanout.reconcile.pass_scope import PassMode
 
@@ -26,7 +27,7 @@ from fanout.reconcile.pass_scope import PassMode
     help="Save the plan, for `fanout sweep --plan`.",
 )
 @detailed_option
-@with_settings(formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
+@with_settings(formats=REPORT_FORMATS)
 def command(
     settings: Settings, policies: tuple[str, ...], drafts_only: bool, out: Path | None, **how: bool
 ) -> int:
@@ -68,9 +69,8 @@ def _save_plan(plan: Plan, out: Path) -> None:
 
 
 def _build_unwritable(out: Path, why: str) -> InvalidInput:
-    return InvalidInput(
+    return invalid_setting(
         f"the plan cannot be saved as {out}: {why}",
-        reason="InvalidSetting",
-        remedy="name a file in a directory that is there and may be written to",
-        where=ErrorLocation(field="--out"),
+        "name a file in a directory that is there and may be written to",
+        "--out",
     )

@@ -1,19 +1,13 @@
 """`fanout promote`: publish in a stage by a person's decision, through the same gates."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import click
 
 from fanout.api.gate_vocabulary import OverridableGate
-from fanout.cli.input.name_lookup import (
-    find_evaluated_policy,
-    refuse_no_stage,
-    require_candidate,
-    select_variants,
-)
+from fanout.cli.input.name_lookup import refuse_no_stage, require_candidate, select_variants
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.pass_output import print_report
-from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.decision_effect import (
     compare_evaluations,
@@ -24,21 +18,22 @@ from fanout.cli.recording.decision_effect import (
     report_unpublished,
 )
 from fanout.cli.recording.record_options import (
-    build_subject,
-    by_option,
+    RecordRequest,
     current_trees,
-    evaluate_without,
-    find_equal_decision,
-    format_recorded,
     reason_option,
-    record_and_run,
-    resolve_author,
     subject_options,
+    with_request,
+)
+from fanout.cli.recording.record_session import (
+    evaluate_without,
+    format_recorded,
+    open_record_session,
+    print_decision,
 )
 from fanout.cli.recording.undecided_conflicts import refuse_unnamed, select_decided
-from fanout.cli.settings import OutputFormat, Settings, parse_instant
-from fanout.cli.startup import open_program
+from fanout.cli.settings import REPORT_FORMATS, Settings, parse_instant
 from fanout.cli.terminal import print_message
+from fanout.cli.usage_errors import not_found
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.plan.records.policy_status import format_instant
 from fanout.plan.rendered_variant import RenderedVariant
@@ -63,15 +58,15 @@ from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 )
 @reason_option
 @click.option("--expires", default="", metavar="TIME", help="Until when the decision stands.")
-@by_option
-@with_settings(formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
+@with_request
+@with_settings(formats=REPORT_FORMATS)
 def command(
     settings: Settings,
-    policy: str,
-    stage: str,
-    by: str | None,
+    request: RecordRequest,
+    revision: str,
+    overrides: tuple[str, ...],
     accept_conflicts: bool,
-    **options: tuple[str, ...] | str,
+    expires: str,
 ) -> ExitCode:
     """Publish in a stage by hand, through the same gates.
 
@@ -82,32 +77,27 @@ def command(
     recorded. Variants whose drafts have undecided merge conflicts are left out, unless they are
     named and --accept-conflicts is given.
     """
-    author = resolve_author(by)
-    expires = _parse_expiry(str(options["expires"]), settings)
-    with open_program(settings) as program:
-        item = find_evaluated_policy(program, policy)
+    until = _parse_expiry(expires, settings)
+    overrides_verification = OverridableGate.VERIFICATION.value in overrides
+    with open_record_session(settings, request) as session:
+        item, stage = session.item, request.stage
         refuse_no_stage(item, stage)
-        spec = build_subject(item, stage, tuple(options["variants"]))
-        candidate = _require_known(item, str(options["revision"])) or require_candidate(item, stage)
+        spec = session.build_subject()
+        candidate = _require_known(item, revision) or require_candidate(item, stage)
         if accept_conflicts:
-            refuse_unnamed(item, options["variants"])
+            refuse_unnamed(item, request.variants)
         names = spec.get("variants", ())
         selection = select_decided(
             item, select_variants(item, stage, names), "published", accept=accept_conflicts
         )
-        variants = selection.variants
-        trees = current_trees(variants, candidate)
-        overrides_verification = OverridableGate.VERIFICATION.value in options["overrides"]
+        trees = current_trees(selection.variants, candidate)
         # An override of verification is also about the published revision, which needs no draft.
-        no_effect_reason = (
-            ""
-            if trees or overrides_verification
-            else find_nothing_to_publish(item, stage, variants, candidate)
-        )
-        if no_effect_reason:
-            print_report(PassReport(PassPlan(now=settings.now(), policies=(item,))), settings)
-            print_message(no_effect_reason, settings.color)
-            return exit_code_after(int(bool(selection.note)), effect=bool(variants))
+        if not trees and not overrides_verification:
+            idle = find_nothing_to_publish(item, stage, selection.variants, candidate)
+            if idle:
+                print_report(PassReport(PassPlan(now=settings.now(), policies=(item,))), settings)
+                print_message(idle, settings.color)
+                return exit_code_after(int(bool(selection.note)), effect=bool(selection.variants))
         refuse_unreachable(
             item, stage, names, candidate, overrides_verification=overrides_verification
         )
@@ -116,45 +106,28 @@ def command(
             "revision": candidate,
             "trees": trees,
             "acceptConflicts": selection.has_conflicts,
-            "reason": options["reason"],
-            "overrides": list(options["overrides"]),
-            "expires": expires,
+            "reason": request.reason,
+            "overrides": list(overrides),
+            "expires": until,
         }
-        earlier = find_equal_decision(item, spec, author, settings.now())
-        earlier_name = earlier.name if earlier else ""
-        name, report = record_and_run(program, item, spec, author, earlier_name)
-    if settings.output is OutputFormat.TABLE:
-        write_stdout(format_recorded(name, f" for {candidate}", is_repeated=bool(earlier_name)))
-    # Outside the program: what follows reads only the report of the pass.
-    effect = promotion_effect(report, stage, names, candidate, trees, earlier)
-    if overrides_verification and not trees:
-        effect = compare_evaluations(
-            evaluate_without(item, earlier), report, stage, candidate, _names_of(variants)
-        )
-    print_report(report, settings, effect.sentence)
-    for sentence in (
-        *_format_remaining(item, report, stage, variants, trees, candidate),
+        earlier = session.find_equal_decision(spec)
+        name, report = session.record_and_run(spec, earlier.name if earlier else "")
+    recorded = format_recorded(name, f" for {candidate}", is_repeated=earlier is not None)
+    covered = _names_of(selection.variants)
+    if trees or not overrides_verification:
+        effect = promotion_effect(report, stage, names, candidate, trees, earlier)
+    else:
+        before = evaluate_without(item, earlier)
+        effect = compare_evaluations(before, report, stage, candidate, covered)
+    notes = (
+        *(report_undrafted(item, selection.variants, trees, candidate) if trees else ()),
+        *report_unpublished(report, stage, covered, candidate),
         selection.note,
-    ):
-        if sentence:
-            print_message(sentence, settings.color)
+    )
+    print_decision(settings, recorded, report, effect.sentence, notes)
     # Variants that were left out need a person too, so all that were requested count.
-    stage_names = _names_of(select_variants(item, stage, names))
-    return exit_code_after(report.fix_count_of(stage_names), effect=effect.happened)
-
-
-def _format_remaining(
-    item: PolicyResult,
-    report: PassReport,
-    stage: str,
-    variants: Sequence[RenderedVariant],
-    trees: Sequence[str],
-    candidate: str,
-) -> Iterator[str]:
-    """Yield variants that the promotion leaves out, or did not publish, with reasons."""
-    if trees:
-        yield from report_undrafted(item, variants, trees, candidate)
-    yield from report_unpublished(report, stage, _names_of(variants), candidate)
+    fix_count = report.fix_count_of(_names_of(select_variants(item, stage, names)))
+    return exit_code_after(fix_count, effect=effect.happened)
 
 
 def _names_of(variants: Sequence[RenderedVariant]) -> list[str]:
@@ -162,16 +135,12 @@ def _names_of(variants: Sequence[RenderedVariant]) -> list[str]:
 
 
 def _require_known(item: PolicyResult, revision: str) -> str:
-    """Return the revision if the policy has it.
-
-    A decision about another would wait forever.
-    """
+    """Return the revision if the policy has it. A decision about another would wait forever."""
     if revision and revision not in item.revisions:
         allowed = f"there are: {', '.join(item.revisions)}" if item.revisions else "there is none"
-        raise InvalidInput(
+        raise not_found(
             f"{revision} is not a revision of {item.title}; {allowed}",
-            reason="NotFound",
-            remedy="choose one that the policy's rule allows",
+            "choose one that the policy's rule allows",
         )
     return revision
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 import click
 
@@ -17,17 +18,16 @@ from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.recording.record_options import (
-    append_record,
-    by_option,
-    find_equal_decision,
-    format_recorded,
+    RecordRequest,
     policy_argument,
     reason_option,
-    resolve_author,
+    with_request,
 )
+from fanout.cli.recording.record_session import RecordSession, format_recorded, open_record_session
 from fanout.cli.settings import Settings
-from fanout.cli.startup import Program, open_program
+from fanout.cli.startup import Program
 from fanout.cli.terminal import print_message
+from fanout.cli.usage_errors import invalid_setting, not_found
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import DecisionStatus
@@ -36,7 +36,6 @@ from fanout.gates.gate_wording import format_names
 from fanout.gates.removal_gate import closed_window_hold
 from fanout.plan.gates.gate_records import CONFIRM_REMOVAL
 from fanout.plan.gates.policy_windows import build_calendars
-from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.removal.removal_plan import PackageRemoval
 from fanout.reconcile.execution.removal_execution import (
@@ -57,10 +56,10 @@ from fanout.reconcile.selection.policy_resolution import are_all_promotions_read
 @click.option("--all-gone", is_flag=True, help="All variants whose targets are gone by now.")
 @click.option("--edited", is_flag=True, help="Remove also what people have changed in it.")
 @reason_option
-@by_option
+@with_request
 @with_settings()
 def command(
-    settings: Settings, policy: str, variant: str | None, by: str | None, **options: bool | str
+    settings: Settings, request: RecordRequest, variant: str | None, all_gone: bool, edited: bool
 ) -> ExitCode:
     """Remove a variant whose target is gone, or what one left.
 
@@ -74,60 +73,51 @@ def command(
     by level, those of the last stages first. While a window is closed the decision is recorded, a
     sweep carries it out, and this exits with 4. Interrupted, it is run again.
     """
-    author = resolve_author(by)
-    all_orphaned = bool(options["all_gone"])
-    with open_program(settings) as program:
-        item = _find_policy(program, policy, without_variant=variant is None and not all_orphaned)
+    find = partial(_find_policy, without_variant=variant is None and not all_gone)
+    with open_record_session(settings, request, find) as session:
+        program, item = session.program, session.item
         declared = program.read_declared()
         try:
-            names = _select_names(item, variant, declared, all_orphaned=all_orphaned)
+            names = _select_names(item, variant, declared, all_orphaned=all_gone)
         except InvalidInput:
-            earlier_removal = _find_earlier_removal(
-                item, variant, str(options["reason"]), author, settings.now()
-            )
-            if earlier_removal is None:
+            earlier = _find_earlier_removal(session, variant)
+            if earlier is None:
                 raise
-            write_stdout(
-                format_recorded(earlier_removal.name, "; it is carried out", is_repeated=True)
-            )
+            write_stdout(format_recorded(earlier.name, "; it is carried out", is_repeated=True))
             return ExitCode.OK
         removals = find_removals(program.world, item, declared, names)
         edited_trees = {it: tree for removal in removals for it, tree in removal.edits.items()}
-        if edited_trees and not options["edited"]:
+        if edited_trees and not edited:
             raise InvalidInput(
                 f"people have changed {' and '.join(edited_trees)}",
                 reason="EditedDownstream",
                 remedy="look at it, and say --edited to remove it all the same",
             )
         window_hold = _find_closed_window(item, declared, names, settings.now())
-        spec = {"variants": names, "action": CONFIRM_REMOVAL, "reason": options["reason"]}
+        spec = {"variants": names, "action": CONFIRM_REMOVAL, "reason": request.reason}
         spec |= {"trees": sorted(set(edited_trees.values()))} if edited_trees else {}
         if item.resolved_policy.upstream_policy is not None:
             spec["policy"] = item.resolved_policy.name
-        earlier = find_equal_decision(item, spec, author, settings.now())
-        name = earlier.name if earlier else append_record(program, item, "Decision", spec, author)
-        write_stdout(format_recorded(name, "", is_repeated=earlier is not None))
+        session.record_once(spec)
         if window_hold is not None:
             print_message(f"a sweep carries it out: {window_hold.sentence}", settings.color)
             return ExitCode.NO_EFFECT
-        request = RemovalRequest(str(options["reason"]), settings.now())
-        for removed in remove_by_level(program.world, item, declared, removals, request):
+        removal_request = RemovalRequest(request.reason, settings.now())
+        for removed in remove_by_level(program.world, item, declared, removals, removal_request):
             for removal in removed:
                 write_stdout(_format_removal(removal))
     return ExitCode.OK
 
 
-def _find_earlier_removal(
-    item: PolicyResult, variant: str | None, reason: str, author: CommitIdentity, now: datetime
-) -> RecordEntry | None:
+def _find_earlier_removal(session: RecordSession, variant: str | None) -> RecordEntry | None:
     """Return the decision by which an earlier run removed the variants, or None."""
-    for record in reversed(item.records):
+    for record in reversed(session.item.records):
         names = record.spec.get("variants", ())
         if record.spec.get("action") == CONFIRM_REMOVAL and (
             variant is None or [variant] == [*names]
         ):
-            equal_spec = {**record.spec, "reason": reason}
-            return find_equal_decision(item, equal_spec, author, now, (DecisionStatus.APPLIED,))
+            equal_spec = {**record.spec, "reason": session.request.reason}
+            return session.find_equal_decision(equal_spec, (DecisionStatus.APPLIED,))
     return None
 
 
@@ -153,11 +143,7 @@ def _select_orphaned(
     Raises InvalidInput if the files leave it uncertain which these are.
     """
     if variant is not None:
-        raise InvalidInput(
-            f"{variant} is named beside --all-gone",
-            reason="InvalidSetting",
-            remedy="say one of them",
-        )
+        raise invalid_setting(f"{variant} is named beside --all-gone", "say one of them")
     # An unreadable file may declare targets that only seem to be deleted. Whoever says
     # --all-gone has looked at a list and not at each variant.
     uncertainty = find_removal_doubt(declared)
@@ -224,10 +210,8 @@ def _resolve_name(item: PolicyResult, name: str, declared: DeclaredObjects) -> s
     names = sorted(orphaned)
     default_remedy = f"without a target there are: {format_names(names)}" if names else ""
     if not name:
-        raise InvalidInput(
-            f"no variant of {item.title} is named",
-            reason="NotFound",
-            remedy=default_remedy or "name the one that is to go",
+        raise not_found(
+            f"no variant of {item.title} is named", default_remedy or "name the one that is to go"
         )
     if name in orphaned or name in item.status.variants:
         return name
@@ -244,16 +228,14 @@ def _resolve_name(item: PolicyResult, name: str, declared: DeclaredObjects) -> s
         }
     )
     if len(matches) > 1:
-        raise InvalidInput(
+        raise not_found(
             f"{name} is several variants of {item.title}",
-            reason="NotFound",
-            remedy=f"name one of them: {format_names(matches)}",
+            f"name one of them: {format_names(matches)}",
         )
     if not matches:
-        raise InvalidInput(
+        raise not_found(
             f"{item.title} has no variant {name} without a target",
-            reason="NotFound",
-            remedy=suggest_name(name, names, default_remedy or "see `fanout get targets`"),
+            suggest_name(name, names, default_remedy or "see `fanout get targets`"),
         )
     return matches[0]
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import click
@@ -12,20 +12,14 @@ from fanout.api.text_fields import LINK
 from fanout.cli.input.name_lookup import find_recordable_policy, refuse_no_stage, select_variants
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import write_stdout
-from fanout.cli.recording.record_options import (
-    append_record,
-    build_subject,
-    by_option,
-    find_equal_record,
-    resolve_author,
-    subject_options,
-)
+from fanout.cli.recording.record_options import RecordRequest, subject_options, with_request
+from fanout.cli.recording.record_session import RecordSession, open_record_session
 from fanout.cli.settings import Settings
-from fanout.cli.startup import open_program
-from fanout.errors import ErrorLocation, InvalidInput
+from fanout.cli.usage_errors import invalid_setting, not_found
+from fanout.errors import InvalidInput
 from fanout.gates.gate_rules import CheckRule
 from fanout.gates.gate_wording import label_stage
-from fanout.plan.observation.repository_state import CommitIdentity, RepositoryState
+from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.ports import GitStore
 from fanout.reconcile.evidence.evidence_matching import match_evidence
@@ -34,6 +28,8 @@ from fanout.selection.variant_naming import tag_ref
 
 _MIN_DIGITS = 7
 _ALL_DIGITS = 40
+_REPEAT_INTERVAL = timedelta(minutes=10)  # an equal report within it is a repeated run
+_REPORT_AFTERWARDS = "report on what is published, after it is"
 
 
 def resolve_commit(
@@ -50,38 +46,24 @@ def resolve_commit(
     contains the package of at least one of them as it is published, or with `drafted` as it
     is drafted: otherwise the evidence could never count (design §5).
     """
-    commit = _expand_prefix(commit_id.lower(), label_stage(stage), variants)
-    if drafted:
-        if not any(
-            it.drafted_commits
-            for it in match_evidence([commit], [it.observed for it in variants], git, {}).values()
-        ):
-            raise InvalidInput(
-                f"at {commit} no variant of {label_stage(stage)} is as it is drafted",
-                reason="WrongRevision",
-                remedy="name the commit of a draft that was looked at",
-            )
+    place = label_stage(stage)
+    commit = _expand_prefix(commit_id.lower(), place, variants)
+    states = _repository_states(variants)
+    if not drafted and not any(_branch_contains(state, commit, git) for state in states):
+        searched = ", ".join(state.remote.url for state in states) or "none is in use"
+        raise not_found(
+            f"commit {commit} is on the branch of none of the repositories of {place}: {searched}",
+            "name the commit on the branch that was looked at",
+        )
+    evidence = match_evidence([commit], [it.observed for it in variants], git, {}).values()
+    if any(it.drafted_commits if drafted else it.published_commits for it in evidence):
         return commit
-    if not any(_branch_contains(view, commit, git) for view in _repository_states(variants)):
-        searched = (
-            ", ".join(view.remote.url for view in _repository_states(variants)) or "none is in use"
-        )
-        raise InvalidInput(
-            f"commit {commit} is on the branch of none of the repositories of"
-            f" {label_stage(stage)}: {searched}",
-            reason="NotFound",
-            remedy="name the commit on the branch that was looked at",
-        )
-    if not any(
-        it.published_commits
-        for it in match_evidence([commit], [it.observed for it in variants], git, {}).values()
-    ):
-        raise InvalidInput(
-            f"at {commit} no variant of {label_stage(stage)} is as it is published",
-            reason="WrongRevision",
-            remedy="report on what is published, after it is",
-        )
-    return commit
+    problem = f"at {commit} no variant of {place} is as it is"
+    if drafted:
+        problem, remedy = f"{problem} drafted", "name the commit of a draft that was looked at"
+    else:
+        problem, remedy = f"{problem} published", _REPORT_AFTERWARDS
+    raise InvalidInput(problem, reason="WrongRevision", remedy=remedy)
 
 
 def _expand_prefix(commit_id: str, stage: str, variants: Sequence[RenderedVariant]) -> str:
@@ -103,7 +85,7 @@ def _expand_prefix(commit_id: str, stage: str, variants: Sequence[RenderedVarian
             if matches
             else f"no commit of {stage} begins with {commit_id}"
         )
-        raise InvalidInput(problem, reason="NotFound", remedy=f"write all {_ALL_DIGITS} digits")
+        raise not_found(problem, f"write all {_ALL_DIGITS} digits")
     return matches[0]
 
 
@@ -134,9 +116,6 @@ def _branch_contains(view: RepositoryState, commit: str, git: GitStore) -> bool:
         return bool(view.head) and reader.has(commit) and reader.contains(view.head, commit)
 
 
-_REPEAT_INTERVAL = timedelta(minutes=10)  # an equal report within it is a repeated run
-
-
 @click.command()
 @subject_options
 @click.option("--check", required=True, help="The check's name.")
@@ -146,16 +125,9 @@ _REPEAT_INTERVAL = timedelta(minutes=10)  # an equal report within it is a repea
 @click.option("--revision", default="", help="The revision that was checked.")
 @click.option("--commit", default="", help="The downstream commit that was checked.")
 @click.option("--link", default="", help="Where people can read more.")
-@by_option
+@with_request
 @with_settings()
-def command(
-    settings: Settings,
-    policy: str,
-    stage: str,
-    variants: tuple[str, ...],
-    by: str | None,
-    **options: str,
-) -> None:
+def command(settings: Settings, request: RecordRequest, **options: str) -> None:
     """Record evidence: the answer to a check.
 
     Exactly one of --revision and --commit says what the answer is about; it must be published, or
@@ -163,44 +135,35 @@ def command(
     first seven digits are enough. An equal report of the last ten minutes is not recorded again.
     """
     if bool(options["revision"]) == bool(options["commit"]):
-        raise InvalidInput(
+        raise invalid_setting(
             "it is not clear what the answer is about",
-            reason="InvalidSetting",
-            remedy="give exactly one of --revision and --commit",
+            "give exactly one of --revision and --commit",
         )
     # Checked before the program is opened: evidence is never changed, so a wrong link would
     # stay in it.
     _require_link(options["link"])
-    reporter = resolve_author(by)
-    with open_program(settings) as program:
-        item = find_recordable_policy(program, policy)
+    with open_record_session(settings, request, find_recordable_policy) as session:
+        item, stage = session.item, request.stage
         refuse_no_stage(item, stage)
-        spec = build_subject(item, stage, variants)
+        spec = session.build_subject()
         drafted = _is_draft_check(item, stage, options["check"])
         stage_variants = select_variants(item, stage, spec.get("variants", ()))
         if options["commit"]:
-            git = program.world.git
             options["commit"] = resolve_commit(
-                options["commit"], stage, stage_variants, git, drafted=drafted
+                options["commit"], stage, stage_variants, session.program.world.git, drafted=drafted
             )
-        elif drafted:
-            _refuse_undrafted(item, stage, stage_variants, options["revision"])
         else:
-            _refuse_unpublished(item, stage, stage_variants, options["revision"])
+            _require_revision(item, stage, stage_variants, options["revision"], drafted=drafted)
         spec |= {name: value for name, value in options.items() if value}
-        earlier = _find_equal_report(
-            item, spec, reporter, stage_variants, settings.now(), drafted=drafted
-        )
-        name = earlier or append_record(program, item, "Evidence", spec, reporter)
+        earlier = _find_equal_report(session, spec, stage_variants, drafted=drafted)
+        name = earlier or session.append("Evidence", spec)
     write_stdout(f"evidence.fanout.dev/{name} {'already recorded' if earlier else 'recorded'}\n")
 
 
 def _find_equal_report(
-    item: PolicyResult,
+    session: RecordSession,
     spec: Mapping[str, Any],
-    reporter: CommitIdentity,
     variants: Sequence[RenderedVariant],
-    now: datetime,
     *,
     drafted: bool,
 ) -> str:
@@ -210,7 +173,8 @@ def _find_equal_report(
     recorded, because `freshFor` and `minReady` count from the last one. So are reports that
     follow a publication or a draft since.
     """
-    earlier = find_equal_record(item, "Evidence", spec, reporter)
+    item, now = session.item, session.program.settings.now()
+    earlier = session.find_equal_record("Evidence", spec)
     if earlier is None or not timedelta() <= now - earlier.at <= _REPEAT_INTERVAL:
         return ""
     names = [it.name for it in item.records]
@@ -235,11 +199,8 @@ def _find_equal_report(
 
 def _require_link(link: str) -> None:
     if not re.fullmatch(LINK, link):
-        raise InvalidInput(
-            f"{link} is no web address",
-            reason="InvalidSetting",
-            remedy="write one that begins with https:// or http://",
-            where=ErrorLocation(field="--link"),
+        raise invalid_setting(
+            f"{link} is no web address", "write one that begins with https:// or http://", "--link"
         )
 
 
@@ -265,44 +226,34 @@ def _is_draft_check(item: PolicyResult, stage: str, check: str) -> bool:
     else:
         problem = f"stage {stage or '(none)'} of {item.title} has no check {check}; {available}"
         remedy = "name a check of the stage that is reported"
-    raise InvalidInput(problem, reason="NotFound", remedy=remedy)
+    raise not_found(problem, remedy)
 
 
-def _refuse_unpublished(
-    item: PolicyResult, stage: str, variants: Sequence[RenderedVariant], revision: str
+def _require_revision(
+    item: PolicyResult,
+    stage: str,
+    variants: Sequence[RenderedVariant],
+    revision: str,
+    *,
+    drafted: bool,
 ) -> None:
-    """Raise InvalidInput unless the revision is published.
+    """Raise InvalidInput unless the revision is published, or with `drafted` is drafted.
 
     Evidence about another revision would never count (design §6).
     """
-    publications = (
-        variant.observed.published for variant in variants if variant.observed.revert_hold is None
-    )
-    published = sorted({item.revision for item in publications if item})
-    if revision not in published:
-        published_sentence = (
-            f"published there: {', '.join(published)}" if published else "nothing is published"
-        )
+    if drafted:
+        drafts = [it.observed.draft for it in variants if it.observed.draft is not None]
+        state, revisions = "drafted", {it.trailers.revision for it in drafts}
+        remedy = "report on what is drafted, before it is published"
+    else:
+        views = [it.observed for it in variants if it.observed.revert_hold is None]
+        state, revisions = "published", {it.published.revision for it in views if it.published}
+        remedy = _REPORT_AFTERWARDS
+    if revision not in revisions:
+        present = ", ".join(sorted(revisions))
+        there = f"{state} there: {present}" if present else f"nothing is {state}"
         raise InvalidInput(
-            f"{revision} is not published in stage {stage} of {item.title}; {published_sentence}",
+            f"{revision} is not {state} in stage {stage} of {item.title}; {there}",
             reason="WrongRevision",
-            remedy="report on what is published, after it is",
-        )
-
-
-def _refuse_undrafted(
-    item: PolicyResult, stage: str, variants: Sequence[RenderedVariant], revision: str
-) -> None:
-    """Raise InvalidInput unless the revision is drafted: the evidence would never count."""
-    drafted = sorted(
-        {it.observed.draft.trailers.revision for it in variants if it.observed.draft is not None}
-    )
-    if revision not in drafted:
-        drafted_sentence = (
-            f"drafted there: {', '.join(drafted)}" if drafted else "nothing is drafted"
-        )
-        raise InvalidInput(
-            f"{revision} is not drafted in stage {stage} of {item.title}; {drafted_sentence}",
-            reason="WrongRevision",
-            remedy="report on what is drafted, before it is published",
+            remedy=remedy,
         )

@@ -3,21 +3,15 @@
 import click
 
 from fanout.api.promotion_policy import normalize_person
-from fanout.cli.input.name_lookup import find_evaluated_policy
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.recording.approval_eligibility import format_not_entitled, is_approver
-from fanout.cli.recording.record_options import (
-    append_record,
-    by_option,
-    policy_argument,
-    resolve_author,
-)
+from fanout.cli.recording.record_options import RecordRequest, policy_argument, with_request
+from fanout.cli.recording.record_session import open_record_session
 from fanout.cli.settings import Settings
-from fanout.cli.startup import open_program
 from fanout.cli.terminal import print_message
-from fanout.errors import InvalidInput
+from fanout.cli.usage_errors import not_found
 from fanout.gates.approval_index import find_revoked
 from fanout.gates.gate_rules import ApprovalRule
 from fanout.plan.records.policy_records import RecordEntry
@@ -27,35 +21,32 @@ from fanout.reconcile.pass_results import PolicyResult
 @click.command()
 @policy_argument
 @click.argument("approval")
-@by_option
+@with_request
 @with_settings()
-def command(settings: Settings, policy: str, approval: str, by: str | None) -> ExitCode:
+def command(settings: Settings, request: RecordRequest, approval: str) -> ExitCode:
     """Take an approval back.
 
     APPROVAL is the name that `fanout approve` printed. Exits with 4 when it does not count.
     """
-    author = resolve_author(by)
     name = approval.removeprefix("approval.fanout.dev/")
-    with open_program(settings) as program:
-        item = find_evaluated_policy(program, policy)
+    with open_record_session(settings, request) as session:
+        item, author = session.item, session.author
         matches = [
             record
             for record in item.policy_state.records
             if record.kind == "Approval" and record.name == name and not record.spec.get("revokes")
         ]
         if not matches:
-            raise InvalidInput(
+            raise not_found(
                 f"{item.title} has no approval {name}",
-                reason="NotFound",
-                remedy=f"see `fanout get approvals {item.resolved_policy.name}`",
+                f"see `fanout get approvals {item.resolved_policy.name}`",
             )
         revoked_approval = matches[0]
         facts = item.facts
         if facts and name in find_revoked(facts.records.approvals, facts.stages):
             print_message(f"nothing to do: {name} has been revoked already", settings.color)
             return ExitCode.OK
-        spec = {**revoked_approval.spec, "revokes": name}
-        revoked = append_record(program, item, "Approval", spec, author)
+        revoked = session.append("Approval", {**revoked_approval.spec, "revokes": name})
     write_stdout(f"approval.fanout.dev/{revoked} revokes {name}\n")
     rule = _find_rule(item, revoked_approval)
     # Whoever gave an approval may revoke it, also after leaving the group of approvers.

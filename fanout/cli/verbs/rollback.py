@@ -5,25 +5,19 @@ from collections.abc import Iterable, Iterator, Sequence
 import click
 
 from fanout.api.gate_vocabulary import OverridableGate
-from fanout.cli.input.name_lookup import find_evaluated_policy, refuse_no_stage, select_variants
+from fanout.cli.input.name_lookup import refuse_no_stage, select_variants
 from fanout.cli.input.options import with_settings
-from fanout.cli.output.pass_output import print_report
-from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.decision_effect import report_unpublished, rollback_effect
 from fanout.cli.recording.record_options import (
-    build_subject,
-    by_option,
-    decision_mode,
-    format_recorded,
+    RecordRequest,
     reason_option,
-    record_and_run,
-    resolve_author,
     subject_options,
+    with_request,
 )
-from fanout.cli.settings import OutputFormat, Settings
-from fanout.cli.startup import Program, open_program
-from fanout.cli.terminal import print_message
+from fanout.cli.recording.record_session import format_recorded, open_record_session, print_decision
+from fanout.cli.settings import REPORT_FORMATS, Settings
+from fanout.cli.startup import Program
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.gate_wording import format_count, format_names, label_stage
@@ -120,9 +114,8 @@ def report_lost_edits(variants: Iterable[RenderedVariant], revision: str) -> Ite
     if edited:
         yield (
             f"in {format_count(len(edited), 'package')} people have changed something since it was"
-            f" published ({format_names(edited)}): that is not in {revision}; the branch's"
-            " history has"
-            " it"
+            f" published ({format_names(edited)}): that is not in {revision}; the branch's history"
+            " has it"
         )
 
 
@@ -177,10 +170,10 @@ def _format_subject(item: PolicyResult, stage: str) -> str:
     help="Also while the window is closed.",
 )
 @reason_option
-@by_option
-@with_settings(formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
+@with_request
+@with_settings(formats=REPORT_FORMATS)
 def command(
-    settings: Settings, policy: str, stage: str, by: str | None, **options: tuple[str, ...] | str
+    settings: Settings, request: RecordRequest, revision: str, overrides: tuple[str, ...]
 ) -> ExitCode:
     """Go back to an earlier revision and stay at it.
 
@@ -190,46 +183,37 @@ def command(
     is withdrawn (`fanout withdraw`) or another revision is promoted.
     Where a rollback to the revision is in force, nothing is recorded, and it is carried on.
     """
-    author = resolve_author(by)
-    with open_program(settings) as program:
-        item = find_evaluated_policy(program, policy)
+    with open_record_session(settings, request) as session:
+        item, stage = session.item, request.stage
         refuse_no_stage(item, stage)
-        spec = build_subject(item, stage, tuple(options["variants"]))
-        variants = select_variants(item, stage, spec.get("variants", ()))
-        revision = find_rollback_revision(program, item, stage, variants, str(options["revision"]))
-        overrides = list(options["overrides"])
-        earlier = find_active_rollback(item, stage, spec.get("variants", ()), revision, overrides)
+        spec = session.build_subject()
+        names = spec.get("variants", ())
+        variants = select_variants(item, stage, names)
+        revision = find_rollback_revision(session.program, item, stage, variants, revision)
+        earlier = find_active_rollback(item, stage, names, revision, overrides)
         spec |= {
             "action": "Rollback",
             "revision": revision,
-            "reason": options["reason"],
-            "overrides": overrides,
+            "reason": request.reason,
+            "overrides": list(overrides),
         }
-        name, report = record_and_run(program, item, spec, author, earlier)
+        name, report = session.record_and_run(spec, earlier)
         # A draft is published in the pass after the one that wrote it. No review is needed in
         # between, because the package was published before.
         if _has_drafted(report):
-            report = _join_reports(report, program.sweep(decision_mode(item)))
-    if settings.output is OutputFormat.TABLE:
-        hint = "; name an older --revision to go further back" if earlier else ""
-        write_stdout(
-            format_recorded(name, f": back to {revision}{hint}", is_repeated=bool(earlier))
-        )
-    names = spec.get("variants", ())
+            second = session.run_pass()
+            report = replace(second, outcomes=(*report.outcomes, *second.outcomes))
+    hint = "; name an older --revision to go further back" if earlier else ""
+    recorded = format_recorded(name, f": back to {revision}{hint}", is_repeated=bool(earlier))
     effect = rollback_effect(report, stage, names, revision)
-    print_report(report, settings, effect.sentence)
-    for sentence in report_lost_edits(variants, revision):
-        print_message(sentence, settings.color)
-    for sentence in report_unpublished(report, stage, names, revision):
-        print_message(sentence, settings.color)
-    return exit_code_after(
-        report.fix_count_of({variant.spec.name for variant in variants}), effect=effect.happened
+    notes = (
+        *report_lost_edits(variants, revision),
+        *report_unpublished(report, stage, names, revision),
     )
+    print_decision(settings, recorded, report, effect.sentence, notes)
+    fix_count = report.fix_count_of({variant.spec.name for variant in variants})
+    return exit_code_after(fix_count, effect=effect.happened)
 
 
 def _has_drafted(report: PassReport) -> bool:
     return any(it.is_done and it.action.kind is ActionKind.WRITE_DRAFT for it in report.outcomes)
-
-
-def _join_reports(first: PassReport, second: PassReport) -> PassReport:
-    return replace(second, outcomes=(*first.outcomes, *second.outcomes))

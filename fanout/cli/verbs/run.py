@@ -21,6 +21,7 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program, open_program, warn_about_records
 from fanout.cli.terminal import is_colored
+from fanout.cli.usage_errors import invalid_setting
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.reconcile.execution.plan_execution import run_pass
@@ -95,25 +96,20 @@ def _parse_interval(text: str) -> timedelta:
 
 def _refuse_pretended_time(settings: Settings) -> None:
     if settings.now_override is not None:
-        raise InvalidInput(
+        raise invalid_setting(
             "a process that stays goes by the real clock",
-            reason="InvalidSetting",
-            remedy="leave it out, or use `fanout sweep`",
-            where=ErrorLocation(field="--now"),
+            "leave it out, or use `fanout sweep`",
+            "--now",
         )
 
 
 def _refuse_new_records(settings: Settings) -> None:
-    """Raise InvalidInput for --new-records.
-
-    The loop would accept lost records again and again.
-    """
+    """Raise InvalidInput for --new-records. The loop would accept lost records again and again."""
     if settings.new_records:
-        raise InvalidInput(
+        raise invalid_setting(
             "a process that stays begins nothing anew",
-            reason="InvalidSetting",
-            remedy="say `fanout sweep --new-records` once",
-            where=ErrorLocation(field="--new-records"),
+            "say `fanout sweep --new-records` once",
+            "--new-records",
         )
 
 

@@ -27,6 +27,7 @@ from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import TableColumn, print_objects, print_value
 from fanout.cli.settings import OutputFormat, Settings, parse_instant
 from fanout.cli.terminal import print_message
+from fanout.cli.usage_errors import invalid_setting, not_found
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.plan.gates.policy_windows import build_calendars
@@ -52,16 +53,13 @@ class WindowFlags:
 
 
 def parse_window_flags(flags: WindowFlags) -> tuple[tuple[PublicationCalendar, ...], ZoneInfo]:
-    """Return the calendar of the flags, and its time zone.
-
-    Raises InvalidInput naming the flag.
-    """
+    """Return the calendar of the flags, and its time zone. Raises InvalidInput naming the flag."""
     if not (flags.allow or flags.deny):
         remedy = "add --allow or --deny with a cron line in quotes, or name a PromotionPolicy"
-        raise _invalid_setting("no window is given", remedy)
+        raise invalid_setting("no window is given", remedy)
     if bool(flags.duration) == bool(flags.until):
         problem = "a window lasts for a time or until one"
-        raise _invalid_setting(problem, "give one of --duration and --until")
+        raise invalid_setting(problem, "give one of --duration and --until")
     zone = flags.zone or UTC_NAME
     allow = tuple(_parse_period(flags, "--allow", line, zone) for line in flags.allow)
     deny = tuple(_parse_period(flags, "--deny", line, zone) for line in flags.deny)
@@ -85,7 +83,7 @@ def find_declared_calendars(
     )
     remedy = "that alone lets its policies be published at all times"
     if len(unrestricted) == len(promotions):
-        raise InvalidInput(f"{problem} no windows", reason="NotFound", remedy=remedy)
+        raise not_found(f"{problem} no windows", remedy)
     # Reported and not refused: its name may be listed together with others that have windows.
     if unrestricted:
         print_message(f"{problem} no windows: {remedy}")
@@ -104,7 +102,7 @@ def _find_promotion(name: str, declared: DeclaredObjects, namespace: str) -> Pro
         raise build_not_found("PromotionPolicy", [name], [it.metadata.name for it in in_namespace])
     if len(matches) > 1:
         problem = f"several namespaces have a PromotionPolicy {name}"
-        raise _invalid_setting(problem, "name one with --namespace")
+        raise invalid_setting(problem, "name one with --namespace")
     return matches[0]
 
 
@@ -121,7 +119,7 @@ def _parse_window_duration(text: str) -> timedelta:
     try:
         return parse_duration(text)
     except InvalidValue as error:
-        raise _invalid_setting(error.problem, error.remedy) from error
+        raise invalid_setting(error.problem, error.remedy) from error
 
 
 def _read_flag(flag: str, read: Callable[[], Value]) -> Value:
@@ -136,10 +134,6 @@ def _read_flag(flag: str, read: Callable[[], Value]) -> Value:
         raise InvalidInput(
             error.problem, reason=error.reason, remedy=error.remedy, where=where
         ) from error
-
-
-def _invalid_setting(problem: str, remedy: str) -> InvalidInput:
-    return InvalidInput(problem, reason="InvalidSetting", remedy=remedy)
 
 
 _INSTANT_COLUMNS = (
@@ -207,7 +201,7 @@ def windows(settings: Settings, names: tuple[str, ...], **flags: Any) -> None:
     Or they are given by flags: --allow and --deny may be repeated, and all last alike.
     """
     if flags["at"] and flags["after"]:
-        raise _invalid_setting("--at and --after exclude each other", "keep one of them")
+        raise invalid_setting("--at and --after exclude each other", "keep one of them")
     window_flags = WindowFlags(
         *(flags[name] for name in ("allow", "deny", "duration", "until", "time_zone"))
     )
@@ -215,7 +209,7 @@ def windows(settings: Settings, names: tuple[str, ...], **flags: Any) -> None:
     if flags["at"]:
         at = parse_instant(flags["at"], "--at")
         view = _serialize_opening(at, compute_window_state(calendars, at), zone)
-        if settings.output in (OutputFormat.JSON, OutputFormat.YAML):
+        if settings.output.is_data:
             print_value(view, settings.output)
         else:
             print_objects([view], _AT_COLUMNS, settings.output)
@@ -238,7 +232,7 @@ def _find_calendars(
 ) -> tuple[Sequence[PublicationCalendar], ZoneInfo]:
     """Return the calendars of NAMES or of flags, and the time zone to show times in."""
     if names and window_flags:
-        raise _invalid_setting("windows are given by NAMES and by flags", "give them in one way")
+        raise invalid_setting("windows are given by NAMES and by flags", "give them in one way")
     if not names:
         return parse_window_flags(window_flags)
     declared = open_files(settings).read()
@@ -251,7 +245,7 @@ def _single_argument(words: Sequence[str]) -> str:
     if len(words) != 1:
         problem = f"the schedule is {len(words)} words" if words else "no schedule is given"
         remedy = "write it in quotes, as in: fanout schedule next '0 8 * * 1-5'"
-        raise _invalid_setting(problem, remedy)
+        raise invalid_setting(problem, remedy)
     return words[0]
 
 

@@ -2,6 +2,7 @@
 
 from fanout.api.gate_vocabulary import Action
 from fanout.cli.recording.skip_retry import ChosenVariants, build_command
+from fanout.cli.usage_errors import not_found
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.evaluation_results import VariantState
@@ -22,10 +23,9 @@ def _choose_unskipped(
     Raises InvalidInput if no variant is named, or none of them can be skipped.
     """
     if not selected_names:
-        raise InvalidInput(
+        raise not_found(
             f"it is not said who is to be skipped in {label_stage(stage)}",
-            reason="NotFound",
-            remedy="name a variant with --variant; see `fanout get variants`",
+            "name a variant with --variant; see `fanout get variants`",
         )
     assert item.decision is not None, "a policy that is judged is decided"
     assert item.facts is not None, "and its facts are known"

@@ -10,7 +10,7 @@ from fanout.cli.input.completion import complete_policies
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.pass_output import print_report, report_file_errors
 from fanout.cli.process_exit import ExitCode
-from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import Program, open_program, warn_about_records
 from fanout.errors import Conflict, ErrorLocation, InvalidInput
 from fanout.reconcile.execution.plan_execution import execute_plan
@@ -27,7 +27,7 @@ from fanout.reconcile.pass_scope import PassMode
     type=click.Path(path_type=Path, dir_okay=False),
     help="Do what a saved plan says, and only if the world is still as it saw it.",
 )
-@with_settings(formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
+@with_settings(formats=REPORT_FORMATS)
 def command(
     settings: Settings, policies: tuple[str, ...], drafts_only: bool, saved: Path | None
 ) -> ExitCode:

@@ -9,8 +9,9 @@ from fanout.cli.declarations import open_files
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import print_value, write_stdout
 from fanout.cli.process_exit import ExitCode
-from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import open_sandbox
+from fanout.cli.usage_errors import not_found
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.manifest_documents import FileFinding, ObjectKey, group_findings
@@ -29,7 +30,7 @@ from fanout.reconcile.validation.expression_validation import validate_expressio
 
 
 @click.command()
-@with_settings(formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
+@with_settings(formats=REPORT_FORMATS)
 def command(settings: Settings) -> ExitCode:
     """Name every fault of every document.
 
@@ -57,7 +58,7 @@ def command(settings: Settings) -> ExitCode:
     findings = tuple(sorted(findings, key=lambda it: (it.where.file, it.where.line)))
     empty = not findings and not declared.own_count
     errors = sum(finding.severity == "error" for finding in findings)
-    if settings.output in (OutputFormat.JSON, OutputFormat.YAML):
+    if settings.output.is_data:
         print_value([_serialize_finding(finding) for finding in findings], settings.output)
     else:
         warned = {"error": "", "warning": "warning: "}
@@ -95,10 +96,9 @@ def _build_nothing_found(declared: DeclaredObjects, settings: Settings) -> Inval
         if foreign_count
         else "no objects"
     )
-    return InvalidInput(
+    return not_found(
         f"{where}: there is nothing to validate, {content}",
-        reason="NotFound",
-        remedy="check what is given to -f; files end in .yaml, .yml or .json",
+        "check what is given to -f; files end in .yaml, .yml or .json",
     )
 
 

@@ -11,11 +11,11 @@ import click
 
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import format_table, print_value, write_stdout
-from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 
 
 @click.command()
-@with_settings(objects=False, formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
+@with_settings(objects=False, formats=REPORT_FORMATS)
 def command(settings: Settings) -> None:
     """Print versions of fanout and of what it stands on."""
     versions = _read_versions()

@@ -4,22 +4,19 @@ from datetime import datetime
 
 import click
 
-from fanout.cli.input.name_lookup import find_evaluated_policy
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.record_options import (
-    append_record,
-    by_option,
-    copy_subject,
+    RecordRequest,
     policy_argument,
     reason_option,
-    resolve_author,
+    with_request,
 )
+from fanout.cli.recording.record_session import open_record_session
 from fanout.cli.settings import Settings
-from fanout.cli.startup import open_program
 from fanout.cli.terminal import print_message
-from fanout.errors import InvalidInput
+from fanout.cli.usage_errors import not_found
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.plan.records.policy_records import WITHDRAW, RecordEntry, active_records
 from fanout.reconcile.pass_results import PolicyResult
@@ -37,11 +34,9 @@ _INACTIVE_SENTENCES = {
 @policy_argument
 @click.argument("record_name", metavar="RECORD")
 @reason_option
-@by_option
+@with_request
 @with_settings()
-def command(
-    settings: Settings, policy: str, record_name: str, reason: str, by: str | None
-) -> ExitCode:
+def command(settings: Settings, request: RecordRequest, record_name: str) -> ExitCode:
     """Withdraw a decision that still stands, or evidence.
 
     RECORD is the name that `fanout promote`, `rollback`, `skip`, `retry`, `resolve`, `remove` or
@@ -51,22 +46,21 @@ def command(
     to withdraw that. An approval is taken back by `fanout revoke`. Exits with 4 when the decision
     has been carried out or has expired.
     """
-    author = resolve_author(by)
     name = record_name.removeprefix("decision.fanout.dev/").removeprefix("evidence.fanout.dev/")
-    with open_program(settings) as program:
-        item = find_evaluated_policy(program, policy)
+    with open_record_session(settings, request) as session:
+        item = session.item
         withdrawn_record = _find_withdrawable(item, name, settings.now())
         status = _find_status(item, name, settings.now())
         if inactive_sentence := _INACTIVE_SENTENCES.get(status):
             print_message(f"nothing to do: {name} {inactive_sentence}", settings.color)
             return exit_code_after(0, effect=status is DecisionStatus.WITHDRAWN)
         spec = {
-            **copy_subject(withdrawn_record),
-            "action": WITHDRAW,
-            "withdraws": name,
-            "reason": reason,
+            key: value
+            for key, value in withdrawn_record.spec.items()
+            if key in ("policy", "stage", "variants")
         }
-        withdrawal = append_record(program, item, "Decision", spec, author)
+        spec |= {"action": WITHDRAW, "withdraws": name, "reason": request.reason}
+        withdrawal = session.append("Decision", spec)
     write_stdout(f"decision.fanout.dev/{withdrawal} withdraws {name}\n")
     return ExitCode.OK
 
@@ -82,10 +76,9 @@ def _find_withdrawable(item: PolicyResult, name: str, now: datetime) -> RecordEn
     """Return the record of this name. Raises InvalidInput if it cannot be withdrawn."""
     records_by_name = {it.name: it for it in item.records if it.kind != "Approval"}
     if name not in records_by_name:
-        raise InvalidInput(
+        raise not_found(
             f"{item.title} has no decision or evidence {name}",
-            reason="NotFound",
-            remedy=f"see `fanout get records {item.resolved_policy.name}`",
+            f"see `fanout get records {item.resolved_policy.name}`",
         )
     # A decision dated ahead has had no effect yet, so one of any action can be withdrawn.
     if (
@@ -96,9 +89,8 @@ def _find_withdrawable(item: PolicyResult, name: str, now: datetime) -> RecordEn
     action = records_by_name[name].spec["action"]
     if action not in _WITHDRAWABLE_ACTIONS:
         undo = {"Suspend": "fanout resume", "Resume": "fanout suspend"}.get(action)
-        raise InvalidInput(
+        raise not_found(
             f"{name} is a {action}, which is not withdrawn",
-            reason="NotFound",
-            remedy=f"use `{undo}`" if undo else "it was carried out when it was made",
+            f"use `{undo}`" if undo else "it was carried out when it was made",
         )
     return records_by_name[name]
