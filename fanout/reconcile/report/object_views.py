@@ -20,6 +20,7 @@ from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.gates.gate_facts import Hold
+from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import format_instant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.variant_observation import unreadable_repository_hold
@@ -179,7 +180,7 @@ def _build_variant(
     decision: VariantEvaluation,
     undecided: int,
 ) -> Plain:
-    spec, published = variant.spec, variant.observed.published
+    spec = variant.spec
     body: Plain = {
         "apiVersion": API_VERSION,
         "kind": "PackageVariant",
@@ -202,37 +203,40 @@ def _build_variant(
                 {"name": check.name, "verdict": check.verdict.value, "message": check.sentence}
                 for check in decision.checks
             ],
+            **_list_packages(variant.observed),
         },
     }
     if policy_result.resolved_policy.upstream_policy is not None:
         body["spec"] |= {"policyRef": {"name": spec.policy}, "stage": spec.stage}
-    if published is not None:
-        body["status"]["published"] = {
+    return body
+
+
+def _list_packages(observed: ObservedVariant) -> Plain:
+    """Return what is published, what a move left behind, and the open draft."""
+    packages: Plain = {}
+    if (published := observed.published) is not None:
+        packages["published"] = {
             "revision": published.revision,
             "digest": published.digest,
             "tree": published.tree,
-            **({} if variant.observed.is_unrecorded else {"at": format_instant(published.at)}),
+            **({} if observed.is_unrecorded else {"at": format_instant(published.at)}),
             "commit": published.merge,
             "tag": published.tag,
             "outOfBand": published.out_of_band,
         }
-    if variant.observed.is_moving:
-        home = variant.observed.package_location
-        body["status"]["published"] |= {"repository": home.repository, "package": home.path}
-    leftover_places = [
-        leaving.location for leaving in variant.observed.abandoned if not leaving.is_vacant
-    ]
-    if leftover_places:
-        body["status"]["left"] = [
-            {"repository": it.repository, "package": it.path} for it in leftover_places
-        ]
-    if variant.observed.draft is not None:
-        body["status"]["draft"] = {
-            "branch": variant.observed.draft_ref.removeprefix("refs/heads/"),
-            "revision": variant.observed.draft.trailers.revision,
-            "tree": variant.observed.draft.tree or "",
+    if observed.is_moving:
+        home = observed.package_location
+        packages["published"] |= {"repository": home.repository, "package": home.path}
+    places = [leaving.location for leaving in observed.abandoned if not leaving.is_vacant]
+    if places:
+        packages["left"] = [{"repository": it.repository, "package": it.path} for it in places]
+    if observed.draft is not None:
+        packages["draft"] = {
+            "branch": observed.draft_ref.removeprefix("refs/heads/"),
+            "revision": observed.draft.trailers.revision,
+            "tree": observed.draft.tree or "",
         }
-    return body
+    return packages
 
 
 def _build_variant_conditions(
