@@ -169,14 +169,7 @@ def list_records(
                     item.resolved_policy.namespace, record, states.get(record.name)
                 )
     # Times have whole seconds only; within one second the order of recording is kept.
-    order = {key: number for number, key in enumerate(objects)}
-    return [
-        objects[key]
-        for key in sorted(
-            objects,
-            key=lambda key: (objects[key]["metadata"]["creationTimestamp"], order[key]),
-        )
-    ]
+    return sorted(objects.values(), key=lambda it: it["metadata"]["creationTimestamp"])
 
 
 def record_columns(resource_type: str, now: datetime, *, wide: bool) -> Sequence[TableColumn]:

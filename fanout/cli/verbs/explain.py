@@ -1,7 +1,6 @@
 """`fanout explain`: explain what blocks a subject, and who can unblock it."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 
 import click
 
@@ -224,14 +223,10 @@ def _serialize_explanation(explanation: Explanation) -> dict[str, object]:
         "subject": explanation.subject,
         "state": explanation.state,
         "sentence": explanation.sentence,
-        "since": _format_instant(explanation.since),
-        "until": _format_instant(explanation.until),
+        "since": format_instant(explanation.since) if explanation.since else "",
+        "until": format_instant(explanation.until) if explanation.until else "",
         "who": explanation.actor,
         "waits": explanation.waits,
         "children": [_serialize_explanation(child) for child in explanation.children],
     }
     return {name: value for name, value in body.items() if value}
-
-
-def _format_instant(instant: datetime | None) -> str:
-    return format_instant(instant) if instant else ""

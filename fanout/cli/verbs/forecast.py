@@ -1,7 +1,7 @@
 """`fanout forecast`: print the earliest time at which each stage can have a revision."""
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 
 import click
 
@@ -120,18 +120,10 @@ def _find_next_sweep(declared: DeclaredObjects, subject: PassSubject) -> NextSwe
     table = build_timetable(declared)
     schedules = [timed for timed in table.schedules if subject in timed.subjects]
     if subject not in table.sweep_only or not schedules:
-        return _at_once
-    return _earliest([timed.next_start for timed in schedules])
-
-
-def _at_once(at: datetime) -> datetime:
-    return at
-
-
-def _earliest(schedules: Sequence[Callable[[datetime], datetime]]) -> NextSweep:
+        return lambda at: at
     # Schedules answer with a time after the given one; a sweep at that very instant counts as
     # well.
-    return lambda at: min(following(at - _SECOND) for following in schedules)
+    return lambda at: min(timed.next_start(at - _SECOND) for timed in schedules)
 
 
 def _serialize_reach(item: PolicyResult, reach: StageForecast) -> Object:

@@ -23,7 +23,6 @@ from fanout.cli.startup import Program, open_program, warn_about_records
 from fanout.cli.terminal import is_colored
 from fanout.cli.usage_errors import invalid_setting
 from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.errors import ErrorLocation, InvalidInput
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
@@ -53,8 +52,7 @@ def command(settings: Settings, interval: str) -> ExitCode:
     ends it at once.
     """
     pause = _parse_interval(interval)
-    _refuse_new_records(settings)
-    _refuse_pretended_time(settings)
+    _refuse_settings(settings)
     with open_program(settings, long_running=True) as program:
         warn_about_records(program, program.read_declared())
         configure_logging(
@@ -80,36 +78,30 @@ def _build_dependencies(program: Program) -> LoopDependencies:
 
 
 def _parse_interval(text: str) -> timedelta:
-    where = ErrorLocation(field="--interval")
     try:
         interval = parse_duration(text)
     except InvalidValue as error:
-        raise InvalidInput(
-            error.problem, reason="InvalidSetting", remedy=error.remedy, where=where
-        ) from error
+        raise invalid_setting(error.problem, error.remedy, "--interval") from error
     # An interval of zero would list all refs of all repositories without a pause.
     if not interval:
         problem = "without an interval it would never rest"
-        raise InvalidInput(problem, reason="InvalidSetting", remedy="write 1s or more", where=where)
+        raise invalid_setting(problem, "write 1s or more", "--interval")
     return interval
 
 
-def _refuse_pretended_time(settings: Settings) -> None:
+def _refuse_settings(settings: Settings) -> None:
+    """Raise InvalidInput for settings that make sense for a single pass only."""
+    if settings.new_records:  # the loop would accept lost records again and again
+        raise invalid_setting(
+            "a process that stays begins nothing anew",
+            "say `fanout sweep --new-records` once",
+            "--new-records",
+        )
     if settings.now_override is not None:
         raise invalid_setting(
             "a process that stays goes by the real clock",
             "leave it out, or use `fanout sweep`",
             "--now",
-        )
-
-
-def _refuse_new_records(settings: Settings) -> None:
-    """Raise InvalidInput for --new-records. The loop would accept lost records again and again."""
-    if settings.new_records:
-        raise invalid_setting(
-            "a process that stays begins nothing anew",
-            "say `fanout sweep --new-records` once",
-            "--new-records",
         )
 
 

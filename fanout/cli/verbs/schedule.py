@@ -30,6 +30,7 @@ from fanout.cli.terminal import print_message
 from fanout.cli.usage_errors import invalid_setting, not_found
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import ErrorLocation, InvalidInput
+from fanout.gates.timestamps import format_instant
 from fanout.plan.gates.policy_windows import build_calendars
 from fanout.values import frozen
 
@@ -254,7 +255,7 @@ def _serialize_instant(at: datetime, local: datetime) -> Mapping[str, Any]:
     return {
         "apiVersion": "fanout.dev/v1alpha1",
         "kind": "InstantView",
-        "metadata": {"name": _format_utc(at)},
+        "metadata": {"name": format_instant(at)},
         "local": local.isoformat(),
         "weekday": local.strftime("%a"),
     }
@@ -268,12 +269,8 @@ def _serialize_opening(
         **_serialize_instant(at, at.astimezone(zone)),
         "kind": "WindowView",
         "open": opening_state.open,
-        "until": _format_utc(opening_state.until) if opening_state.until else None,
+        "until": format_instant(opening_state.until) if opening_state.until else None,
         "promotionPolicy": opening_state.calendar,
         "window": opening_state.window,
         "message": opening_state.sentence,
     }
-
-
-def _format_utc(at: datetime) -> str:
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
