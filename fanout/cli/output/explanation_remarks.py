@@ -21,6 +21,7 @@ from fanout.gates.timestamps import effective_from, format_instant
 from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.plan.edits.merge_disputes import RESOLVE, parse_disputes, read_resolutions
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead
+from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.edits.package_damage import (
@@ -118,17 +119,23 @@ def build_variant_remarks(
     item: PolicyResult, variant: RenderedVariant, conflicts: Sequence[MergeConflict]
 ) -> tuple[Explanation, ...]:
     """Return remarks on each conflict of the variant, and on what was out of band."""
-    remarks = list(build_conflict_remarks(item, variant, conflicts))
-    if variant.observed.missing_tag:
-        remarks.append(
-            Explanation(str(Reason.TAG_MISSING), "True", describe_lost_tag(variant.observed))
-        )
-    if (moved_tag := find_tag_problem(variant.observed)) is not None:
-        remarks.append(Explanation(str(moved_tag[0]), "True", moved_tag[1]))
-    if variant.observed.has_edits_in_force:
-        remarks.append(Explanation("Edited", "True", describe_edits(variant.observed)))
-    pin = _pin_remarks(item, variant.spec.stage, variant.spec.name)
-    return (*pin, *remarks, *_damage_remarks([variant]), *_out_of_band_remarks([variant]))
+    observed, spec = variant.observed, variant.spec
+    return (
+        *_pin_remarks(item, spec.stage, spec.name),
+        *build_conflict_remarks(item, variant, conflicts),
+        *_tag_and_edit_remarks(observed),
+        *_damage_remarks([variant]),
+        *_out_of_band_remarks([variant]),
+    )
+
+
+def _tag_and_edit_remarks(observed: ObservedVariant) -> Iterator[Explanation]:
+    if observed.missing_tag:
+        yield _build_remark(Reason.TAG_MISSING, describe_lost_tag(observed))
+    if (tag_problem := find_tag_problem(observed)) is not None:
+        yield _build_remark(*tag_problem)
+    if observed.has_edits_in_force:
+        yield _build_remark("Edited", describe_edits(observed))
 
 
 def build_conflict_remarks(
@@ -136,15 +143,18 @@ def build_conflict_remarks(
 ) -> Iterator[Explanation]:
     """Yield each conflict of the variant's draft, and each rejected published value."""
     yield from (_conflict_remark(item, variant, conflict) for conflict in conflicts)
-    if variant.observed.published is None:
+    published = variant.observed.published
+    if published is None:
         return
-    for rejected_value in variant.observed.published.rejected:
-        sentence = (
-            f"decided when {variant.observed.published.revision} was published: {rejected_value}"
-        )
-        yield Explanation(
-            str(Reason.CONFLICT_DECIDED), "True", sentence, since=variant.observed.published.at
-        )
+    for rejected_value in published.rejected:
+        sentence = f"decided when {published.revision} was published: {rejected_value}"
+        yield _build_remark(Reason.CONFLICT_DECIDED, sentence, published.at)
+
+
+def _build_remark(
+    reason: str, sentence: str, since: datetime | None = None, actor: str = ""
+) -> Explanation:
+    return Explanation(str(reason), "True", sentence, since, actor=actor)
 
 
 def _pin_remarks(item: PolicyResult, stage: str, variant: str = "") -> Iterator[Explanation]:
@@ -158,7 +168,7 @@ def _pin_remarks(item: PolicyResult, stage: str, variant: str = "") -> Iterator[
         yield from _variant_pins(item, rule, decisions) if not variant else ()
     elif pin.decision is None:
         sentence = f"the policy pins {label_stage(stage)} to {pin.revision}"
-        yield Explanation(str(Reason.PINNED), "True", sentence, actor="the policy's author")
+        yield _build_remark(Reason.PINNED, sentence, actor="the policy's author")
     else:
         yield _rollback_remark(item, "it", pin, pin.decision)
 
@@ -167,23 +177,21 @@ def _variant_pins(
     item: PolicyResult, rule: StageRule, decisions: ActiveDecisions
 ) -> Iterator[Explanation]:
     """Yield the rollbacks, by decision, of variants without the rest of their stage."""
-    variants_by_decision: dict[str, list[str]] = {}
-    pins: dict[str, tuple[Pin, DecisionFacts]] = {}
+    pins: dict[str, tuple[Pin, DecisionFacts, list[str]]] = {}
     for variant in item.variants:
         pin = find_pin(rule, decisions.rollbacks, variant.spec.name)
         if variant.spec.stage == rule.name and pin is not None and pin.decision is not None:
-            variants_by_decision.setdefault(pin.decision.name, []).append(variant.spec.name)
-            pins[pin.decision.name] = pin, pin.decision
-    for name, (pin, decision) in pins.items():
-        yield _rollback_remark(item, format_names(variants_by_decision[name]), pin, decision)
+            entry = pins.setdefault(pin.decision.name, (pin, pin.decision, []))
+            entry[2].append(variant.spec.name)
+    for pin, decision, names in pins.values():
+        yield _rollback_remark(item, format_names(names), pin, decision)
 
 
 def _rollback_remark(
     item: PolicyResult, subject: str, pin: Pin, decision: DecisionFacts
 ) -> Explanation:
-    return Explanation(
-        str(Reason.PINNED),
-        "True",
+    return _build_remark(
+        Reason.PINNED,
         f"decision {decision.name} of {decision.by} takes {subject} back to {pin.revision}, to stay"
         f" there: {decision.reason}",
         since=pin.at,
@@ -245,30 +253,30 @@ def _damage_remarks(variants: Sequence[RenderedVariant]) -> Iterator[Explanation
     """Yield broken published packages, and repositories whose renderings are lost."""
     for variant in variants:
         if variant.observed.published_faults:
-            yield Explanation(str(Reason.PACKAGE_BROKEN), "True", describe_faults(variant.observed))
+            yield _build_remark(Reason.PACKAGE_BROKEN, describe_faults(variant.observed))
     for repository, sentence in find_lost_renderings([it.observed for it in variants]):
-        yield Explanation(str(Reason.BASE_MISSING), "True", f"{repository}: {sentence}")
+        yield _build_remark(Reason.BASE_MISSING, f"{repository}: {sentence}")
 
 
 def _out_of_band_remarks(variants: Iterable[RenderedVariant]) -> Iterator[Explanation]:
     """Yield a line for each revision that was merged without its gates."""
     by_revision: dict[str, list[tuple[str, datetime]]] = {}
     for variant in variants:
-        if variant.observed.published is not None and variant.observed.published.out_of_band:
-            publication = (variant.spec.name, variant.observed.published.at)
-            by_revision.setdefault(variant.observed.published.revision, []).append(publication)
-    for revision, published in by_revision.items():
-        names = format_names(name for name, _ in published)
+        published = variant.observed.published
+        if published is not None and published.out_of_band:
+            publication = (variant.spec.name, published.at)
+            by_revision.setdefault(published.revision, []).append(publication)
+    for revision, publications in by_revision.items():
+        names = format_names(name for name, _ in publications)
         sentence = f"{names}: a person merged {revision} without its gates"
-        since = min(at for _, at in published)
-        yield Explanation(str(Reason.OUT_OF_BAND), "True", sentence, since=since)
+        since = min(at for _, at in publications)
+        yield _build_remark(Reason.OUT_OF_BAND, sentence, since)
 
 
 def has_conflicts(variant: RenderedVariant) -> bool:
     """Return whether the open draft has conflicts, decided or not."""
-    return variant.observed.draft is not None and bool(
-        parse_disputes(variant.observed.draft.trailers.conflicts)
-    )
+    draft = variant.observed.draft
+    return draft is not None and bool(parse_disputes(draft.trailers.conflicts))
 
 
 _VARIANT_PREFIX = "variant "

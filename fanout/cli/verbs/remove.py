@@ -113,9 +113,8 @@ def _find_earlier_removal(session: RecordSession, variant: str | None) -> Record
     """Return the decision by which an earlier run removed the variants, or None."""
     for record in reversed(session.item.records):
         names = record.spec.get("variants", ())
-        if record.spec.get("action") == CONFIRM_REMOVAL and (
-            variant is None or [variant] == [*names]
-        ):
+        is_about = variant is None or [variant] == [*names]
+        if record.spec.get("action") == CONFIRM_REMOVAL and is_about:
             equal_spec = {**record.spec, "reason": session.request.reason}
             return session.find_equal_decision(equal_spec, (DecisionStatus.APPLIED,))
     return None
@@ -127,12 +126,9 @@ def _select_names(
     """Return the names of the variants to remove. Raises InvalidInput if there is none."""
     if all_orphaned:
         return _select_orphaned(item, variant, declared)
-    is_hand_written = item.resolved_policy.upstream_policy is None and variant is None
-    return [
-        item.resolved_policy.name
-        if is_hand_written
-        else _resolve_name(item, variant or "", declared)
-    ]
+    if item.resolved_policy.upstream_policy is None and variant is None:
+        return [item.resolved_policy.name]
+    return [_resolve_name(item, variant or "", declared)]
 
 
 def _select_orphaned(
@@ -173,13 +169,11 @@ def _find_closed_window(
     windows = build_calendars(find_promotions(item.resolved_policy, declared.promotions))
     unread = not are_all_promotions_read(declared, item.resolved_policy.namespace)
     window_hold = closed_window_hold(windows, now, has_unreadable_calendar=unread)
-    is_swept = item.resolved_policy.upstream_policy is not None and set(names) <= {
-        orphan.name for orphan in item.orphans
-    }
+    orphaned = {orphan.name for orphan in item.orphans}
+    is_swept = item.resolved_policy.upstream_policy is not None and orphaned.issuperset(names)
     if window_hold is not None and not is_swept:
-        raise InvalidInput(
-            window_hold.sentence, reason=window_hold.reason, remedy="run it again then"
-        )
+        problem, reason = window_hold.sentence, window_hold.reason
+        raise InvalidInput(problem, reason=reason, remedy="run it again then")
     return window_hold
 
 
