@@ -36,21 +36,14 @@ def open_variant_files(program: Program, name: str) -> "VariantFiles":
     item, variant = find_variant(program, name)
     if variant.render_failure is not None:
         raise variant.render_failure
-    if variant.selected.is_rollback and variant.selected.earlier_publication is None:
-        assert variant.selected.rollback_hold is not None, "it never had what it is to go back to"
-        raise Stopped(
-            f"{variant.spec.name} is held: {variant.selected.rollback_hold.sentence}",
-            reason=variant.selected.rollback_hold.reason,
-        )
-    if not variant.selected.is_rollback and (
-        variant.selected.package is None or variant.selected.inputs is None
-    ):
-        raise InvalidInput(
-            f"{variant.spec.name} has no candidate:"
-            f" its stage is {variant.spec.stage or 'not given'}",
-            reason="NoRevision",
-            remedy="see `fanout explain`",
-        )
+    selected, spec = variant.selected, variant.spec
+    if selected.is_rollback and selected.earlier_publication is None:
+        hold = selected.rollback_hold
+        assert hold is not None, "it never had what it is to go back to"
+        raise Stopped(f"{spec.name} is held: {hold.sentence}", reason=hold.reason)
+    if not selected.is_rollback and (selected.package is None or selected.inputs is None):
+        problem = f"{spec.name} has no candidate: its stage is {spec.stage or 'not given'}"
+        raise InvalidInput(problem, reason="NoRevision", remedy="see `fanout explain`")
     return VariantFiles(program, item, _render_again(program, variant))
 
 
@@ -83,19 +76,16 @@ class VariantFiles:
 
         The downstream edits in such a draft are unknown.
         """
-        variant, reverted = self.variant, self.variant.observed.reverted_publication
-        hold = variant.observed.obstacle
-        if variant.observed.is_removed_by_hand or (
+        variant, observed = self.variant, self.variant.observed
+        hold, reverted = observed.obstacle, observed.reverted_publication
+        if observed.is_removed_by_hand or (
             reverted is not None and (reverted.is_other_package or reverted.pristine_tree is None)
         ):
-            hold = hold or variant.observed.revert_hold
-        if variant.observed.lacks_base and not variant.observed.is_unmanaged:
-            package_location = variant.observed.package_location
-            location = f"{package_location.repository}:{package_location.path}"
-            missing_base = Hold(
-                "BaseMissing", f"{location} has people's edits, and their base is lost"
-            )
-            hold = hold or variant.selected.draft_hold or missing_base
+            hold = hold or observed.revert_hold
+        if observed.lacks_base and not observed.is_unmanaged:
+            place = f"{observed.package_location.repository}:{observed.package_location.path}"
+            problem = f"{place} has people's edits, and their base is lost"
+            hold = hold or variant.selected.draft_hold or Hold("BaseMissing", problem)
         if hold is not None:
             problem = f"{variant.spec.name} is held and has no next draft: {hold.sentence}"
             raise Stopped(problem, reason=hold.reason)
@@ -142,10 +132,11 @@ class VariantFiles:
 
     def read_published(self) -> Files:
         """Return the package on the downstream branch."""
-        return self._read_tree(
-            self.variant.observed.package_location.repository_state.remote,
-            self.variant.observed.package_state.tree,
-        )
+        return self._read_downstream_tree(self.variant.observed.package_state.tree)
+
+    def _read_downstream_tree(self, tree: str | None) -> Files:
+        location = self.variant.observed.package_location
+        return self._read_tree(location.repository_state.remote, tree)
 
     def read_published_change(self) -> tuple[Files, Files]:
         """Return the package as fanout published it, and as it is on the branch now.
@@ -153,16 +144,11 @@ class VariantFiles:
         For a package that is adopted: as it was when it was cloned, and as the merge reads it
         now.
         """
-        local = self.read_published()
-        if self.variant.observed.is_unmanaged:
-            change = _run_merger(
-                self.program, lambda it: it.read_adoption_change(self.variant.observed, local)
-            )
-            return change if change is not None else (_NO_FILES, local)
-        return self._read_tree(
-            self.variant.observed.package_location.repository_state.remote,
-            self.variant.observed.pristine_tree,
-        ), local
+        observed, local = self.variant.observed, self.read_published()
+        if not observed.is_unmanaged:
+            return self._read_downstream_tree(observed.pristine_tree), local
+        change = _run_merger(self.program, lambda it: it.read_adoption_change(observed, local))
+        return change if change is not None else (_NO_FILES, local)
 
     def read_draft_change(self) -> tuple[Files, Files]:
         """Return the draft as fanout wrote it, and as its branch is now."""
@@ -191,9 +177,8 @@ def _render_again(program: Program, variant: RenderedVariant) -> RenderedVariant
         return variant
     selected = variant.selected
     if selected.earlier_publication is not None:
-        return RollbackSelector(program.world.git).load_content(
-            _keep_published(selected, selected.earlier_publication)
-        )
+        kept = _keep_published(selected, selected.earlier_publication)
+        return RollbackSelector(program.world.git).load_content(kept)
     assert selected.package is not None, "the caller has looked"
     assert selected.inputs is not None, "the caller has looked"
     package, spec, inputs = selected.package, selected.spec, selected.inputs
@@ -202,11 +187,9 @@ def _render_again(program: Program, variant: RenderedVariant) -> RenderedVariant
         lambda responses: render_variant(package, spec, inputs, responses)
     )
     variant = replace(variant, rendering=rendered)
-    return (
-        _run_merger(program, lambda it: it.merge_edits(variant))
-        if variant.observed.needs_merge
-        else variant
-    )
+    if not variant.observed.needs_merge:
+        return variant
+    return _run_merger(program, lambda it: it.merge_edits(variant))
 
 
 def _keep_published(variant: SelectedVariant, earlier: EarlierPublication) -> SelectedVariant:
@@ -217,18 +200,13 @@ def _keep_published(variant: SelectedVariant, earlier: EarlierPublication) -> Se
     if not variant.is_in_force:
         return variant
     tree = variant.observed.package_state.tree or earlier.tree
-    return replace(
-        variant,
-        earlier_publication=replace(
-            earlier, tree=tree, pristine_tree=earlier.pristine_tree or tree
-        ),
-    )
+    published = replace(earlier, tree=tree, pristine_tree=earlier.pristine_tree or tree)
+    return replace(variant, earlier_publication=published)
 
 
 def _run_merger(program: Program, work: Callable[[DraftMerger], Value]) -> Value:
     """Run the work on a merger, repeated until all its pending inputs are answered."""
     world, answers = program.world, program.reconciler.function_results
-    merger = DraftMerger(
-        world.git, world.counters, world.setup.limits, answers, PackageContentCache()
-    )
+    limits, contents = world.setup.limits, PackageContentCache()
+    merger = DraftMerger(world.git, world.counters, limits, answers, contents)
     return answers.run_until_answered(lambda _: work(merger))

@@ -95,15 +95,11 @@ def print_plan(observed: PassPlan, settings: Settings, error_count: int = 0) -> 
     keep_alive(observed)
     print_problems(observed, settings)
     if settings.output.is_data:
-        holds = {"holds": serialize_holds(observed)}
-        print_value(
-            {**observed.plan.as_json(), **serialize_problems(observed), **holds}, settings.output
-        )
+        plan, problems = observed.plan.as_json(), serialize_problems(observed)
+        print_value({**plan, **problems, "holds": serialize_holds(observed)}, settings.output)
     else:
-        write_stdout(
-            _format_actions(observed.plan.actions)
-            or f"{_format_nothing_done(observed, error_count)}\n"
-        )
+        actions = _format_actions(observed.plan.actions)
+        write_stdout(actions or f"{_format_nothing_done(observed, error_count)}\n")
 
 
 def _format_nothing_done(observed: PassPlan, error_count: int, undone_actions: int = 0) -> str:
@@ -116,14 +112,8 @@ def _format_nothing_done(observed: PassPlan, error_count: int, undone_actions: i
 
 def _format_actions(actions: Iterable[PlanAction]) -> str:
     rows = [
-        (
-            action.kind.value,
-            action.policy or "-",
-            action.stage or "-",
-            action.variant or "-",
-            action.sentence(),
-        )
-        for action in actions
+        (it.kind.value, it.policy or "-", it.stage or "-", it.variant or "-", it.sentence())
+        for it in actions
     ]
     return format_table(("ACTION", "POLICY", "STAGE", "VARIANT", "WHAT"), rows) if rows else ""
 
