@@ -29,6 +29,7 @@ from celpy.evaluation import CELEvalError, Evaluator, base_functions
 from lark import Tree as LarkTree
 
 from fanout.sandbox.cel_syntax import (
+    SIGNS,
     STRING_PATTERN,
     SerializedAst,
     Tree,
@@ -181,20 +182,8 @@ COMPARISONS = {
 
 
 _OPERATOR_SIGNS = {
-    "addition_add": "+",
-    "addition_sub": "-",
-    "multiplication_div": "/",
-    "multiplication_mod": "%",
-    "multiplication_mul": "*",
-    "relation_eq": "==",
-    "relation_ge": ">=",
-    "relation_gt": ">",
-    "relation_in": "in",
-    "relation_le": "<=",
-    "relation_lt": "<",
-    "relation_ne": "!=",
+    **SIGNS,
     "unary_neg": "-",
-    "unary_not": "!",
     "_&&_": "&&",
     "_?_:_": "?:",
     "_[_]": "[]",

@@ -45,7 +45,7 @@ from fanout.variants.pipeline_steps import (
     FunctionStep,
 )
 from fanout.variants.render_model import Injection, RenderedPackage, RenderInputs
-from fanout.variants.size_accounting import VaryingFileLimits, compute_file_sizes
+from fanout.variants.size_accounting import compute_file_sizes
 from fanout.variants.target_edits import (
     collect_target_edits,
     prepare_kptfile,
@@ -399,10 +399,15 @@ class CompiledTemplate:
         parameter_count: int,
         concatenations: tuple[Concatenation, ...],
         sample: RenderedPackage,
-        size_limits: VaryingFileLimits,
+        prepared: PreparedPackage,
     ) -> None:
-        self._size_limits = size_limits
         varying = {file.path for file in files}
+        sizes = compute_file_sizes(sample.entries, sample.blobs, prepared.upstream.files)
+        constant_size = sum(size for path, size in sizes.items() if path not in varying)
+        self._limits = prepared.limits
+        self._varying_size_limit = (
+            prepared.limits.size - constant_size
+        )  # bytes of all varying files
         self._files = files
         self._checks = checks
         self._concatenations = concatenations
@@ -428,9 +433,7 @@ class CompiledTemplate:
         or where a size limit could be exceeded. Raises InvalidInput where a function refuses
         a value.
         """
-        concatenated = concatenate(
-            parameters, self._concatenations, self._size_limits.limits.file_size
-        )
+        concatenated = concatenate(parameters, self._concatenations, self._limits.file_size)
         if concatenated is None:
             return None
         values = [*parameters, *concatenated]
@@ -450,7 +453,7 @@ class CompiledTemplate:
             self._blobs,
             dict[str, FilledText](),
         )
-        remaining_bytes = self._size_limits.remaining_bytes
+        remaining_bytes = self._varying_size_limit
         for file in self._files:
             filled_text = (
                 _fill_text(file.text, values, spellings) if single_line and file.text else None
@@ -458,11 +461,11 @@ class CompiledTemplate:
             inserted_texts = filled_text.texts if filled_text else _upper_bound_texts(file, values)
             # Checked before the file is put together: a parameter of kilobytes in thousands of
             # placeholders would otherwise allocate gigabytes only to be refused afterwards.
-            if not self._size_limits.may_fit(inserted_texts):
+            if sum(map(len, inserted_texts)) > self._limits.file_size:
                 return None
             data = _edit_file(file, values) if filled_text is None else filled_text.data
             remaining_bytes -= len(data)
-            if remaining_bytes < 0 or len(data) > self._size_limits.limits.file_size:
+            if remaining_bytes < 0 or len(data) > self._limits.file_size:
                 return None
             oid = blob_id(data)
             entries[file.path] = TreeEntry(file.mode, oid)
@@ -569,17 +572,13 @@ def _compile(
         for path, edits in edits_by_file.items()
         if any(has_placeholder(edit.value) for edit in edits)
     ]
-    file_sizes = compute_file_sizes(rendered.entries, rendered.blobs, prepared.upstream.files)
-    size_limits = VaryingFileLimits.from_sizes(
-        file_sizes, {file.path for file in files}, prepared.limits
-    )
     return CompiledTemplate(
         files,
         checks,
         placeholders.parameter_count,
         placeholders.concatenations,
         rendered,
-        size_limits,
+        prepared,
     )
 
 

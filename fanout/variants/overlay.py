@@ -35,8 +35,12 @@ from fanout.package.merge.list_rearrangement import (
 from fanout.package.merge.merge_keys import DEFAULT_SHAPE, Schemas, find_shape
 from fanout.package.yaml_nodes import InvalidManifest, ValueSpelling
 from fanout.package.yaml_scalars import format_scalar, is_plain
-from fanout.selection.cluster_objects import group_of
-from fanout.variants.functions.function_interface import LineComment, UnfitObject, mapping
+from fanout.variants.functions.function_interface import (
+    LineComment,
+    UnfitObject,
+    group_kind,
+    mapping,
+)
 from fanout.variants.manifest_objects import ITEMS, ListItem, ManifestObject, find_objects
 
 
@@ -400,8 +404,7 @@ def replace_object(overlay: Overlay, value: Any, schemas: Schemas) -> None:
     the elements of a list. Raises InvalidInput with file and line where an earlier
     comment cannot be placed.
     """
-    group, kind = group_of(str(value.get("apiVersion", ""))), str(value.get("kind", ""))
-    changes = compare_values(overlay.value, value, find_shape(group, kind, schemas))
+    changes = compare_values(overlay.value, value, find_shape(*group_kind(value), schemas))
     lines = overlay.lines()
     if changes.rearranged_lists and lines is not None:
         rewritten = _rewrite_lines(overlay, lines, changes)

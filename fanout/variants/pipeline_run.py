@@ -20,7 +20,6 @@ from fanout.package.package_limits import find_package_path_problem
 from fanout.package.tree_ids import TreeEntry, TreeTemplate, blob_id
 from fanout.package.yaml_scalars import dump
 from fanout.pending_inputs import Responses, get_response
-from fanout.selection.cluster_objects import group_of
 from fanout.values import replace
 from fanout.variants.function_requests import ResponseError
 from fanout.variants.functions.function_interface import (
@@ -34,6 +33,7 @@ from fanout.variants.functions.function_interface import (
     PackageFacts,
     UnfitObject,
     VisibleObject,
+    group_kind,
     mapping,
 )
 from fanout.variants.functions.kind_scopes import is_namespaced
@@ -233,7 +233,7 @@ def _package_facts(
             continue
         item = overlay.value
         meta = mapping(item.get("metadata"))
-        group, kind = group_of(str(item.get("apiVersion", ""))), str(item.get("kind", ""))
+        group, kind = group_kind(item)
         if is_namespaced(group, kind, meta.get("namespace"), prepared.facts):
             namespace = str(meta.get("namespace") or "default")
             namespaced.add((group, kind, namespace, str(meta.get("name", ""))))

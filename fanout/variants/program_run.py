@@ -29,7 +29,9 @@ from fanout.variants.functions.function_interface import (
     FunctionResult,
     Object,
     default_file,
+    is_named_object,
     mapping,
+    with_annotations,
 )
 from fanout.variants.overlay import Overlay, replace_object
 from fanout.variants.package_preparation import ObjectPlace
@@ -146,11 +148,9 @@ def _build_output(items: object, results: object) -> ResourceListOutput:
 
 
 def _parse_object(item: object, number: int) -> ReturnedObject:
-    meta = mapping(mapping(item).get("metadata"))
-    names = (mapping(item).get("apiVersion"), mapping(item).get("kind"), meta.get("name"))
-    if not isinstance(item, dict) or not all(isinstance(name, str) and name for name in names):
+    if not is_named_object(item):
         raise _run_error(f"items[{number}] of its output is no object with a kind and a name")
-    notes = dict(mapping(meta.get("annotations")))
+    notes = dict(mapping(item["metadata"].get("annotations")))
     # Functions built with older SDKs know and set only the annotations without the prefix
     # `internal`.
     place = {
@@ -168,14 +168,11 @@ def _parse_object(item: object, number: int) -> ReturnedObject:
         )
         if is_place_key or key.startswith(_INTERNAL_PREFIX):
             del notes[key]
-    bare_metadata = {key: text for key, text in meta.items() if key != "annotations"}
-    value = {
-        **item,
-        "metadata": {**bare_metadata, "annotations": notes} if notes else bare_metadata,
-    }
     # A path out of the package is kept as given, for the error when its name is checked.
     file = normalize_inside(file) or file if file else ""
-    return ReturnedObject(value, file, None if index is None else int(str(index)))
+    return ReturnedObject(
+        with_annotations(item, notes), file, None if index is None else int(str(index))
+    )
 
 
 def _parse_result(row: object) -> ProgramResult:

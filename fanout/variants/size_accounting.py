@@ -6,8 +6,7 @@ together.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
 
 from fanout.api.reasons import Reason
 from fanout.package.field_edits import MISSING, REMOVE
@@ -119,28 +118,6 @@ class SizeCounter:
     def _initial_size(self, file: str) -> int:
         entry_and_data = self._files.get(file)
         return len(entry_and_data[1]) if entry_and_data is not None else 0
-
-
-class VaryingFileLimits(NamedTuple):
-    """Limits for the files in which variants of one package differ."""
-
-    limits: SizeLimits
-    remaining_bytes: int  # bytes left for all these files
-
-    @classmethod
-    def from_sizes(
-        cls, sizes: Mapping[str, int], varying: Collection[str], limits: SizeLimits
-    ) -> "VaryingFileLimits":
-        """Compute the bytes that constant files leave to varying ones, from sizes by path."""
-        constant_bytes = sum(size for path, size in sizes.items() if path not in varying)
-        return cls(limits, limits.size - constant_bytes)
-
-    def may_fit(self, texts: Iterable[str]) -> bool:
-        """Return whether a file with these texts may be put together.
-
-        It may still turn out too large.
-        """
-        return sum(map(len, texts)) <= self.limits.file_size
 
 
 def compute_file_sizes(

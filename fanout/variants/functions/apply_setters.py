@@ -7,7 +7,6 @@ from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING, get_value
 from fanout.package.manifest import Manifest
 from fanout.package.yaml_scalars import resolve_scalar
-from fanout.values import frozen
 from fanout.variants.functions.field_specs import SortedTexts
 from fanout.variants.functions.function_config import infer_value, parse_data
 from fanout.variants.functions.function_interface import (
@@ -29,22 +28,9 @@ from fanout.variants.functions.setter_patterns import (
 _PLAIN_TEXT = re.compile(r"[A-Za-z0-9_/][^\n]*\Z")
 
 
-@frozen
-class _Config:
-    settings: SortedTexts
-
-    @property
-    def values(self) -> Mapping[str, str]:
-        return dict(self.settings)
-
-
-def _configure(config: Object) -> _Config:
-    return _Config(parse_data(config))
-
-
-def _changes(config: _Config, item: Object, facts: PackageFacts) -> Iterator[Change]:
+def _changes(config: SortedTexts, item: Object, facts: PackageFacts) -> Iterator[Change]:
     assert facts.text is not None
-    values = config.values
+    values = dict(config)
     for path, pattern in find_setter_patterns(facts.text):
         value = get_value(item, path)
         if value is MISSING or not any(name in values for name in setter_names(pattern)):
@@ -101,7 +87,7 @@ def parse_elements(text: str) -> list[object] | None:
     return value if isinstance(value, list) else None
 
 
-def _depends_on(_config: _Config, item: Object, facts: PackageFacts) -> Iterator[object]:
+def _depends_on(_config: SortedTexts, item: Object, facts: PackageFacts) -> Iterator[object]:
     """Yield the present values, from which setters without a given value are derived."""
     assert facts.text is not None
     yield from (get_value(item, path) for path, _ in find_setter_patterns(facts.text))
@@ -115,7 +101,7 @@ def _passes_through(_name: str, text: str) -> bool:
 APPLY_SETTERS = CatalogFunction(
     "apply-setters",
     "2",
-    _configure,
+    parse_data,
     _changes,
     reads_text=True,
     includes_local=True,

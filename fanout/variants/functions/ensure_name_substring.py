@@ -30,6 +30,7 @@ from fanout.variants.functions.function_interface import (
     PackageFacts,
     Path,
     VisibleObject,
+    declared_identity,
     mapping,
 )
 from fanout.variants.functions.kind_scopes import CLUSTER_KINDS
@@ -261,11 +262,7 @@ def _configure(config: Object) -> _Config:
 
 
 def _identity_of(item: Object) -> Identity:
-    meta = mapping(item.get("metadata"))
-    group, kind = group_of(str(item.get("apiVersion", ""))), str(item.get("kind", ""))
-    return _with_default_namespace(
-        (group, kind, str(meta.get("namespace") or ""), str(meta.get("name") or ""))
-    )
+    return _with_default_namespace(declared_identity(item))
 
 
 def _with_default_namespace(identity: Identity) -> Identity:

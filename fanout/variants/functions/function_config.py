@@ -87,6 +87,11 @@ def check_inline_names(config: Object, known_names: Collection[str]) -> None:
         parse_fields(config.get("data"), "data", known_names)
 
 
+def refuse_settings(config: Object) -> None:
+    """Raise InvalidInput for any setting, for a function without settings."""
+    check_inline_names(config, ())
+
+
 def parse_values(config: Object, kind: str, field: str) -> tuple[tuple[str, str], ...]:
     """Return the sorted map to set: `data` of a ConfigMap, or `field` of the kind.
 

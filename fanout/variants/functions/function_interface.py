@@ -10,7 +10,7 @@ that, and run for every target.
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation
@@ -18,6 +18,7 @@ from fanout.package.field_edits import canonical_text
 from fanout.package.merge.merge_keys import Schemas
 from fanout.package.yaml_nodes import ValueSpelling
 from fanout.package.yaml_scalars import dump
+from fanout.selection.cluster_objects import group_of
 from fanout.values import frozen
 from fanout.variants.function_requests import FunctionRequest, KrmProgram, ProgramRun
 
@@ -219,6 +220,38 @@ _MAPS = (dict, Mapping)  # dict first: it is the fast check
 def mapping(value: object) -> Mapping[Any, Any]:
     """Return the value if it is a map, else an empty map."""
     return value if isinstance(value, _MAPS) else {}
+
+
+def group_kind(item: Object) -> tuple[str, str]:
+    """Return group and kind of the object."""
+    return group_of(str(item.get("apiVersion", ""))), str(item.get("kind", ""))
+
+
+def declared_identity(item: Object) -> Identity:
+    """Return the identity that the object states; its namespace may be ""."""
+    meta = mapping(item.get("metadata"))
+    return *group_kind(item), str(meta.get("namespace") or ""), str(meta.get("name") or "")
+
+
+def with_annotations(item: Object, annotations: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the object with these annotations instead of its own."""
+    metadata = {
+        key: it for key, it in mapping(item.get("metadata")).items() if key != "annotations"
+    }
+    if annotations:
+        metadata["annotations"] = annotations
+    return {**item, "metadata": metadata}
+
+
+def is_named_object(item: object) -> TypeGuard[dict[str, Any]]:
+    """Return whether the value is an object with apiVersion, kind and name."""
+    fields = mapping(item)
+    names = (
+        fields.get("apiVersion"),
+        fields.get("kind"),
+        mapping(fields.get("metadata")).get("name"),
+    )
+    return isinstance(item, dict) and all(isinstance(name, str) and name for name in names)
 
 
 def is_local_config(item: Object) -> bool:

@@ -61,10 +61,6 @@ def _parse_flag(data: dict[str, str], key: str) -> bool:
     return text in _TRUE_TEXTS
 
 
-def _schema_request(config: _Config) -> SchemaRequest:
-    return SchemaRequest(config.version)
-
-
 def _check_object(config: _Config, item: Object, facts: PackageFacts) -> Iterator[ObjectFinding]:
     kind = (str(item.get("apiVersion")), str(item.get("kind")))
     if config.skipped_kinds & {kind[1], "/".join(kind)}:
@@ -92,7 +88,7 @@ KUBECONFORM, KUBEVAL = (
         _configure,
         no_object_changes,
         check_object=_check_object,
-        build_request=_schema_request,
+        build_request=lambda config: SchemaRequest(config.version),
     )
     for name in ("kubeconform", "kubeval")
 )

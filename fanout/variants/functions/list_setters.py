@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 from fanout.package.field_edits import MISSING, get_value
 from fanout.package.yaml_nodes import ValueSpelling
-from fanout.variants.functions.function_config import check_inline_names
+from fanout.variants.functions.function_config import refuse_settings
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     FunctionResult,
-    Object,
     PackageFacts,
     VisibleObject,
     no_object_changes,
@@ -28,11 +27,6 @@ class _Setter:
     value: str
     type: str
     count: int = 0
-
-
-def _configure(config: Object) -> None:
-    """Raise InvalidInput for any configuration; the function has no settings."""
-    check_inline_names(config, ())
 
 
 def _report_setters(
@@ -74,7 +68,7 @@ def _count_setter(setters: dict[str, _Setter], name: str, value: str, kind: str)
 LIST_SETTERS = CatalogFunction(
     "list-setters",
     "1",
-    _configure,
+    refuse_settings,
     no_object_changes,
     includes_local=True,
     report_package=_report_setters,

@@ -6,7 +6,7 @@ Kptfiles stay, since the variant would not be a package without one.
 from collections.abc import Iterator
 
 from fanout.package.field_edits import REMOVE
-from fanout.variants.functions.function_config import check_inline_names
+from fanout.variants.functions.function_config import refuse_settings
 from fanout.variants.functions.function_interface import (
     LOCAL_CONFIG,
     CatalogFunction,
@@ -17,11 +17,6 @@ from fanout.variants.functions.function_interface import (
 )
 
 
-def _configure(config: Object) -> None:
-    """Raise InvalidInput for any configuration; the function has no settings."""
-    check_inline_names(config, ())
-
-
 def _changes(_config: None, item: Object, _facts: PackageFacts) -> Iterator[Change]:
     annotation = mapping(mapping(item.get("metadata")).get("annotations")).get(LOCAL_CONFIG)
     if str(annotation).lower() == "true":
@@ -29,5 +24,5 @@ def _changes(_config: None, item: Object, _facts: PackageFacts) -> Iterator[Chan
 
 
 REMOVE_LOCAL_CONFIG_RESOURCES = CatalogFunction(
-    "remove-local-config-resources", "1", _configure, _changes, includes_local=True
+    "remove-local-config-resources", "1", refuse_settings, _changes, includes_local=True
 )

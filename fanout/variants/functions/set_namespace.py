@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 
 from fanout.errors import InvalidInput
-from fanout.selection.cluster_objects import group_of
 from fanout.values import frozen
 from fanout.variants.functions.function_config import check_inline_names, is_function_kind
 from fanout.variants.functions.function_interface import (
@@ -13,6 +12,7 @@ from fanout.variants.functions.function_interface import (
     Object,
     PackageFacts,
     Path,
+    group_kind,
     kind_values,
     mapping,
 )
@@ -64,7 +64,7 @@ def _configure(config: Object) -> _Config:
 
 
 def _changes(config: _Config, item: Object, facts: PackageFacts) -> Iterator[Change]:
-    kind = (group_of(str(item.get("apiVersion", ""))), str(item.get("kind", "")))
+    kind = group_kind(item)
     meta = mapping(item.get("metadata"))
     if is_namespaced(*kind, meta.get("namespace"), facts):
         if config.replaces(meta.get("namespace")):
@@ -132,8 +132,7 @@ def _depends_on(config: _Config, item: Object, facts: PackageFacts) -> Iterator[
     if config.matcher:
         meta = mapping(item.get("metadata"))
         yield from (meta.get("namespace"), meta.get("name"), item.get("subjects"))
-        kind = (group_of(str(item.get("apiVersion", ""))), str(item.get("kind", "")))
-        yield item.get("spec") if kind in _SERVICE_NAMESPACES else None
+        yield item.get("spec") if group_kind(item) in _SERVICE_NAMESPACES else None
 
 
 SET_NAMESPACE = CatalogFunction(

@@ -14,7 +14,6 @@ from typing import Any
 from fanout.api.text_fields import normalize_inside
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import canonical_text
-from fanout.selection.cluster_objects import group_of
 from fanout.variants.functions.function_interface import (
     LOCAL_CONFIG,
     CatalogFunction,
@@ -22,9 +21,12 @@ from fanout.variants.functions.function_interface import (
     Object,
     PackageFacts,
     VisibleObject,
+    declared_identity,
     default_file,
     is_local_config,
+    is_named_object,
     mapping,
+    with_annotations,
 )
 
 TARGET_PATH = "config.kubernetes.io/target-path"
@@ -52,35 +54,21 @@ def _configure(config: Object) -> _Objects:
 
 def _parse_object(item: object, *removed_annotations: str) -> tuple[Any, str]:
     """Return the object without some annotations, and the file that it requests."""
-    meta = mapping(mapping(item).get("metadata"))
-    if not isinstance(item, dict) or not all(
-        isinstance(value, str) and value
-        for value in (item.get("apiVersion"), item.get("kind"), meta.get("name"))
-    ):
+    if not is_named_object(item):
         raise InvalidInput(
             "the configuration is no object with apiVersion, kind and metadata.name",
             remedy="give the object to be put into the package by configPath",
         )
-    annotations = dict(mapping(meta.get("annotations")))
+    annotations = dict(mapping(item["metadata"].get("annotations")))
     file = str(annotations.pop(TARGET_PATH, ""))
     file = normalize_inside(file) or file  # a path out of the package is refused when added
     for key in removed_annotations:
         annotations.pop(key, None)
-    bare_metadata = {key: value for key, value in meta.items() if key != "annotations"}
-    return {
-        **item,
-        "metadata": {**bare_metadata, "annotations": annotations} if annotations else bare_metadata,
-    }, file
-
-
-def _identity_of(item: Object) -> tuple[str, str, str, str]:
-    meta = mapping(item.get("metadata"))
-    group, kind = group_of(str(item.get("apiVersion", ""))), str(item.get("kind", ""))
-    return group, kind, str(meta.get("namespace") or ""), str(meta.get("name", ""))
+    return with_annotations(item, annotations), file
 
 
 def _is_same_object(new_object: Object, target_file: str, item: Object, file: str) -> bool:
-    same_identity = _identity_of(new_object) == _identity_of(item) and is_local_config(
+    same_identity = declared_identity(new_object) == declared_identity(item) and is_local_config(
         new_object
     ) is is_local_config(item)
     return same_identity and target_file in ("", file)
