@@ -290,13 +290,11 @@ def _check_variable(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def _serialize_conditional(tree: Tree, depth: int) -> SerializedAst:
-    return ["?:", *(_serialize_node(each, depth) for each in subtrees(tree))]
+def _build_serializer(node_type: str) -> Callable[[Tree, int], SerializedAst]:
+    """Return the serializer of a node all of whose subtrees are operands."""
 
-
-def _build_logic_serializer(sign: str) -> Callable[[Tree, int], SerializedAst]:
     def serialize(tree: Tree, depth: int) -> SerializedAst:
-        return [sign, *(_serialize_node(each, depth) for each in subtrees(tree))]
+        return [node_type, *(_serialize_node(each, depth) for each in subtrees(tree))]
 
     return serialize
 
@@ -313,10 +311,6 @@ def _serialize_operation(tree: Tree, depth: int) -> SerializedAst:
 
 def _serialize_field(tree: Tree, depth: int) -> SerializedAst:
     return ["field", _serialize_node(child_of(tree, 0), depth), ["value", str(token_of(tree, 1))]]
-
-
-def _serialize_index(tree: Tree, depth: int) -> SerializedAst:
-    return ["index", *(_serialize_node(each, depth) for each in subtrees(tree))]
 
 
 def _serialize_method(tree: Tree, depth: int) -> SerializedAst:
@@ -406,12 +400,12 @@ PRIMARY_SERIALIZERS: dict[str, Callable[[Tree, int], SerializedAst]] = {
 }
 SERIALIZERS: dict[str, Callable[[Tree, int], SerializedAst]] = {
     "addition": _serialize_operation,
-    "conditionaland": _build_logic_serializer("&&"),
-    "conditionalor": _build_logic_serializer("||"),
-    "expr": _serialize_conditional,
+    "conditionaland": _build_serializer("&&"),
+    "conditionalor": _build_serializer("||"),
+    "expr": _build_serializer("?:"),
     "member_dot": _serialize_field,
     "member_dot_arg": _serialize_method,
-    "member_index": _serialize_index,
+    "member_index": _build_serializer("index"),
     "multiplication": _serialize_operation,
     "primary": _serialize_primary,
     "relation": _serialize_operation,

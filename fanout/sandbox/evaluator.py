@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
 from typing import Any, Self
 
 from fanout.disk_cache import read_cache_file, write_cache_file
@@ -351,18 +350,13 @@ class ProcessSandbox:
     ) -> InProcessExpression | None:
         if isinstance(compiled_text, ExpressionFailure) or compiled_text.compute is None:
             return None
-        return InProcessExpression(
-            text, compiled_text.free_variables, self._with_fallback(text, compiled_text.compute)
-        )
+        compute = compiled_text.compute
 
-    def _with_fallback(
-        self, text: str, compute: Callable[[Mapping[str, Any]], Any]
-    ) -> Callable[[Mapping[str, Any]], Any]:
         def compute_or_evaluate(row: Mapping[str, Any]) -> Any:
             value = compute(row)
             return self.evaluate([text], [row])[0][0] if value is ASK else value
 
-        return compute_or_evaluate
+        return InProcessExpression(text, compiled_text.free_variables, compute_or_evaluate)
 
     def compile(
         self, expressions: Sequence[str], templates: Sequence[str]
@@ -403,26 +397,17 @@ class ProcessSandbox:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 def _find_names(
     evaluator: TextEvaluator, texts: Sequence[str], builtin_names: frozenset[str]
 ) -> list[frozenset[str]]:
-    """Return the variables that each text names, without the language's own names."""
-    compiled = evaluator.compile_batch(texts)
-    return [_variable_names(compiled[text]) - builtin_names for text in texts]
-
-
-def _variable_names(compiled_text: CompiledText | ExpressionFailure) -> frozenset[str]:
-    return (
-        frozenset()
-        if isinstance(compiled_text, ExpressionFailure)
-        else frozenset(compiled_text.free_variables)
-    )
+    """Return the variables that each valid text names, without the language's own names."""
+    names = {
+        text: frozenset(it.free_variables) - builtin_names
+        for text, it in evaluator.compile_batch(texts).items()
+        if isinstance(it, CompiledText)
+    }
+    return [names.get(text, frozenset()) for text in texts]

@@ -451,12 +451,14 @@ def _build_node(ast: Sequence[Any], numbers: Mapping[FieldPath, int]) -> Closure
     """Build the closure of a node and all below it. `numbers`: index of each value, by path."""
     node_type, *parts = ast
     if node_type == "value":
-        return _build_constant(parts[0])
+        value = parts[0]
+        return lambda _: value
     if node_type == "path":
         return _build_value(*_locate_value(tuple(parts), numbers))
     nodes = [_build_node(part, numbers) for part in parts]
     if node_type in UNARY_OPERATORS:
-        return _build_unary(UNARY_OPERATORS[node_type], *nodes)
+        operation, [operand] = UNARY_OPERATORS[node_type], nodes
+        return lambda values: operation(operand(values))
     if node_type in NODE_BUILDERS:
         return NODE_BUILDERS[node_type](*nodes)
     return _build_binary(BINARY_OPERATORS[node_type], *nodes)
@@ -466,10 +468,6 @@ def _locate_value(path: FieldPath, numbers: Mapping[FieldPath, int]) -> tuple[in
     """Return the index of the value that contains a path, and the rest of the path."""
     length = next(length for length in range(1, len(path) + 1) if path[:length] in numbers)
     return numbers[path[:length]], path[length:]
-
-
-def _build_constant(value: Any) -> ClosureNode:
-    return lambda _: value
 
 
 def _build_value(number: int, field_path: FieldPath) -> ClosureNode:
@@ -579,10 +577,6 @@ def _build_logic(left: ClosureNode, right: ClosureNode, *, deciding: bool) -> Cl
         raise EvaluationError
 
     return node
-
-
-def _build_unary(operation: Callable[[Any], Any], operand: ClosureNode) -> ClosureNode:
-    return lambda values: operation(operand(values))
 
 
 def _build_binary(

@@ -17,7 +17,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, BinaryIO, Protocol
 
 from fanout.sandbox.free_variables import FreeVariables
@@ -197,7 +197,8 @@ def answer_texts(engine: TextEngine, request: dict[str, Any]) -> str:
     """
     if "texts" in request:
         return json.dumps({"texts": [_parse_text(engine, text) for text in request["texts"]]})
-    return _join_answers([_evaluate_row(engine, request["text"], row) for row in request["rows"]])
+    answers = [_evaluate_row(engine, request["text"], row) for row in request["rows"]]
+    return f'{{"answers":[{",".join(answers)}]}}'
 
 
 def _parse_text(engine: TextEngine, text: str) -> dict[str, Any]:
@@ -205,10 +206,6 @@ def _parse_text(engine: TextEngine, text: str) -> dict[str, Any]:
         return {"reads": engine.find_free_variables(text), "outline": engine.serialize_ast(text)}
     except RefusedError as refusal:
         return {"broken": refusal.as_answer}
-
-
-def _join_answers(answers: Sequence[str]) -> str:
-    return f'{{"answers":[{",".join(answers)}]}}'
 
 
 def _evaluate_row(engine: TextEngine, text: str, row: dict[str, Any]) -> str:

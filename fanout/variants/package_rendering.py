@@ -261,7 +261,12 @@ def render_package(
     content) by path. Raises InvalidInput with file and line inside the package, and
     InputPending while a required input is missing.
     """
-    _require_kptfile(files)
+    if KPTFILE not in files:
+        raise InvalidInput(
+            "there is no Kptfile",
+            reason=Reason.INVALID_PACKAGE,
+            remedy="name the directory of a package, or make it one with `kpt pkg init`",
+        )
     entries = {path: (TreeEntry(mode, blob_id(data)), data) for path, (mode, data) in files.items()}
     no_revision = Revision(name="", commit="", committed_at=0)
     prepared = _without_context(
@@ -273,15 +278,6 @@ def render_package(
     contents = {entry.oid: data for entry, data in entries.values()} | blobs
     rendered = {path: (entry.mode, contents[entry.oid]) for path, entry in sorted(result.items())}
     return rendered, tuple(run.results)
-
-
-def _require_kptfile(files: PackageFiles) -> None:
-    if KPTFILE not in files:
-        raise InvalidInput(
-            "there is no Kptfile",
-            reason=Reason.INVALID_PACKAGE,
-            remedy="name the directory of a package, or make it one with `kpt pkg init`",
-        )
 
 
 def _without_context(prepared: PreparedPackage) -> PreparedPackage:

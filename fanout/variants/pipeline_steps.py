@@ -7,7 +7,7 @@ be run is an error that names it; it is never skipped (design §4). `selectors` 
 `exclude` limit a function to some objects.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from fanout.api.reasons import Reason
@@ -82,14 +82,10 @@ def _check_condition(row: Mapping[str, object], field: str) -> None:
         raise InvalidInput(
             f"{field}: {key} is not understood",
             remedy=(
-                f"use text for {_join_sorted(_TEXT_CONDITIONS)} and maps for"
-                f" {_join_sorted(_MAP_CONDITIONS)}"
+                f"use text for {', '.join(sorted(_TEXT_CONDITIONS))} and maps for"
+                f" {', '.join(sorted(_MAP_CONDITIONS))}"
             ),
         )
-
-
-def _join_sorted(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))
 
 
 def _matches_condition(condition: Mapping[str, object], item: Object) -> bool:
@@ -213,7 +209,6 @@ def policy_steps(
 
 
 def _function_field(spec: VariantSpec, section: str, number: int) -> ErrorLocation:
-    """Return the field of a policy's function."""
     owner = spec.where.object or f"PackageVariant/{spec.name}"
     return replace(spec.where, object=owner, field=f"pipeline.{section}[{number}]")
 
@@ -228,15 +223,11 @@ def _policy_step(
     if section == _VALIDATORS:
         step = replace(step, validates=True)
     # The place differs for every variant. Without it the step is one cached object for all
-    # variants with this configuration, which is what hundreds of them have.
-    return (
-        replace(step, where=_function_field(spec, section, number)) if _needs_field(step) else step
-    )
-
-
-def _needs_field(step: FunctionStep) -> bool:
-    """Return whether the step can fail without an object at fault."""
-    return step.function.needs_whole_package or step.validates
+    # variants with this configuration, which is what hundreds of them have. It is needed where
+    # the step can fail without an object at fault.
+    if step.function.needs_whole_package or step.validates:
+        step = replace(step, where=_function_field(spec, section, number))
+    return step
 
 
 @lru_cache(maxsize=1024)
@@ -297,7 +288,8 @@ def _declare_function(
         raise _with_place(problem, where) from None
     if path := entry.get("configPath"):
         file = f"{directory}{normalize_inside(str(path)) or path}"
-        if file not in files or not _is_one_object(files[file]):
+        documents = files[file].documents if file in files else ()
+        if [type(document.value) for document in documents] != [dict]:
             raise InvalidInput(
                 f"{file}, the configuration of {function.name}, is no file with one object",
                 reason=Reason.RENDER_FAILED,
@@ -307,10 +299,6 @@ def _declare_function(
         return DeclaredFunction(function, directory, selection, where, None, file, validates)
     config = {"apiVersion": "v1", "kind": "ConfigMap", "data": mapping(entry.get("configMap"))}
     return DeclaredFunction(function, directory, selection, where, config, validates=validates)
-
-
-def _is_one_object(manifest: Manifest) -> bool:
-    return [type(document.value) for document in manifest.documents] == [dict]
 
 
 def _with_place(problem: InvalidInput, where: ErrorLocation) -> InvalidInput:

@@ -11,10 +11,8 @@ from fanout.package.field_edits import MISSING, get_value
 from fanout.selection.cluster_objects import group_of
 from fanout.values import frozen
 from fanout.variants.functions.field_specs import (
-    APPS,
-    BATCH,
     CORE,
-    WORKLOADS,
+    POD_TEMPLATES,
     FieldSpec,
     fields_of_kind,
     find_fields,
@@ -51,10 +49,7 @@ _WEBHOOKS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 _POD_SPECS: tuple[tuple[frozenset[str], frozenset[str], tuple[str, ...]], ...] = (
     (CORE, frozenset({"Pod"}), ("spec",)),
     (CORE, frozenset({"PodTemplate"}), ("template", "spec")),
-    (CORE, frozenset({"ReplicationController"}), ("spec", "template", "spec")),
-    (APPS, WORKLOADS, ("spec", "template", "spec")),
-    (BATCH, frozenset({"Job"}), ("spec", "template", "spec")),
-    (BATCH, frozenset({"CronJob"}), ("spec", "jobTemplate", "spec", "template", "spec")),
+    *((groups, kinds, (*template, "spec")) for groups, kinds, template in POD_TEMPLATES),
 )
 _POD_REFERENCES: tuple[tuple[Kind, str], ...] = (
     (_CONFIG_MAP, "volumes/*/configMap/name"),

@@ -129,7 +129,7 @@ WORKLOADS = frozenset({"DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"})
 BATCH = frozenset({"batch"})
 CORE = frozenset({""})
 
-_TEMPLATES: tuple[tuple[frozenset[str], frozenset[str], tuple[str, ...]], ...] = (
+POD_TEMPLATES: tuple[tuple[frozenset[str], frozenset[str], tuple[str, ...]], ...] = (
     (APPS, WORKLOADS, ("spec", "template")),
     (CORE, frozenset({"ReplicationController"}), ("spec", "template")),
     (BATCH, frozenset({"Job"}), ("spec", "template")),
@@ -146,5 +146,5 @@ def pod_template_fields(
     """
     return tuple(
         FieldSpec((*template, *existing_path), created_path, kinds, groups)
-        for groups, kinds, template in _TEMPLATES
+        for groups, kinds, template in POD_TEMPLATES
     )
