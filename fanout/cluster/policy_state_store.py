@@ -5,7 +5,7 @@ one repository. Records are only ever added. Nothing is written if nothing chang
 branch of records only grows: one that does not descend from its last observed head was
 put back, by a restored backup or by somebody who wants a suspension forgotten. The
 observed heads are a file of this machine; without it, publications still name records
-(`fanout.reconcile.records.record_integrity`).
+(`fanout.reconcile.records.rewound_records`).
 """
 
 import hashlib

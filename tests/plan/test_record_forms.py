@@ -4,13 +4,13 @@ from dataclasses import MISSING, fields
 from datetime import UTC, datetime
 
 import pytest
-from fanout.plan.gate_inputs.policy_facts import build_gate_records
 
 from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
 from fanout.api.object_meta import yaml_name
 from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
 from fanout.api.validators.object_validation import validate_object
 from fanout.gates.record_facts import ApprovalFacts, DecisionFacts, EvidenceFacts
+from fanout.plan.gates.gate_records import build_gate_records
 from fanout.plan.records.policy_records import RecordEntry
 
 NOW = datetime(2030, 1, 7, 12, tzinfo=UTC)
