@@ -8,8 +8,8 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from fanout.cli.command_errors import not_found
 from fanout.cli.settings import STANDARD_INPUT, Settings
-from fanout.cli.usage_errors import not_found
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.manifest_cache import ManifestCache

@@ -7,8 +7,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
+from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.terminal import Color
-from fanout.cli.usage_errors import invalid_setting, not_found
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.values import frozen
 
@@ -29,7 +29,7 @@ class OutputFormat(StrEnum):
 
     @property
     def is_data(self) -> bool:
-        """Whether programs read the format, and not people."""
+        """True for formats that programs read, and not people."""
         return self in (OutputFormat.JSON, OutputFormat.YAML)
 
 

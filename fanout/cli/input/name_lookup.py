@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from fanout.api.field_errors import suggest_name
 from fanout.api.reasons import Reason
+from fanout.cli.command_errors import not_found
 from fanout.cli.startup import Program
-from fanout.cli.usage_errors import not_found
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput, Stopped
 from fanout.gates.explanation import Explanation

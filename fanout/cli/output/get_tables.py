@@ -6,10 +6,10 @@ from typing import Any
 
 from fanout.api.object_meta import API_VERSION
 from fanout.api.promotion_policy import normalize_person
+from fanout.cli.command_errors import not_found
 from fanout.cli.output.printer import Object, TableColumn
 from fanout.cli.startup import Program
 from fanout.cli.terminal import print_message
-from fanout.cli.usage_errors import not_found
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.approval_index import find_revoked
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead

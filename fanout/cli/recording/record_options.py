@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.completion import complete_policies, complete_stages
-from fanout.cli.usage_errors import invalid_setting
 from fanout.git.git_identity import read_identity
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.rendered_variant import RenderedVariant

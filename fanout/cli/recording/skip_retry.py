@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from fanout.api.gate_vocabulary import Action
+from fanout.cli.command_errors import not_found
 from fanout.cli.input.name_lookup import refuse_no_stage, require_candidate, select_variants
 from fanout.cli.input.options import with_settings
 from fanout.cli.process_exit import ExitCode, exit_code_after
@@ -24,7 +25,6 @@ from fanout.cli.recording.record_session import (
     print_decision,
 )
 from fanout.cli.settings import REPORT_FORMATS, Settings
-from fanout.cli.usage_errors import not_found
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.gate_wording import format_count

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 from fanout.api.gate_vocabulary import Action
+from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.completion import complete_policies
 from fanout.cli.input.name_lookup import find_recordable_policy, refuse_unrecordable
 from fanout.cli.input.options import with_settings
@@ -21,7 +22,6 @@ from fanout.cli.recording.record_session import RecordSession, format_recorded
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program, open_program
 from fanout.cli.terminal import print_message
-from fanout.cli.usage_errors import invalid_setting
 from fanout.errors import FanoutError, Stopped
 from fanout.gates.active_decisions import ActiveDecisions, Scope, list_scopes
 from fanout.gates.gate_wording import format_names

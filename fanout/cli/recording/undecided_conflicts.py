@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from fanout.api.reasons import Reason
-from fanout.cli.usage_errors import invalid_setting
+from fanout.cli.command_errors import invalid_setting
 from fanout.errors import Stopped
 from fanout.gates.gate_wording import format_count, format_names
 from fanout.plan.rendered_variant import RenderedVariant

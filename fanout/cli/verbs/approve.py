@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import click
 
 from fanout.api.gate_vocabulary import Verdict
+from fanout.cli.command_errors import not_found
 from fanout.cli.input.name_lookup import select_variants
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import write_stdout
@@ -27,7 +28,6 @@ from fanout.cli.recording.record_session import open_record_session
 from fanout.cli.recording.undecided_conflicts import select_decided
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
-from fanout.cli.usage_errors import not_found
 from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.gate_wording import format_count, format_elapsed, format_names
 from fanout.plan.observation.repository_state import CommitIdentity

@@ -8,6 +8,7 @@ import click
 from fanout.api.durations import parse_duration
 from fanout.api.field_errors import InvalidValue
 from fanout.api.output_views import ForecastView, HoldView, ViewMeta
+from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import complete_policies
 from fanout.cli.input.options import with_settings
@@ -16,7 +17,6 @@ from fanout.cli.output.printer import Object, TableColumn, print_objects
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
-from fanout.cli.usage_errors import invalid_setting, not_found
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.gates.forecast import NextSweep, StageForecast, forecast_stages
 from fanout.gates.gate_facts import PolicyFacts

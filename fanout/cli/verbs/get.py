@@ -16,6 +16,7 @@ import click
 from fanout.api.field_errors import suggest_name
 from fanout.api.object_meta import Label
 from fanout.api.reasons import Reason
+from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import (
     ALIASES,
@@ -37,7 +38,6 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
 from fanout.cli.terminal import print_message
-from fanout.cli.usage_errors import invalid_setting, not_found
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
 from fanout.gates.evaluation_results import VariantState

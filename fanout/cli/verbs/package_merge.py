@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.options import with_settings
 from fanout.cli.input.package_directory import (
     read_files,
@@ -17,7 +18,6 @@ from fanout.cli.input.package_directory import (
 from fanout.cli.output.printer import print_value, write_lines
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
-from fanout.cli.usage_errors import invalid_setting
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING
 from fanout.package.merge.merge_conflicts import MergeConflict

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from fanout.cli.command_errors import invalid_setting
 from fanout.cli.declarations import check_policies
 from fanout.cli.input.completion import complete_policies
 from fanout.cli.input.options import detailed_option, with_settings
@@ -12,7 +13,6 @@ from fanout.cli.output.pass_output import print_plan, report_file_errors
 from fanout.cli.process_exit import ExitCode, detailed_exit_code
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.cli.startup import open_program
-from fanout.cli.usage_errors import invalid_setting
 from fanout.errors import InvalidInput
 from fanout.plan.actions import Plan
 from fanout.reconcile.pass_scope import PassMode

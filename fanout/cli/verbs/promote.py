@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import click
 
 from fanout.api.gate_vocabulary import OverridableGate
+from fanout.cli.command_errors import not_found
 from fanout.cli.input.name_lookup import refuse_no_stage, require_candidate, select_variants
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.pass_output import print_report
@@ -33,7 +34,6 @@ from fanout.cli.recording.record_session import (
 from fanout.cli.recording.undecided_conflicts import refuse_unnamed, select_decided
 from fanout.cli.settings import REPORT_FORMATS, Settings, parse_instant
 from fanout.cli.terminal import print_message
-from fanout.cli.usage_errors import not_found
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.plan.records.policy_status import format_instant
 from fanout.plan.rendered_variant import RenderedVariant

@@ -8,6 +8,7 @@ import click
 
 from fanout.api.field_errors import suggest_name
 from fanout.api.object_meta import DEFAULT_NAMESPACE
+from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.name_lookup import (
     find_named_variants,
     find_orphaned_paths,
@@ -27,7 +28,6 @@ from fanout.cli.recording.record_session import RecordSession, format_recorded, 
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program
 from fanout.cli.terminal import print_message
-from fanout.cli.usage_errors import invalid_setting, not_found
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import DecisionStatus

@@ -9,13 +9,13 @@ import click
 
 from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.text_fields import LINK
+from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.name_lookup import find_recordable_policy, refuse_no_stage, select_variants
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.recording.record_options import RecordRequest, subject_options, with_request
 from fanout.cli.recording.record_session import RecordSession, open_record_session
 from fanout.cli.settings import Settings
-from fanout.cli.usage_errors import invalid_setting, not_found
 from fanout.errors import InvalidInput
 from fanout.gates.gate_rules import CheckRule
 from fanout.gates.gate_wording import label_stage

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.options import with_settings
 from fanout.cli.recording.record_options import (
     RecordRequest,
@@ -14,7 +15,6 @@ from fanout.cli.recording.record_options import (
 )
 from fanout.cli.recording.record_session import open_record_session
 from fanout.cli.settings import Settings
-from fanout.cli.usage_errors import invalid_setting
 from fanout.errors import InvalidInput
 from fanout.gates.gate_wording import format_count
 from fanout.package.merge.merge_conflicts import MergeSide, Winners

@@ -3,6 +3,7 @@
 import click
 
 from fanout.api.promotion_policy import normalize_person
+from fanout.cli.command_errors import not_found
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode
@@ -11,7 +12,6 @@ from fanout.cli.recording.record_options import RecordRequest, policy_argument, 
 from fanout.cli.recording.record_session import open_record_session
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
-from fanout.cli.usage_errors import not_found
 from fanout.gates.approval_index import find_revoked
 from fanout.gates.gate_rules import ApprovalRule
 from fanout.plan.records.policy_records import RecordEntry

@@ -16,12 +16,12 @@ import structlog
 
 from fanout.api.durations import parse_duration
 from fanout.api.field_errors import InvalidValue
+from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.options import with_settings
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program, open_program, warn_about_records
 from fanout.cli.terminal import is_colored
-from fanout.cli.usage_errors import invalid_setting
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.pass_results import PassReport

@@ -21,13 +21,13 @@ from fanout.calendar.publication_calendar import (
     iterate_changes,
 )
 from fanout.calendar.time_zone import parse_zone
+from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, open_files
 from fanout.cli.input.completion import complete_promotions
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import TableColumn, print_objects, print_value
 from fanout.cli.settings import OutputFormat, Settings, parse_instant
 from fanout.cli.terminal import print_message
-from fanout.cli.usage_errors import invalid_setting, not_found
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.gates.timestamps import format_instant

@@ -1,8 +1,8 @@
 """`fanout skip`: take variants out of the rollout of one revision."""
 
 from fanout.api.gate_vocabulary import Action
+from fanout.cli.command_errors import not_found
 from fanout.cli.recording.skip_retry import ChosenVariants, build_command
-from fanout.cli.usage_errors import not_found
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.evaluation_results import VariantState

@@ -5,13 +5,13 @@ from functools import cache
 import click
 
 from fanout.api.text_fields import pluralize
+from fanout.cli.command_errors import not_found
 from fanout.cli.declarations import open_files
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import print_value, write_stdout
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import open_sandbox
-from fanout.cli.usage_errors import not_found
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.manifest_documents import FileFinding, ObjectKey, group_findings

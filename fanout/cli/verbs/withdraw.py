@@ -4,6 +4,7 @@ from datetime import datetime
 
 import click
 
+from fanout.cli.command_errors import not_found
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode, exit_code_after
@@ -16,7 +17,6 @@ from fanout.cli.recording.record_options import (
 from fanout.cli.recording.record_session import open_record_session
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
-from fanout.cli.usage_errors import not_found
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.plan.records.policy_records import WITHDRAW, RecordEntry, active_records
 from fanout.reconcile.pass_results import PolicyResult
