@@ -4,9 +4,16 @@ import pytest
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.stages import Check
-from fanout.plan.evidence.check_readings import build_reading, parse_commit, unusable_response
+from fanout.pending_inputs import ExpressionRequest, InputPending
+from fanout.plan.evidence.check_readings import (
+    build_reading,
+    parse_commit,
+    read_check,
+    unusable_response,
+)
 from fanout.plan.evidence.due_checks import DueCheck, machine_checks
-from fanout.plan.evidence.probe_queries import ProbeResponse
+from fanout.plan.evidence.probe_queries import ProbeQuery, ProbeResponse
+from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import ExpressionFailure
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -134,3 +141,68 @@ def test_people_are_no_machines():
     approval = Check.model_validate({"name": "ok", "approval": {"from": ["sre"]}})
     status = Check.model_validate({"name": "ci", "commitStatus": {"context": "ci"}})
     assert machine_checks([report, approval, status]) == (status,)
+
+
+def http_check(url):
+    rule = {"urlExpr": url, "cel": "response.ok", "observedRevision": "response.seen"}
+    return due_check({"name": "smoke", "http": rule})
+
+
+def due_check(check, **variables):
+    return DueCheck(
+        variant="ams",
+        check=Check.model_validate(check),
+        digest="d1",
+        variables={"target": {"name": "ams"}, **variables},
+        namespace="default",
+        repository="edge",
+    )
+
+
+def pending_requests(item, responses, objects=()):
+    with pytest.raises(InputPending) as pending:
+        read_check(item, ClusterObjectIndex(objects), responses)
+    return list(pending.value.requests)
+
+
+def test_a_check_of_a_service_requests_its_address_then_the_answer_then_their_values():
+    item, responses = http_check("target.url"), {}
+    [address] = pending_requests(item, responses)
+    assert address == ExpressionRequest("target.url", item.variables)
+    responses[address] = "http://127.0.0.1/"
+    [probe] = pending_requests(item, responses)
+    assert probe == ProbeQuery(url="http://127.0.0.1/")
+    answer = responses[probe] = ProbeResponse({"ok": True, "seen": "v2"})
+    values = pending_requests(item, responses)
+    variables = {**item.variables, "response": answer.value}
+    texts = ("response.ok", "response.seen")
+    assert values == [ExpressionRequest(text, variables) for text in texts]
+    responses |= dict(zip(values, (True, "v2"), strict=True))
+    reading = read_check(item, ClusterObjectIndex(), responses)
+    assert (reading.verdict, reading.observed_revision) == (Verdict.PASSED, "v2")
+
+
+def test_a_check_of_an_object_requests_no_probe():
+    rule = {"apiVersion": "v1", "kind": "ConfigMap", "name": "state", "cel": "object.data.ok"}
+    item = due_check({"name": "health", "object": rule})
+    state = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "state", "namespace": "default"},
+        "data": {"ok": "yes"},
+    }
+    [value] = pending_requests(item, {}, [state])
+    assert value == ExpressionRequest("object.data.ok", {**item.variables, "object": state})
+    missing = read_check(item, ClusterObjectIndex(), {})
+    assert (missing.verdict, missing.sentence) == (
+        Verdict.PENDING,
+        "there is no ConfigMap default/state",
+    )
+
+
+def test_an_address_without_a_text_leaves_the_check_pending():
+    item = http_check("target.url")
+    responses = {ExpressionRequest("target.url", item.variables): 3}
+    reading = read_check(item, ClusterObjectIndex(), responses)
+    assert reading.verdict is Verdict.PENDING
+    assert reading.sentence == "target.url: it yields no text"

@@ -185,7 +185,7 @@ def test_variants_that_are_filled_in_are_counted_too():
 MEASURE = """
 import resource, sys
 sys.path.insert(0, sys.argv[1])
-from variants.test_growth import hostile
+from variants.test_size_accounting import hostile
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 hostile()
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
