@@ -7,6 +7,7 @@ write is not an error: the next process computes the result again.
 
 import hashlib
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -35,14 +36,8 @@ def write_cache_file(path: Path, content: bytes, writer_version: str) -> None:
         temporary.write_bytes(_digest(content, writer_version) + b"\n" + content)
         temporary.replace(path)
     except OSError:
-        _remove(temporary)
-
-
-def _remove(path: Path) -> None:
-    try:
-        path.unlink(missing_ok=True)
-    except OSError:  # where nothing can be written, nothing was
-        return
+        with suppress(OSError):  # where nothing can be written, nothing was
+            temporary.unlink(missing_ok=True)
 
 
 def _digest(content: bytes, writer_version: str) -> bytes:

@@ -289,7 +289,7 @@ class MirrorStore:
             return self._workers.run_all(work, run_one, self._is_local)
 
     def _is_local(self, url: str) -> bool:
-        """Return whether the repository is on a local disk. A refused URL counts as local."""
+        # A refused URL counts as local.
         try:
             return parse_address(url, self._allowed).protocol is GitProtocol.FILE
         except InvalidInput:

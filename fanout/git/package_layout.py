@@ -85,9 +85,6 @@ class PackageLayouts:
     def layout_of(self, entries: Mapping[str, TreeEntry]) -> PackageLayout:
         """Return the layout of a package. Raises InvalidInput and Bug as `PackageLayout` does."""
         paths, modes = tuple(entries), tuple([mode for mode, _ in entries.values()])
-        layout = self._layouts.get((paths, modes))
-        if layout is None:
-            layout = self._layouts[paths, modes] = PackageLayout(
-                tuple(zip(paths, modes, strict=True))
-            )
-        return layout
+        if (paths, modes) not in self._layouts:
+            self._layouts[paths, modes] = PackageLayout([*zip(paths, modes, strict=True)])
+        return self._layouts[paths, modes]

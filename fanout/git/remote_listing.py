@@ -4,7 +4,6 @@ Afterwards the mirror has the commits of the listed refs and remembers their ids
 """
 
 import hashlib
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -66,7 +65,9 @@ def list_remote(
     of the mirror. Raises Denied, Unavailable, InvalidInput; Conflict if a listed commit
     disappears before it is fetched.
     """
-    output = _run_ls_remote(git, mirror, access)
+    git.counters.add("listings")
+    arguments = ["ls-remote", "--heads", "--tags", "--quiet", "origin"]
+    output = git.run(mirror, arguments, access, timeout=LISTING_TIMEOUT).stdout
     digest = hashlib.sha256(output).digest()
     # The digest of the output stands for all refs: parsing a hundred thousand refs takes
     # longer than the listing itself. The mirror's state guards against other processes.
@@ -76,12 +77,12 @@ def list_remote(
     kept_refs = RefPatterns(keep).select(remote_refs.ids)
     previous_refs = read_listed_refs(mirror)
     _fetch_missing(git, mirror, access, kept_refs)
-    unmoved_refs = {
-        ref: oid
-        for ref, oid in previous_refs.items()
-        if ref not in kept_refs and remote_refs.ids.get(ref) == oid
-    }
-    _write_listed_refs(mirror, {**unmoved_refs, **kept_refs}, previous_refs)
+    listed_refs = {
+        ref: oid for ref, oid in previous_refs.items() if remote_refs.ids.get(ref) == oid
+    } | kept_refs
+    # Loose refs are left by a process that was killed during a push.
+    if listed_refs != previous_refs or (mirror / "refs" / "fanout").exists():
+        write_refs(mirror, {listed_name(ref): oid for ref, oid in listed_refs.items()})
     return ListingMemo(RefListing(remote_refs.commits), digest, tuple(keep), mirror_state(mirror))
 
 
@@ -99,20 +100,12 @@ def parse_ls_remote(text: bytes, access: RemoteAccess) -> RemoteRefs:
             remedy="use a repository in Git's SHA-1 format",
             where=access.address.where,
         ) from error
-    # Interned: consecutive listings, and memos by name, have most names in common.
-    refs = {sys.intern(name): oid for name, oid in refs.items()}
     peeled = {name: oid for name, oid in refs.items() if name.endswith(_PEELED_SUFFIX)}
     if not peeled:
         return RemoteRefs(refs, refs)
     ids = {name: oid for name, oid in refs.items() if name not in peeled}
     commits = {name: peeled.get(f"{name}{_PEELED_SUFFIX}", oid) for name, oid in ids.items()}
     return RemoteRefs(ids, commits)
-
-
-def _run_ls_remote(git: GitProgram, mirror: Path, access: RemoteAccess) -> bytes:
-    git.counters.add("listings")
-    arguments = ["ls-remote", "--heads", "--tags", "--quiet", "origin"]
-    return git.run(mirror, arguments, access, timeout=LISTING_TIMEOUT).stdout
 
 
 def _fetch_missing(
@@ -143,11 +136,3 @@ def _fetch_missing(
 def _find_missing(mirror: Path, refs: Mapping[str, str]) -> list[str]:
     with open_mirror(mirror) as reader:
         return [oid for oid in dict.fromkeys(refs.values()) if not reader.has(oid)]
-
-
-def _write_listed_refs(
-    mirror: Path, listed_refs: Mapping[str, str], previous_refs: Mapping[str, str]
-) -> None:
-    """Write the listed refs if they differ from the previous ones or if loose refs exist."""
-    if dict(listed_refs) != dict(previous_refs) or (mirror / "refs" / "fanout").exists():
-        write_refs(mirror, {listed_name(ref): oid for ref, oid in listed_refs.items()})

@@ -149,8 +149,7 @@ class TreeEditor:
     def remove(self, path: str) -> None:
         """Remove the file or directory at the path and parents that become empty."""
         self.remove_directory(path)
-        location = self._locate(path)
-        if location is not None:
+        if location := self._locate(path):
             directory, name = location
             directory.set_row(name, None)
 
@@ -162,9 +161,7 @@ class TreeEditor:
         return self._root.oid
 
     def _load(self, tree: str) -> _EditedDirectory:
-        return (
-            _EditedDirectory(bytes.fromhex(tree), self._read(tree)) if tree else _EditedDirectory()
-        )
+        return _EditedDirectory(bytes.fromhex(tree), self._read(tree) if tree else b"")
 
     def _locate(self, path: str) -> tuple[_EditedDirectory, bytes] | None:
         """Return the parent directory of the path and the last name, or None without a parent."""
@@ -196,16 +193,12 @@ class TreeEditor:
         directory.touched.clear()
         if not directory.pending:
             return
-        base_oid = directory.oid
         # The previous version of the directory in this pack is the delta base: consecutive merge
         # commits differ in a few rows.
         instructions = _apply_pending(directory)
         data = b"".join(directory.rows)
         directory.size = len(data)
-        if data:
-            directory.oid = pack.add_delta(TREE, data, base_oid, instructions)
-        else:
-            directory.oid = b""
+        directory.oid = pack.add_delta(TREE, data, directory.oid, instructions) if data else b""
 
 
 def _apply_pending(directory: _EditedDirectory) -> list[bytes]:

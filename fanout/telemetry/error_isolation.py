@@ -82,13 +82,11 @@ class TracebackFilter(logging.Filter):
 def build_internal_error(error: Exception) -> Bug:
     """Build the Bug that stands for an unexpected exception."""
     text = " ".join(str(error).split())
-    shown = (
-        f" ({text[:_MAX_EXCEPTION_TEXT]}{'…' if len(text) > _MAX_EXCEPTION_TEXT else ''})"
-        if text
-        else ""
-    )
+    if len(text) > _MAX_EXCEPTION_TEXT:
+        text = f"{text[:_MAX_EXCEPTION_TEXT]}…"
+    quote = f" ({text})" if text else ""
     return Bug(
-        f"InternalError: {type(error).__name__} at {_find_origin(error)}{shown}",
+        f"InternalError: {type(error).__name__} at {_find_origin(error)}{quote}",
         reason=str(Reason.INTERNAL_ERROR),
         remedy="this is a bug in fanout; report it with the trace that -v shows",
     )

@@ -6,8 +6,7 @@ processors, so that redaction sees every line, including tracebacks.
 
 import logging
 import sys
-from collections.abc import MutableMapping
-from typing import Any, TextIO
+from typing import TextIO
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
@@ -38,7 +37,7 @@ def configure_logging(
     processors: list[Processor] = [
         # Redaction follows the merge of bound values, which are printed too.
         structlog.contextvars.merge_contextvars,
-        _RedactionProcessor(redactor),
+        _build_redaction(redactor),
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(
             fmt="%H:%M:%S" if is_terminal else "iso", utc=not is_terminal
@@ -75,19 +74,19 @@ def _build_renderer(*, is_terminal: bool, use_color: bool) -> Processor:
     return structlog.processors.JSONRenderer(ensure_ascii=False)
 
 
-class _RedactionProcessor:
-    """Log processor that turns tracebacks into text and redacts every field."""
+# ProcessorFormatter hands these through to itself.
+_META_FIELDS = frozenset(("_record", "_from_structlog"))
 
-    # ProcessorFormatter hands these through to itself.
-    _META = frozenset(("_record", "_from_structlog"))
 
-    def __init__(self, redactor: Redactor) -> None:
-        self._redactor = redactor
+def _build_redaction(redactor: Redactor) -> Processor:
+    """Build the log processor that turns tracebacks into text and redacts every field."""
 
-    def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    def redact(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
         if "exc_info" in event:
             event = structlog.processors.format_exc_info(logger, method, event)
-        redacted: MutableMapping[str, Any] = {}
-        for key, value in event.items():
-            redacted[key] = value if key in self._META else self._redactor.redact_field(key, value)
-        return redacted
+        return {
+            key: value if key in _META_FIELDS else redactor.redact_field(key, value)
+            for key, value in event.items()
+        }
+
+    return redact
