@@ -9,7 +9,7 @@ import atexit
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import NoReturn
 
@@ -123,24 +123,13 @@ def exit_with(work: Callable[[], int]) -> NoReturn:
     process_exit = _ProcessExit()
     # Registered before the work: atexit runs handlers in reverse order, so this one runs last.
     atexit.register(process_exit.exit_now)
-    _active_exits.append(process_exit)
     process_exit.status = work()
     sys.exit(process_exit.status)
-
-
-def keep_alive(value: object) -> None:
-    """Keep a reference to the value until the process exits, so that it is not freed.
-
-    Does nothing unless the process runs under `exit_with`.
-    """
-    for process_exit in _active_exits:
-        process_exit.kept_values.append(value)
 
 
 @dataclass(slots=True)
 class _ProcessExit:
     status: int | None = None
-    kept_values: list[object] = field(default_factory=list)
 
     def exit_now(self) -> None:
         if self.status is None:
@@ -151,7 +140,3 @@ class _ProcessExit:
         except (OSError, ValueError):
             return  # the interpreter flushes again and reports the error
         os._exit(self.status)
-
-
-# empty if the command line runs inside another program, as in tests
-_active_exits: list[_ProcessExit] = []

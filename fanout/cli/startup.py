@@ -15,7 +15,6 @@ from fanout.api.fanout_configuration import FanoutConfiguration
 from fanout.api.git_repository import Repository
 from fanout.cli.declarations import check_files, open_files
 from fanout.cli.lazy_import import load_module
-from fanout.cli.process_exit import keep_alive
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import Color, is_colored, print_message
 from fanout.cluster.declared_objects import DeclaredObjects
@@ -219,7 +218,6 @@ def open_program(
         program = Program(
             settings, configuration, world, cluster, reconciler, redactor, sweeps, noop_snapshot
         )
-        keep_alive(program)
         if check:
             program.check_input()
         yield program

@@ -30,18 +30,6 @@ ENDS = [
     ("it leaves with its status", "def work(): return 3", 3, "", ""),
     ("nothing is freed first", f"{HELD}def work(): print('done'); return 0", 0, "done\n", ""),
     (
-        "what is held is not freed when the work is done with it",
-        """
-        from fanout.cli.process_exit import keep_alive
-        class Held:
-            def __del__(self): print('freed')
-        def work(): keep_alive(Held()); print('done'); return 0
-        """,
-        0,
-        "done\n",
-        "",
-    ),
-    (
         "whom atexit was asked to call is called",
         "def work(): atexit.register(print, 'called', end=''); return 4",
         4,
