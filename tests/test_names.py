@@ -58,7 +58,7 @@ TECHNICAL = """
     builtin cache canonical case catalog chars class cleanup client close closed closures code
     collisions color column command comment completion confirmation content control conversion
     converted counter counters cross damaged detection detector diagnostics digest discovery disk
-    dispute disputes document documents durations edit editor edits element embedded engine
+    dispute disputes document documents durations edit editor edits element embedded encoding engine
     entry error errors evaluation evaluator execution executor exit expectation expectations
     failure failures fallback fast fastimport filter finding findings fire flag flags flow
     format idempotency ids index input inputs instant interface inventory item layout layouts

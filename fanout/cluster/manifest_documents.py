@@ -13,7 +13,6 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -532,13 +531,8 @@ def _is_for_fanout(item: Mapping[str, Any]) -> bool:
     Other groups have some of the same kinds.
     """
     version = item.get("apiVersion")
-    return isinstance(version, str) and _is_fanout_version(version, str(item.get("kind")))
-
-
-@lru_cache(maxsize=256)
-def _is_fanout_version(version: str, kind: str) -> bool:
-    if is_fanout_object({"apiVersion": version}) or kind not in KINDS:
-        return is_fanout_object({"apiVersion": version})
+    if not isinstance(version, str) or str(item.get("kind")) not in KINDS:
+        return is_fanout_object(item)
     return "/" not in version or find_similar_name(group_of(version), (GROUP,)) == GROUP
 
 

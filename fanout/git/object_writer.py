@@ -12,6 +12,7 @@ from threading import Lock
 
 from fanout.errors import Bug, ErrorLocation, InvalidInput
 from fanout.git.base_tree import BaseTree
+from fanout.git.delta_base import DeltaWriter
 from fanout.git.git_errors import DamagedMirrorError
 from fanout.git.mirror_reader import MirrorReader, open_mirror
 from fanout.git.pack import (
@@ -19,7 +20,6 @@ from fanout.git.pack import (
     COMMIT,
     LARGE_OFFSET,
     TREE,
-    DeltaWriter,
     PackWriter,
     compute_object_id,
 )

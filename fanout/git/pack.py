@@ -10,12 +10,11 @@ import hashlib
 import os
 import struct
 import zlib
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 
-from fanout.git.delta import DeltaBase, encode_delta
+from fanout.git.delta_encoding import encode_delta
 
 COMMIT, TREE, BLOB = 1, 2, 3
 LARGE_OFFSET = 1 << 31  # from here on an offset is in the index's table of 64-bit offsets
@@ -28,7 +27,6 @@ _UNCOMPRESSED_DELTA = 512  # bytes; small deltas consist mostly of ids, which do
 _SMALL_WINDOW_LIMIT = 1 << 16
 _CHUNK = 1 << 20
 _STORED_BLOCK_HEADER = struct.Struct("<3sHH")
-_LAST_BYTES = [bytes([byte]) for byte in range(0x80)]
 
 
 class PackWriter:
@@ -74,7 +72,7 @@ class PackWriter:
     ) -> bytes:
         """Add an object as a delta to the object `base` and return its id (20 bytes).
 
-        `instructions` build `data` from the base (`fanout.git.delta`). The full object is
+        `instructions` build `data` from the base (`fanout.git.delta_encoding`). The full object is
         stored if the delta is hardly shorter, or if the base is not in this pack: a pack must
         contain the bases of its own deltas.
         """
@@ -220,7 +218,6 @@ def _store_uncompressed(content: bytes) -> bytes:
     return head + content + zlib.adler32(content).to_bytes(4, "big")
 
 
-@lru_cache(maxsize=4096)
 def _entry_header(kind: int, size: int) -> bytes:
     """Encode type and size of a pack entry: 4 bits of the size, then 7 bits per byte."""
     out = bytearray([kind << 4 | size & 15])
@@ -237,58 +234,8 @@ def _base_distance(back: int) -> bytes:
 
     Each continuation byte adds one, so that no distance has two encodings.
     """
-    return _distance_prefix(back >> 7) + _LAST_BYTES[back & 0x7F]
-
-
-@lru_cache(maxsize=1 << 16)
-def _distance_prefix(back: int) -> bytes:
-    """Encode all bytes of a distance but the last one."""
-    out: list[int] = []
-    while back:
+    out = [back & 0x7F]
+    while back := back >> 7:
         back -= 1
         out.append(0x80 | back & 0x7F)
-        back >>= 7
     return bytes(reversed(out))
-
-
-class DeltaWriter:
-    """Writer that stores each object as a delta to the first similar object of the pack.
-
-    The drafts of one change differ in a few lines, so the first one is a good delta base
-    for all others.
-    """
-
-    def __init__(self, pack: PackWriter, is_stored: Callable[[bytes], bool]) -> None:
-        """Write into `pack`; `is_stored` tells by id whether the mirror has an object already."""
-        self._pack = pack
-        self._is_stored = is_stored
-        self._bases: dict[Hashable, DeltaBase] = {}
-
-    def add(
-        self,
-        similarity_key: Hashable,
-        kind: int,
-        data: bytes,
-        pieces: Sequence[bytes] | None = None,
-        oid: bytes = b"",
-    ) -> bytes:
-        """Add an object and return its id (20 bytes).
-
-        Objects with equal `similarity_key` share a delta base, which is the first of them.
-        `pieces` are the units that deltas compare; default: the lines of `data`.
-        """
-        oid = oid or compute_object_id(kind, data)
-        if oid in self._pack:
-            return oid
-        pieces = data.splitlines(keepends=True) if pieces is None else pieces
-        base = self._bases.get(similarity_key)
-        if base is not None:
-            return self._pack.add_delta(
-                kind, data, base.oid, base.compute_instructions(pieces), oid
-            )
-        # Looked up only where the full object would be written: a delta is cheaper to write than
-        # to look up in the mirror.
-        if not self._is_stored(oid):
-            self._pack.add(kind, data, oid)
-            self._bases[similarity_key] = DeltaBase(oid, pieces)
-        return oid

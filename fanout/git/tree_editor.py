@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 
 from fanout.errors import InvalidInput
-from fanout.git.delta import encode_copy, encode_insert
+from fanout.git.delta_encoding import encode_copy, encode_insert
 from fanout.git.pack import TREE, PackWriter
 
 _ROW_PATTERN = re.compile(rb"((\d+) ([^\0]+)\0.{20})", re.DOTALL)

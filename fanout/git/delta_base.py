@@ -1,17 +1,16 @@
-"""Encoding of one object as a delta to another (gitformat-pack(5)): copy and insert.
+"""Delta bases: to which other object of a pack an object is stored as a delta.
 
-The drafts of one change differ in a few lines. A delta costs less time than compressing
-the full object: when it is written, in the push, and at the remote.
+The drafts of one change differ in a few lines, so the first one is a good delta base for
+all others. A delta costs less time than compressing the full object: when it is written,
+in the push, and at the remote.
 """
 
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Sequence
 from itertools import accumulate, compress, count
 from operator import ne
 
-_MAX_COPY = 0xFFFFFF
-_MAX_INSERT = 0x7F
-_INSERT_HEADERS = (b"", *(bytes([count]) for count in range(1, _MAX_INSERT + 1)))
+from fanout.git.delta_encoding import encode_copy, encode_insert
+from fanout.git.pack import PackWriter, compute_object_id
 
 
 class DeltaBase:
@@ -59,45 +58,40 @@ class DeltaBase:
         return [encode_copy(0, self._starts[head]), encode_insert(middle), copy_tail]
 
 
-def encode_delta(base_size: int, size: int, instructions: Iterable[bytes]) -> bytes:
-    """Encode a complete delta: both sizes in bytes, then the instructions."""
-    return _encode_sizes(base_size, size) + b"".join(instructions)
+class DeltaWriter:
+    """Writer that stores each object as a delta to the first similar object of the pack."""
 
+    def __init__(self, pack: PackWriter, is_stored: Callable[[bytes], bool]) -> None:
+        """Write into `pack`; `is_stored` tells by id whether the mirror has an object already."""
+        self._pack = pack
+        self._is_stored = is_stored
+        self._bases: dict[Hashable, DeltaBase] = {}
 
-def encode_insert(data: bytes) -> bytes:
-    """Encode instructions that insert new bytes, at most 127 each."""
-    size = len(data)
-    if size <= _MAX_INSERT:
-        return _INSERT_HEADERS[size] + data
-    parts = (data[at : at + _MAX_INSERT] for at in range(0, size, _MAX_INSERT))
-    return b"".join([_INSERT_HEADERS[len(part)] + part for part in parts])
+    def add(
+        self,
+        similarity_key: Hashable,
+        kind: int,
+        data: bytes,
+        pieces: Sequence[bytes] | None = None,
+        oid: bytes = b"",
+    ) -> bytes:
+        """Add an object and return its id (20 bytes).
 
-
-@lru_cache(maxsize=4096)
-def encode_copy(offset: int, length: int) -> bytes:
-    """Encode instructions that copy `length` bytes of the base, beginning at `offset`.
-
-    The flag byte names the bytes of offset and length that follow; zero bytes are left out.
-    """
-    out = b""
-    while length:
-        part = min(length, _MAX_COPY)
-        argument_bytes = [*offset.to_bytes(4, "little"), *part.to_bytes(3, "little")]
-        flags = sum(1 << bit for bit, byte in enumerate(argument_bytes) if byte)
-        out += bytes([0x80 | flags, *(byte for byte in argument_bytes if byte)])
-        offset, length = offset + part, length - part
-    return out
-
-
-@lru_cache(maxsize=4096)
-def _encode_sizes(base_size: int, size: int) -> bytes:
-    return _encode_size(base_size) + _encode_size(size)
-
-
-def _encode_size(size: int) -> bytes:
-    out = bytearray()
-    while size > 0x7F:
-        out.append(0x80 | size & 0x7F)
-        size >>= 7
-    out.append(size)
-    return bytes(out)
+        Objects with equal `similarity_key` share a delta base, which is the first of them.
+        `pieces` are the units that deltas compare; default: the lines of `data`.
+        """
+        oid = oid or compute_object_id(kind, data)
+        if oid in self._pack:
+            return oid
+        pieces = data.splitlines(keepends=True) if pieces is None else pieces
+        base = self._bases.get(similarity_key)
+        if base is not None:
+            return self._pack.add_delta(
+                kind, data, base.oid, base.compute_instructions(pieces), oid
+            )
+        # Looked up only where the full object would be written: a delta is cheaper to write than
+        # to look up in the mirror.
+        if not self._is_stored(oid):
+            self._pack.add(kind, data, oid)
+            self._bases[similarity_key] = DeltaBase(oid, pieces)
+        return oid
