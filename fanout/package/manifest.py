@@ -30,19 +30,21 @@ from fanout.package.json_manifest import edit_json, find_json_line, is_json, rea
 from fanout.package.package_limits import ValueCounter
 from fanout.package.round_trip import CannotEdit, edit_by_round_trip
 from fanout.package.shared_value_edits import edit_with_anchors
+from fanout.package.value_spelling import (
+    ValueSpelling,
+    add_comments,
+    extract_element,
+    read_spellings,
+    replace_elements,
+)
 from fanout.package.yaml_nodes import (
     BOM,
     MAX_FILE,
     DocumentRoot,
     InvalidManifest,
-    ValueSpelling,
     YamlNode,
-    add_comments,
     decode,
-    extract_element,
     parse_yaml,
-    read_spellings,
-    replace_elements,
 )
 from fanout.package.yaml_scalars import dump
 from fanout.values import frozen

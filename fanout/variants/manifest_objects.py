@@ -14,7 +14,8 @@ from fanout.package.field_edits import Path
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.manifest import Document, Manifest
 from fanout.package.merge.merge_units import Identity, format_identity, is_list, object_identity
-from fanout.package.yaml_nodes import DocumentRoot, ValueSpelling
+from fanout.package.value_spelling import ValueSpelling
+from fanout.package.yaml_nodes import DocumentRoot
 from fanout.values import frozen
 from fanout.variants.functions.function_interface import is_local_config, mapping
 

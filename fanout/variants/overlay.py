@@ -33,7 +33,8 @@ from fanout.package.merge.list_rearrangement import (
     compare_values,
 )
 from fanout.package.merge.merge_keys import DEFAULT_SHAPE, Schemas, find_shape
-from fanout.package.yaml_nodes import InvalidManifest, ValueSpelling
+from fanout.package.value_spelling import ValueSpelling
+from fanout.package.yaml_nodes import InvalidManifest
 from fanout.package.yaml_scalars import format_scalar, is_plain
 from fanout.variants.functions.function_interface import (
     LineComment,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.package.manifest import Manifest
-from fanout.package.yaml_nodes import ValueSpelling
+from fanout.package.value_spelling import ValueSpelling
 
 TEXT = """# top
 a: 1 # one

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from fanout.api.field_errors import suggest_name
 from fanout.api.text_fields import PATTERN_MESSAGES
 from fanout.errors import InvalidInput
-from fanout.package.yaml_nodes import ValueSpelling
+from fanout.package.value_spelling import ValueSpelling
 from fanout.package.yaml_scalars import format_number, resolve_scalar
 from fanout.variants.functions.function_interface import Object, Path, mapping
 

@@ -16,7 +16,7 @@ from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation
 from fanout.package.field_edits import canonical_text
 from fanout.package.merge.merge_keys import Schemas
-from fanout.package.yaml_nodes import ValueSpelling
+from fanout.package.value_spelling import ValueSpelling
 from fanout.package.yaml_scalars import dump
 from fanout.selection.cluster_objects import group_of
 from fanout.values import frozen

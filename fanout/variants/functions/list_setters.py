@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fanout.package.field_edits import MISSING, get_value
-from fanout.package.yaml_nodes import ValueSpelling
+from fanout.package.value_spelling import ValueSpelling
 from fanout.variants.functions.function_config import refuse_settings
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
