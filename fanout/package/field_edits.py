@@ -19,7 +19,6 @@ class _Remove(Enum):
     REMOVE = "remove"
 
     def __repr__(self) -> str:
-        """Return the name that code uses for it."""
         return "REMOVE"
 
 

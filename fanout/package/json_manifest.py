@@ -215,7 +215,6 @@ class _JsonWriter:
     def write_entry(
         self, present: JsonEntry | None, name: str | int, new: Any, padding: str | None
     ) -> str:
-        """Return the text of an entry with its key."""
         if present is None:
             key = f"{self.dump_value(name, padding)}{self.colon}" if isinstance(name, str) else ""
             return key + self.dump_value(new, padding)

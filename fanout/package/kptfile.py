@@ -12,7 +12,7 @@ from typing import Any, Final
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import normalize_inside
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.package.field_edits import MISSING, Edit, Path, format_path, get_value
+from fanout.package.field_edits import MISSING, REMOVE, Edit, Path, format_path, get_value
 from fanout.package.manifest import Document, Manifest
 from fanout.values import frozen
 
@@ -91,13 +91,13 @@ def upstream_edits(kptfile: Document, upstream: KptfileUpstream) -> list[Edit]:
         "directory": "/" + upstream.directory.strip("/"),
         "ref": upstream.ref,
     }
-    fields: dict[Path, str] = {("upstream", "type"): "git"}
-    fields |= {("upstream", "git", key): value for key, value in git.items()}
-    fields["upstream", "updateStrategy"] = upstream.strategy
-    fields["upstreamLock", "type"] = "git"
-    fields |= {
-        ("upstreamLock", "git", key): value
-        for key, value in {**git, "commit": upstream.commit}.items()
+    lock = {**git, "commit": upstream.commit}
+    fields: dict[Path, str] = {
+        ("upstream", "type"): "git",
+        **{("upstream", "git", key): value for key, value in git.items()},
+        ("upstream", "updateStrategy"): upstream.strategy,
+        ("upstreamLock", "type"): "git",
+        **{("upstreamLock", "git", key): value for key, value in lock.items()},
     }
     edits = [Edit(kptfile.index, path, value) for path, value in fields.items()]
     # A package may have come from a generic store. Beside an origin in git these fields
@@ -151,10 +151,10 @@ def condition_edits(kptfile: Document, conditions: Iterable[KptfileCondition]) -
             new_conditions.append(condition.fields())
             continue
         fields = condition.fields()
-        for field in ("status", "reason", "message"):
-            field_path = (*path, number, field)
-            edits.append(Edit(kptfile.index, field_path, fields[field]) if field in fields
-                         else Edit(kptfile.index, field_path))  # fmt: skip
+        edits += [
+            Edit(kptfile.index, (*path, number, field), fields.get(field, REMOVE))
+            for field in ("status", "reason", "message")
+        ]
     return edits + _append_edits(kptfile, path, present, new_conditions)
 
 
@@ -331,11 +331,8 @@ def _check_rule(value: Any, rule: _Rule, path: Path) -> _Breaches:
             if not isinstance(value, str):
                 yield path, f"{_describe_value(value)} is no text", "put it in quotes"
             elif among and value not in among:
-                yield (
-                    path,
-                    f"{_describe_value(value)} is not known",
-                    f"write one of {', '.join(among)}",
-                )
+                problem = f"{_describe_value(value)} is not known"
+                yield path, problem, f"write one of {', '.join(among)}"
         case _TextMapRule():
             if not isinstance(value, Mapping):
                 yield path, f"{_describe_value(value)} is no map", "give names and texts"
@@ -373,21 +370,15 @@ def _check_function(entry: Mapping[str, Any], path: Path) -> _Breaches:
     if entry.get("configMap") and config:
         yield path, "configMap and configPath are both given", "give one of them"
     if isinstance(image, str) and image and not _is_image(image):
-        yield (
-            (*path, "image"),
-            f"{_describe_value(image)} is no image",
-            "write name:tag or name@digest",
-        )
+        problem = f"{_describe_value(image)} is no image"
+        yield (*path, "image"), problem, "write name:tag or name@digest"
     if isinstance(config, str) and config and not normalize_inside(config):
-        yield (
-            (*path, "configPath"),
-            f"{_describe_value(config)} leads out of the package",
-            ("name a file beside the Kptfile or below it"),
-        )
+        problem = f"{_describe_value(config)} leads out of the package"
+        yield (*path, "configPath"), problem, "name a file beside the Kptfile or below it"
 
 
-def _is_image(image: str) -> bool:
-    return len(image) <= _MAX_IMAGE_LENGTH and bool(_IMAGE.fullmatch(image))
+def _is_image(text: str) -> bool:
+    return len(text) <= _MAX_IMAGE_LENGTH and bool(_IMAGE.fullmatch(text))
 
 
 def _describe_value(value: Any) -> str:

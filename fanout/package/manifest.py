@@ -337,7 +337,6 @@ class Manifest:
         return expected
 
     def _reads_as(self, result: bytes, expected: dict[int, Any]) -> bool:
-        """Return whether the bytes read as this data."""
         return same_json(self._read_result(result), expected)
 
     def _read_result(self, result: bytes) -> dict[int, Any] | None:

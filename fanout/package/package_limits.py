@@ -31,23 +31,17 @@ class SizeLimits:
     file_size: int = 16 * 1024 * 1024  # bytes of one file
     values: int = 150_000  # YAML and JSON values of all files together
 
-    def check_file(self, path: str, size: int) -> None:
-        """Raise InvalidInput if a file of this size in bytes is too large."""
-        if size > self.file_size:
-            problem = f"the file has {size:,} bytes, more than {self.file_size:,}"
-            remedy = "split the file, or take it out"
-            raise limit_exceeded_error(problem, "fileBytes", path, remedy)
-
     def check_sizes(self, sizes: Mapping[str, int]) -> None:
         """Raise InvalidInput if files (bytes by path) are too many or too large."""
         if len(sizes) > self.files:
-            raise limit_exceeded_error(
-                f"has {len(sizes):,} files, more than {self.files:,}", "files"
-            )
-        total = 0
+            problem = f"has {len(sizes):,} files, more than {self.files:,}"
+            raise limit_exceeded_error(problem, "files")
         for path, size in sizes.items():
-            self.check_file(path, size)
-            total += size
+            if size > self.file_size:
+                problem = f"the file has {size:,} bytes, more than {self.file_size:,}"
+                remedy = "split the file, or take it out"
+                raise limit_exceeded_error(problem, "fileBytes", path, remedy)
+        total = sum(sizes.values())
         if total > self.size:
             raise limit_exceeded_error(f"has {total:,} bytes, more than {self.size:,}", "bytes")
 

@@ -75,9 +75,12 @@ class _Comparator:
     prerelease_version: Version | None = None  # the prerelease that is written in the range
 
     def allows(self, version: Version) -> bool:
-        return (self.low is None or version >= self.low) and (
-            self.high is None or version < self.high
-        )
+        is_high_enough = self.low is None or version >= self.low
+        return is_high_enough and (self.high is None or version < self.high)
+
+    def names_release(self, version: Version) -> bool:
+        prerelease = self.prerelease_version
+        return prerelease is not None and prerelease.release == version.release
 
 
 @frozen
@@ -95,16 +98,9 @@ class VersionRange:
         """
         return any(
             all(comparator.allows(version) for comparator in group)
-            and (not version.prerelease or _names_release(group, version))
+            and (not version.prerelease or any(it.names_release(version) for it in group))
             for group in self.groups
         )
-
-
-def _names_release(group: tuple[_Comparator, ...], version: Version) -> bool:
-    return any(
-        c.prerelease_version is not None and c.prerelease_version.release == version.release
-        for c in group
-    )
 
 
 def parse_tag(tag: str, package: str) -> Version | None:
@@ -139,9 +135,8 @@ def select_allowed(
     Raises InvalidInput if two of them are one version (v1 and v1.0.0), which would be
     ambiguous.
     """
-    return _require_unique(
-        package, [v for v in _sorted_versions(tags, package) if version_range.allows(v[0])]
-    )
+    versions = _sorted_versions(tags, package)
+    return _require_unique(package, [it for it in versions if version_range.allows(it[0])])
 
 
 def select_releases(tags: Mapping[str, str], package: str) -> list[tuple[str, str]]:

@@ -41,7 +41,6 @@ class InvalidManifest(InvalidInput):
         self.problems = tuple(problems)
 
     def __str__(self) -> str:
-        """Return one line per problem."""
         return "\n".join(map(str, self.problems))
 
     def __reduce__(self) -> tuple[type["InvalidManifest"], tuple[tuple[InvalidInput, ...]]]:

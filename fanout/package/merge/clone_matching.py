@@ -165,18 +165,14 @@ def _without_marks(file: MergeFile, stale: list[MergeDocument]) -> bytes:
     # From the last document, so that the positions of the earlier ones stay valid.
     for document in reversed(stale):
         value = document.value
-        metadata = value.children["metadata"]
-        assert value.span is not None, "it is a document"
-        assert metadata.span is not None, "it has a mark, and that stands on a line"
-        offset = document.start - (value.span.value_start + 1)
-        start = offset + metadata.span.value_start
-        end = offset + find_line_end(value.text, metadata.span.value_start)
+        line_start = value.children["metadata"].entry_span.value_start
+        offset = document.start - (value.entry_span.value_start + 1)
+        start, end = offset + line_start, offset + find_line_end(value.text, line_start)
         text = text[:start] + _KPT_MERGE_MARK.sub(_rest_of_comment, text[start:end]) + text[end:]
     data = (text.replace("\n", "\r\n") if file.crlf else text).encode()
     return data if data.startswith(file.bom) else BOM + data
 
 
 def _rest_of_comment(match: re.Match[str]) -> str:
-    """Return the other text of the comment."""
     before = match["before"].rstrip()
     return "" if before.strip() == "#" else before

@@ -55,10 +55,9 @@ def has_local_comments(entry: MergedEntry) -> bool:
     """Return whether the comments above a local entry were written locally."""
     origin, local = entry.origin, entry.local
     assert local is not None
-    assert local.span is not None
     if origin is None or origin.span is None or origin.span.is_inline:
         return True
-    texts = comments_above(origin.text, origin.span), comments_above(local.text, local.span)
+    texts = comments_above(origin.text, origin.span), comments_above(local.text, local.entry_span)
     return comment_lines(texts[0]) != comment_lines(texts[1])
 
 

@@ -90,7 +90,6 @@ def _is_kpt_name(name: object) -> bool:
 
 
 def _without_kpt_annotations(data: Any) -> Any:
-    """Return the object, or the List with its items, without kpt's annotations."""
     if not isinstance(data, Mapping):
         return data
     items = data.get("items")

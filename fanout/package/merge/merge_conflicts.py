@@ -50,36 +50,22 @@ class MergeConflict:
     def __str__(self) -> str:
         """Format as one line for people."""
         location = f"{self.file}:{self.line}" if self.line else self.file
-        values = (
-            ""
-            if self.difference
-            else ", ".join(f"{side} {value}" for side, value in self._shown_values())
-        )
-        lines = (
-            f"from line {self._common_lines + 1} of it: "
-            if self._common_lines and not self.difference
-            else ""
-        )
-        return (
-            f"{self._with_names(location)}: {self.cause} ({lines}{self.difference or values});"
-            f" {self.winner} won"
-        )
+        difference = self.difference
+        if not difference:
+            difference = ", ".join(f"{side} {value}" for side, value in self._shown_values())
+            if self._common_lines:
+                difference = f"from line {self._common_lines + 1} of it: {difference}"
+        return f"{self._with_names(location)}: {self.cause} ({difference}); {self.winner} won"
 
     @property
     def resolution(self) -> str:
         """One line with the place, the value in the result and the value that was not taken."""
-        values = dict(self._shown_values())
-        loser = MergeSide.LOCAL if self.winner is MergeSide.UPSTREAM else MergeSide.UPSTREAM
+        place, winner = self._with_names(self.file), self.winner
+        loser = MergeSide.LOCAL if winner is MergeSide.UPSTREAM else MergeSide.UPSTREAM
         if self.difference:
-            return (
-                f"{self._with_names(self.file)}: {self.winner} stands, {loser} not taken"
-                f" ({self.difference})"
-            )
-        winning_value, losing_value = values[self.winner], values[loser]
-        return (
-            f"{self._with_names(self.file)}: {self.winner} {winning_value} stands, {loser}"
-            f" {losing_value} not taken"
-        )
+            return f"{place}: {winner} stands, {loser} not taken ({self.difference})"
+        values = dict(self._shown_values())
+        return f"{place}: {winner} {values[winner]} stands, {loser} {values[loser]} not taken"
 
     @property
     def is_secret(self) -> bool:

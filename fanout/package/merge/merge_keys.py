@@ -55,11 +55,9 @@ class DescribedShape:
     element_shape: FieldShape | None = None
 
     def child(self, name: str) -> FieldShape:
-        """Return the shape of a field of the map."""
         return self.fields.get(name) or self.element_shape or unknown_shape(name)
 
     def element(self) -> FieldShape:
-        """Return the shape of the list's elements."""
         return self.element_shape or DescribedShape(self.fields)
 
 
@@ -78,13 +76,11 @@ class BuiltInShape:
     is_free_map: bool = False
 
     def child(self, name: str) -> FieldShape:
-        """Return the shape of a field of the map."""
         if self.is_free_map:
             return BuiltInShape(self.type) if self.type else unknown_shape("")
         return _fields_of_type(self.type).get(name) or unknown_shape(name)
 
     def element(self) -> FieldShape:
-        """Return the shape of the list's elements."""
         return BuiltInShape(self.type)
 
 
@@ -125,13 +121,11 @@ class SchemaShape:
         return bool(self.schema.get("additionalProperties"))
 
     def child(self, name: str) -> FieldShape:
-        """Return the shape of a field of the map."""
         schema = _as_mapping(self.schema.get("properties")).get(name)
         schema = schema or self.schema.get("additionalProperties")
         return SchemaShape(schema) if isinstance(schema, dict) else unknown_shape(name)
 
     def element(self) -> FieldShape:
-        """Return the shape of the list's elements."""
         return SchemaShape(_as_mapping(self.schema.get("items")))
 
 

@@ -175,8 +175,8 @@ class DocumentReader:
             if values is None:
                 return None
             for value in values:
-                assert value.span is not None
-                document_start, end = start + value.span.value_start + 1, start + value.span.eol
+                span = value.entry_span
+                document_start, end = start + span.value_start + 1, start + span.eol
                 documents.append(
                     MergeDocument(path, len(documents), value, document_start, end, line)
                 )
@@ -241,6 +241,9 @@ class MergeUnit:
     container: Container
     document: MergeDocument
     value: SideValue
+
+
+UnitSides = tuple[MergeUnit | None, MergeUnit | None, MergeUnit | None]  # origin, upstream, local
 
 
 def collect_units(

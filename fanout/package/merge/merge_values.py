@@ -57,6 +57,12 @@ class SideValue:
         return node is None or node.kind in ("scalar", "alias") or node.flow or not node.children
 
     @property
+    def entry_span(self) -> EntrySpan:
+        """Span of an entry of a block collection, which always has one."""
+        assert self.span is not None
+        return self.span
+
+    @property
     def full_text(self) -> str:
         """Text of the value; of a block collection with all comments in it."""
         if self._full is None:
@@ -226,12 +232,10 @@ REMOVED_OUTCOME: Final = MergeOutcome(ValueSource.REMOVED, MISSING)
 
 
 def take_local(value: SideValue | None) -> MergeOutcome:
-    """Take the local value."""
     return REMOVED_OUTCOME if value is None else MergeOutcome(ValueSource.LOCAL, value.data)
 
 
 def take_upstream(value: SideValue | None) -> MergeOutcome:
-    """Take upstream's value."""
     return REMOVED_OUTCOME if value is None else MergeOutcome(ValueSource.UPSTREAM, value.data)
 
 

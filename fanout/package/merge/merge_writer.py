@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from fanout.package.field_edits import Edit, diff_values, same_json
 from fanout.package.json_manifest import is_json
 from fanout.package.manifest import Manifest
-from fanout.package.merge.merge_units import DocumentReader, MergeFile, MergeUnit
+from fanout.package.merge.merge_units import DocumentReader, MergeFile, MergeUnit, UnitSides
 from fanout.package.merge.merge_values import MergeOutcome, ValueSource
 from fanout.package.merge.text_splice import CannotSplice, splice_document
 from fanout.package.yaml_scalars import dump
 from fanout.values import frozen
 
 FileSides = tuple[MergeFile | None, MergeFile | None, MergeFile | None]
-UnitSides = tuple[MergeUnit | None, MergeUnit | None, MergeUnit | None]
 
 
 @frozen
@@ -27,7 +26,7 @@ class ResultUnit:
 
     path: str  # of the file
     outcome: MergeOutcome
-    units: UnitSides  # origin, upstream, local
+    units: UnitSides
 
     @property
     def source_unit(self) -> MergeUnit:

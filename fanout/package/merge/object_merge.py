@@ -24,7 +24,7 @@ from fanout.package.merge.merge_keys import (
     find_shape,
     unknown_shape,
 )
-from fanout.package.merge.merge_units import Container, MergeUnit, UnitKey
+from fanout.package.merge.merge_units import Container, MergeUnit, UnitKey, UnitSides
 from fanout.package.merge.merge_values import (
     REMOVED_OUTCOME,
     MergedEntry,
@@ -62,9 +62,7 @@ class ObjectMerge:
     is_root_package: bool  # False: a subpackage
     conflicts: list[MergeConflict] = field(default_factory=list)
 
-    def units_of_key(
-        self, key: UnitKey
-    ) -> tuple[MergeUnit | None, MergeUnit | None, MergeUnit | None]:
+    def units_of_key(self, key: UnitKey) -> UnitSides:
         """Return the unit on each side: origin, upstream, local."""
         return self.origin.get(key), self.upstream.get(key), self.local.get(key)
 
@@ -77,42 +75,32 @@ class ObjectMerge:
 
         It follows upstream to another file, unless it was moved locally.
         """
-        origin_side, upstream_side, local_side = self.units_of_key(key)
-        if local_side is None:
-            return upstream_side.container if upstream_side else None
-        if (
-            upstream_side is None
-            or origin_side is None
-            or upstream_side.container == origin_side.container != local_side.container
-        ):
-            return local_side.container
-        moves_into_list = len(upstream_side.container) > 1
-        return (
-            upstream_side.container
-            if local_side.container == origin_side.container and not moves_into_list
-            else local_side.container
+        origin, upstream, local = (
+            unit.container if unit else None for unit in self.units_of_key(key)
         )
+        if local is None:
+            return upstream
+        moves_into_list = upstream is not None and len(upstream) > 1
+        if upstream is None or origin is None or local != origin or moves_into_list:
+            return local
+        return upstream
 
     # ---- one object ---------------------------------------------------------------------------
 
     def merge_unit(self, key: UnitKey) -> MergeOutcome:
         """Return the outcome for one unit."""
-        units = self.units_of_key(key)
-        values = tuple(unit.value if unit else None for unit in units)
-        sides: ValueSides = (values[0], values[1], values[2])
+        values = [unit.value if unit else None for unit in self.units_of_key(key)]
+        sides = origin, upstream, local = values[0], values[1], values[2]
         if key[0] == "list":
             return self.merge_list(key, sides)
-        origin_side, upstream_side, local_side = sides
-        if upstream_side is not None and local_side is not None:
+        if upstream is not None and local is not None:
             return self.field_merge(key).merge_value(sides, self.unit_shape(key))
-        if origin_side is None:
-            return (
-                take_local(local_side) if local_side is not None else take_upstream(upstream_side)
-            )
+        if origin is None:
+            return take_local(local) if local is not None else take_upstream(upstream)
         if (
-            (upstream_side is None and local_side is None)
-            or equal_objects(origin_side, upstream_side)
-            or equal_objects(origin_side, local_side)
+            (upstream is None and local is None)
+            or equal_objects(origin, upstream)
+            or equal_objects(origin, local)
         ):
             return REMOVED_OUTCOME  # nobody changed what the other one deleted
         # An object changed on one side and deleted on the other: the local state wins by
@@ -122,11 +110,9 @@ class ObjectMerge:
         return take_side(winner, sides)
 
     def field_merge(self, key: UnitKey) -> FieldMerge:
-        """Return the merge of one unit's fields."""
-        unit = next(unit for unit in reversed(self.units_of_key(key)) if unit is not None)
-        origin_side, upstream_side, local_side = (
-            side_unit.document.line if side_unit else 0 for side_unit in self.units_of_key(key)
-        )
+        units = self.units_of_key(key)
+        unit = next(unit for unit in reversed(units) if unit is not None)
+        lines = [side.document.line if side else 0 for side in units]
         is_kptfile = key[0] == KPTFILE
         return FieldMerge(
             unit.document.file,
@@ -134,13 +120,12 @@ class ObjectMerge:
             self.choices,
             unmixed_paths=_UNMIXED_FIELDS if is_kptfile else frozenset(),
             local_paths=_LOCAL_FIELDS if is_kptfile and self.is_root_package else frozenset(),
-            lines_before=(origin_side, upstream_side, local_side),
+            lines_before=(lines[0], lines[1], lines[2]),
             line_of=lambda path: _find_unit_json_line(unit, path),
             conflicts=self.conflicts,
         )
 
     def unit_shape(self, key: UnitKey) -> FieldShape:
-        """Return the shape of a unit's fields."""
         if key[0] == KPTFILE:
             return KPTFILE_SHAPE
         if key[0] != "object":
@@ -156,9 +141,8 @@ class ObjectMerge:
         """
         items = self.merge_items(key, sides)
         origin_side, upstream_side, local_side = sides
-        if (
-            not items.entries and items.source is ValueSource.MERGED
-        ) or items.source is ValueSource.REMOVED:
+        is_emptied = items.source is ValueSource.MERGED and not items.entries
+        if is_emptied or items.source is ValueSource.REMOVED:
             return REMOVED_OUTCOME
         if local_side is None and items.source is ValueSource.UPSTREAM:
             return take_upstream(upstream_side)
@@ -195,10 +179,8 @@ class ObjectMerge:
             if stays or item in keys[2]:
                 outcome = self.merge_unit(item) if stays else REMOVED_OUTCOME
                 entries.append(MergedEntry("", values[0], values[1], values[2], outcome))
-        origin_side, upstream_side, local_side = (
-            side.children["items"] if side else None for side in sides
-        )
-        return drop_if_emptied(merged_list(entries), (origin_side, upstream_side, local_side))
+        lists = [side.children["items"] if side else None for side in sides]
+        return drop_if_emptied(merged_list(entries), (lists[0], lists[1], lists[2]))
 
 
 def _find_unit_json_line(unit: MergeUnit, path: Path) -> int:

@@ -137,7 +137,6 @@ def _collect_schemas(sides: PackageSides, reader: DocumentReader) -> Schemas:
 
 
 def _subpackage_directories(sides: PackageSides) -> set[str]:
-    """Return the directories of subpackages on any side."""
     return {
         path.removesuffix(f"/{KPTFILE}")
         for files in sides
@@ -214,7 +213,6 @@ def _record_subpackage_conflict(
 
 
 def _paths_by_package(sides: PackageSides, directories: set[str]) -> dict[str, list[str]]:
-    """Return the paths of each package, by its directory."""
     paths_by_directory: dict[str, list[str]] = {}
     for path in sorted({path for files in sides for path in files}):
         paths_by_directory.setdefault(find_package(path, directories), []).append(path)

@@ -143,14 +143,9 @@ class _Splicer:
         """Write the value of an entry that stays, and the comments around it."""
         local, source = entry.local, entry.outcome.source
         assert local is not None
-        assert local.span is not None
         is_line_replaced = False
         if source is ValueSource.MERGED and not entry.outcome.entries:
-            self.add_patch(
-                local.span.value_start,
-                local.span.end,
-                self.new_value_text(entry.outcome.data, local.span),
-            )
+            self.write_new_value(local, entry.outcome.data)
         elif source is ValueSource.MERGED:
             self.splice_collection(entry.outcome, local)
         elif source is ValueSource.NEW_TEXT:
@@ -163,17 +158,11 @@ class _Splicer:
 
     def replace_text(self, local: SideValue, text: str) -> None:
         """Replace the local text by a merged one, in its literal block if the form allows."""
-        assert local.span is not None
         node = local.node
-        block = (
-            _replace_block_text(self.text[node.start : node.end], local.data, text)
-            if node
-            else None
-        )
+        present = self.text[node.start : node.end] if node else ""
+        block = _replace_block_text(present, local.data, text)
         if block is None or node is None:
-            self.add_patch(
-                local.span.value_start, local.span.end, self.new_value_text(text, local.span)
-            )
+            self.write_new_value(local, text)
         else:
             self.add_patch(node.start, node.end, block)
 
@@ -182,8 +171,7 @@ class _Splicer:
 
         Return whether the rest of its line was replaced too.
         """
-        span, upstream_span = local.span, upstream.span
-        assert span is not None
+        span, upstream_span = local.entry_span, upstream.span
         if upstream_span is None or (span.is_inline and not upstream.is_leaf):
             if upstream.node is not None and upstream.is_leaf and "\n" not in upstream.full_text:
                 self.add_patch(span.value_start, span.end, " " + upstream.full_text)
@@ -194,7 +182,7 @@ class _Splicer:
                 gap = "" if node.start < node.end else " "
                 self.add_patch(node.start, node.end, gap + format_scalar(upstream.data))
                 return False
-            self.add_patch(span.value_start, span.end, self.new_value_text(upstream.data, span))
+            self.write_new_value(local, upstream.data)
             return False
         # Upstream's text is copied with its comments, but every side may be indented in its
         # own way.
@@ -211,8 +199,7 @@ class _Splicer:
         """Remove entries, with the comments above them unless these were written locally."""
         removed_entries = {id(entry.local): entry for entry in removed}
         for number, value in enumerate(present):
-            span, entry = value.span, removed_entries.get(id(value))
-            assert span is not None
+            span, entry = value.entry_span, removed_entries.get(id(value))
             if entry is None:
                 continue
             if span.is_inline:
@@ -232,8 +219,7 @@ class _Splicer:
 
     def remove_inline(self, span: EntrySpan, following: SideValue, next_is_removed: bool) -> None:
         """Remove the entry that stands behind a dash; the next one takes its place."""
-        next_span = following.span
-        assert next_span is not None
+        next_span = following.entry_span
         if next_is_removed or comments_above(self.text, next_span).strip():
             raise CannotSplice("the entry shares its line with others")
         self.add_patch(span.start, next_span.start, "")
@@ -246,15 +232,13 @@ class _Splicer:
             if entry.local is None:
                 pending.append(entry)
                 continue
-            assert entry.local.span is not None
-            span = entry.local.span
+            span = entry.local.entry_span
             if pending and previous_span is None:
                 self.insert_first(pending, span)
-            elif pending and previous_span is not None:
+            elif previous_span is not None:
                 self.insert_behind(pending, previous_span)
             pending, previous_span = [], span
-        if pending:
-            assert previous_span is not None
+        if previous_span is not None:
             self.insert_behind(pending, previous_span)
 
     def insert_behind(self, entries: Sequence[MergedEntry], span: EntrySpan) -> None:
@@ -282,9 +266,7 @@ class _Splicer:
 
     def rewrite_collection(self, outcome: MergeOutcome, present: Sequence[SideValue]) -> None:
         """Rewrite a collection whose order changed, or of which no entry stays."""
-        first_span, last_span = present[0].span, present[-1].span
-        assert first_span is not None
-        assert last_span is not None
+        first_span, last_span = present[0].entry_span, present[-1].entry_span
         chunks: list[str] = []
         for entry in outcome.entries:
             if entry.local is None:
@@ -292,8 +274,7 @@ class _Splicer:
                 continue
             inner = _Splicer(self.text, self.document_start, self.style)
             inner.splice_entry(entry)
-            span = entry.local.span
-            assert span is not None
+            span = entry.local.entry_span
             pad = " " * span.column if span.is_inline else ""
             start = span.comments_start
             chunks.append(pad + apply_patches(self.text, inner.patches, start, span.eol))
@@ -322,6 +303,10 @@ class _Splicer:
         if span.is_inline:
             return " " * column + shift_lines(upstream.text[span.start : span.eol], columns)
         return shift_lines("\n" + upstream.text[span.comments_start : span.eol], columns)[1:]
+
+    def write_new_value(self, local: SideValue, value: Any) -> None:
+        span = local.entry_span
+        self.add_patch(span.value_start, span.end, self.new_value_text(value, span))
 
     def new_value_text(self, value: Any, span: EntrySpan) -> str:
         """Return the text of a new value behind a key or dash."""
