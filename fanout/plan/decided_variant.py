@@ -21,14 +21,11 @@ class VariantStep(StrEnum):
 
 @frozen
 class DecidedVariant:
-    """Rendered variant with the step that follows from the decision of the gates.
-
-    If `release` is set, the release is recorded before anything is pushed.
-    """
+    """Rendered variant with the step that follows from the decision of the gates."""
 
     rendered: RenderedVariant
     step: VariantStep
-    release: bool = False
+    release: bool = False  # to be recorded before anything is pushed
     answers: tuple[CheckAnswer, ...] = ()  # of machine checks, to be recorded
 
 

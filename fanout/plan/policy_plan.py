@@ -33,11 +33,7 @@ _ACTION_KINDS = {
 
 @frozen
 class PolicyPlan:
-    """Steps and actions of one policy, with its recorded status before and after them.
-
-    `planned` is recorded before anything is pushed and holds the releases. `published` has
-    the lines that are recorded once their push has succeeded, by variant name.
-    """
+    """Steps and actions of one policy, with its recorded status before and after them."""
 
     _: KW_ONLY
     namespace: str

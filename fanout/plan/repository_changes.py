@@ -40,11 +40,7 @@ from fanout.values import frozen, replace
 
 @frozen
 class CommitSettings:
-    """Settings for writing commits: installation, committer, and messages from templates.
-
-    `messages` has the message of each publication group whose policy gives a
-    commitTemplate.
-    """
+    """Settings for writing commits: installation, committer, and messages from templates."""
 
     install: str
     identity: CommitIdentity
@@ -78,24 +74,20 @@ def build_changes(
 ) -> tuple[RepositoryChange, ...]:
     """Build one change per affected repository, in order of repository identity."""
     work_by_repository: dict[str, _RepositoryWork] = {}
+
+    def find_work(state: RepositoryState) -> _RepositoryWork:
+        return work_by_repository.setdefault(state.identity, _RepositoryWork(state))
+
     for plan in plans:
         for planned in plan.steps:
             if planned.step is not VariantStep.KEEP:
-                state = planned.rendered.observed.repository_state
-                work_by_repository.setdefault(state.identity, _RepositoryWork(state)).steps.append(
-                    planned
-                )
+                find_work(planned.rendered.observed.repository_state).steps.append(planned)
         for cleanup_item in plan.cleanup_items:
-            state = cleanup_item.state
-            work_by_repository.setdefault(
-                state.identity, _RepositoryWork(state)
-            ).cleanup_items.append(cleanup_item)
+            find_work(cleanup_item.state).cleanup_items.append(cleanup_item)
         for variant_removal in plan.removals:
             for removal in variant_removal.package_removals:
-                if (removal_state := removal.repository_state) is not None:
-                    work = work_by_repository.setdefault(
-                        removal_state.identity, _RepositoryWork(removal_state)
-                    )
+                if removal.repository_state is not None:
+                    work = find_work(removal.repository_state)
                     work.removals.append((variant_removal, removal))
     by_name = {(plan.namespace, plan.name): plan for plan in plans}
     for key, variants in sorted(

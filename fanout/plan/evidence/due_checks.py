@@ -13,20 +13,16 @@ from fanout.values import frozen
 
 @frozen
 class DueCheck:
-    """One check that is due for one variant, with its subject and variables.
-
-    `digest` is that of the publication or draft in question; `draft_commit` is "" for a
-    publication.
-    """
+    """One check that is due for one variant, with its subject and variables."""
 
     _: KW_ONLY
     variant: str
     check: Check
-    digest: str
+    digest: str  # of the publication or draft in question
     variables: Variables
     namespace: str  # of the policy
     repository: str  # the downstream Repository
-    draft_commit: str = ""  # commit of the draft in question
+    draft_commit: str = ""  # commit of the draft in question; "": it is a publication
 
 
 def machine_checks(checks: Sequence[Check]) -> tuple[Check, ...]:

@@ -114,11 +114,7 @@ class StoredTree:
 
 @frozen
 class MergedDraft:
-    """A draft to merge in a publication, and the tag to create for it.
-
-    `last_commit` is the commit of the newest existing tag: if it is this merge, no tag is
-    created.
-    """
+    """A draft to merge in a publication, and the tag to create for it."""
 
     _: KW_ONLY
     commit: str
@@ -206,11 +202,7 @@ EMPTY_PATH = PathState(None)
 
 @frozen
 class OpenDraft:
-    """A draft branch of this installation.
-
-    `is_edited` means commits made by hand on top of fanout's; `editors` wrote or committed
-    them.
-    """
+    """A draft branch of this installation."""
 
     _: KW_ONLY
     ref: str

@@ -66,10 +66,7 @@ def active_records(records: Iterable[RecordEntry]) -> tuple[RecordEntry, ...]:
 
 @frozen
 class RewoundBranch:
-    """A branch of records that no longer descends from the commit where it was last seen.
-
-    `records` are those that are missing, or None if they cannot be determined.
-    """
+    """A branch of records that no longer descends from the commit where it was last seen."""
 
     branch: str  # URL and branch for messages
     last_seen: str  # commit at which the branch was seen last
@@ -78,10 +75,7 @@ class RewoundBranch:
 
 @frozen
 class PolicyRecords:
-    """All records and status lines of one policy.
-
-    `unreadable` (sentences), `failure` and `rewound` each hold the policy.
-    """
+    """All records and status lines of one policy."""
 
     _: KW_ONLY
     head: str = ""  # commit; "": nothing was recorded yet
@@ -89,7 +83,7 @@ class PolicyRecords:
     status: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # lines by key
     unreadable: tuple[str, ...] = ()  # sentences; any of them holds the policy
     failure: FanoutError | None = None  # error of reading the branch; holds the policy too
-    rewound: RewoundBranch | None = None  # the branch was reset to an older state
+    rewound: RewoundBranch | None = None  # the branch was put back; holds the policy too
 
 
 @frozen

@@ -113,17 +113,10 @@ def find_former_repositories(
 
     A repository that is now published to on another branch cannot be read and is left out.
     """
-    former_by_policy = {
-        (evaluated_policy.namespace, evaluated_policy.name): _find_former(
-            evaluated_policy, recorded_paths, repositories
-        )
-        for evaluated_policy in evaluated
-    }
-    former_by_policy = {
-        key: former_repositories
-        for key, former_repositories in former_by_policy.items()
-        if former_repositories
-    }
+    former_by_policy = {}
+    for policy in evaluated:
+        if former := _find_former(policy, recorded_paths, repositories):
+            former_by_policy[policy.namespace, policy.name] = former
     if not former_by_policy:
         return {}
     branch_by_url = {

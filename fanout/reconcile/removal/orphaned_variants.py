@@ -7,7 +7,6 @@ then waits (design §3, §6).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 
 from fanout.api.reasons import Reason
 from fanout.api.upstream_policy import REMOVAL_LIMIT
@@ -88,11 +87,14 @@ def find_orphans(
     """Return variants on record or drafted that none of the policy's targets yields."""
     if resolved_policy.upstream_policy is None or not resolved_policy.is_complete:
         return ()
-    stages_by_variant = _find_draft_stages(
+    stages_by_variant: dict[str, dict[PackagePlace, str]] = {}
+    for name, place, stage in find_drafts(
         trailer_owner(resolved_policy),
         repository_states,
-        ignores_edited=orphans_packages(resolved_policy),
-    )
+        # With `deletionPolicy: Orphan` a draft with a person's commits stays with them.
+        includes_edited=not orphans_packages(resolved_policy),
+    ):
+        stages_by_variant.setdefault(name, {}).setdefault(place, stage)
     # The name of a variant ends with a digest of its target. So a failing target protects its
     # variant even though the failure left no name for it.
     failed_digests = {
@@ -142,21 +144,6 @@ def find_leftovers(status_line: VariantLine | None) -> tuple[VariantLocation, ..
     )
 
 
-def _find_draft_stages(
-    owner: str, repository_states: Iterable[RepositoryState], *, ignores_edited: bool
-) -> dict[str, dict[PackagePlace, str]]:
-    """Return the stage of each draft by place, by variant.
-
-    `ignores_edited`: a draft with a person's commits stays with them and shows no variant.
-    """
-    stages_by_variant: dict[str, dict[PackagePlace, str]] = {}
-    for name, place, stage in find_drafts(
-        owner, repository_states, includes_edited=not ignores_edited
-    ):
-        stages_by_variant.setdefault(name, {}).setdefault(place, stage)
-    return stages_by_variant
-
-
 def find_drafts(
     owner: str, repository_states: Iterable[RepositoryState], *, includes_edited: bool = True
 ) -> Iterator[tuple[str, PackagePlace, str]]:
@@ -189,7 +176,11 @@ def plan_removals(
         RemovalFacts(
             policy=resolved_policy.name,
             stages=facts.stages,
-            present_count=_count_targets(resolved_policy),
+            # Targets that failed are there, too.
+            present_count=len(
+                {it.target for it in resolved_policy.variants}
+                | {it.target for it in resolved_policy.failures}
+            ),
             orphaned=tuple(
                 _build_gate_input(it, removals_by_name[it.name], path_ownership) for it in orphans
             ),
@@ -201,44 +192,31 @@ def plan_removals(
             sweep=facts.sweep,
             calendars=facts.calendars,
             has_unreadable_calendar=facts.has_unreadable_calendar,
-            safety_hold=_doubt_hold(removal_inputs.removal_doubt),
+            safety_hold=Hold(
+                Reason.INVALID_OBJECT,
+                removal_inputs.removal_doubt,
+                "whoever keeps the files: fanout validate",
+            )
+            if removal_inputs.removal_doubt
+            else None,
         )
     )
-    orphan_by_name = {it.name: it for it in orphans} if removal_inputs.is_publishing else {}
+    if not removal_inputs.is_publishing:
+        return removal_decision, ()
+    orphan_by_name = {it.name: it for it in orphans}
     return removal_decision, tuple(
-        _build_removal_plan(
-            resolved_policy, orphan_by_name[name], removals_by_name[name], status, facts.now
+        VariantRemoval(
+            namespace=resolved_policy.namespace,
+            policy=resolved_policy.name,
+            variant=name,
+            stage=orphan_by_name[name].stage,
+            package_removals=removals_by_name[name],
+            first_due=removal_due_since(
+                name, orphan_by_name[name].status_line, status.removed, facts.now
+            ),
         )
         for name in removal_decision.removable
         if name in orphan_by_name
-    )
-
-
-def _count_targets(resolved_policy: ResolvedPolicy) -> int:
-    """Return the number of existing targets, including those that failed."""
-    return len(
-        {it.target for it in resolved_policy.variants}
-        | {it.target for it in resolved_policy.failures}
-    )
-
-
-def _build_removal_plan(
-    resolved_policy: ResolvedPolicy,
-    orphan_locations: OrphanLocations,
-    removal_steps: tuple[PackageRemoval, ...],
-    status: RecordedStatus,
-    now: datetime,
-) -> VariantRemoval:
-    going_at = removal_due_since(
-        orphan_locations.name, orphan_locations.status_line, status.removed, now
-    )
-    return VariantRemoval(
-        namespace=resolved_policy.namespace,
-        policy=resolved_policy.name,
-        variant=orphan_locations.name,
-        stage=orphan_locations.stage,
-        package_removals=removal_steps,
-        first_due=going_at,
     )
 
 
@@ -313,12 +291,6 @@ def _unreachable_hold(
         " with this url and branch, or give it up with deletionPolicy: Orphan",
         "the policy's author",
     )
-
-
-def _doubt_hold(sentence: str) -> Hold | None:
-    if not sentence:
-        return None
-    return Hold(Reason.INVALID_OBJECT, sentence, "whoever keeps the files: fanout validate")
 
 
 def read_confirmations(records: Iterable[RecordEntry]) -> tuple[RemovalConfirmation, ...]:
