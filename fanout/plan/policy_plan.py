@@ -212,11 +212,14 @@ def _line_actions(
     """
     actions, name = _answer_actions(variant, recorded, line), variant.spec.name
     published = variant.observed.status_line.published
-    if published is not None and _recorded_tag(recorded) != published.tag and published.tag:
+    recorded_tag = recorded.published.tag if recorded.published is not None else ""
+    if published is not None and published.tag not in ("", recorded_tag):
         detail = f"that {name} is published at {published.revision}, as its tag says"
         actions.append(_build_action(ActionKind.RECORD, variant, detail))
     if line.place != recorded.place:
-        actions.append(_relocation_action(variant, recorded))
+        location = f"{variant.spec.repository}:{variant.spec.path}"
+        detail = f"that {name} is {location} and not {recorded.path}"
+        actions.append(_build_action(ActionKind.RECORD, variant, detail))
     if line.orphan != recorded.orphan:
         actions.append(_build_action(ActionKind.RECORD, variant, f"the deletionPolicy of {name}"))
     if recorded.stage not in ("", line.stage):
@@ -353,24 +356,12 @@ def _line_after_push(
     )
 
 
-def _recorded_tag(line: VariantLine) -> str:
-    return line.published.tag if line.published is not None else ""
-
-
-def _relocation_action(variant: RenderedVariant, recorded: VariantLine) -> PlanAction:
-    location = f"{variant.spec.repository}:{variant.spec.path}"
-    return _build_action(
-        ActionKind.RECORD,
-        variant,
-        f"that {variant.spec.name} is {location} and not {recorded.path}",
-    )
-
-
 def _step_actions(planned: DecidedVariant) -> list[PlanAction]:
     variant, step = planned.rendered, planned.step
     actions = [_build_action(ActionKind.RELEASE, variant)] if planned.release else []
     if step in _ACTION_KINDS:
-        actions.append(_build_action(_ACTION_KINDS[step], variant, _removal_reason(step)))
+        reason = "what it proposes is in force already" if step is VariantStep.REMOVE else ""
+        actions.append(_build_action(_ACTION_KINDS[step], variant, reason))
     if variant.observed.is_unrecorded and variant.observed.published is not None:
         detail = f"that {variant.spec.name} is published at {variant.observed.published.revision}"
         actions.append(_build_action(ActionKind.RECORD, variant, detail))
@@ -385,10 +376,6 @@ def _step_actions(planned: DecidedVariant) -> list[PlanAction]:
             _build_action(ActionKind.REMOVE_DRAFT, variant, "its content is on the branch")
         )
     return actions
-
-
-def _removal_reason(step: VariantStep) -> str:
-    return "what it proposes is in force already" if step is VariantStep.REMOVE else ""
 
 
 def _build_action(kind: ActionKind, variant: RenderedVariant, detail: str = "") -> PlanAction:

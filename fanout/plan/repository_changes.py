@@ -37,6 +37,13 @@ from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.variant_naming import drafts_prefix, tag_ref, vendor_ref
 from fanout.values import frozen, replace
 
+_DRAFT_REMOVING_STEPS = (
+    VariantStep.PUBLISH,
+    VariantStep.SETTLE,
+    VariantStep.ADOPT,
+    VariantStep.REMOVE,
+)
+
 
 @frozen
 class CommitSettings:
@@ -146,7 +153,11 @@ def _removed_drafts(work: _RepositoryWork) -> list[str]:
     written = {
         item.rendered.observed.draft_ref for item in work.steps if item.step is VariantStep.WRITE
     }
-    removed = [item.rendered.observed.draft_ref for item in work.steps if _removes_draft(item)]
+    removed = [
+        item.rendered.observed.draft_ref
+        for item in work.steps
+        if item.rendered.observed.draft is not None and item.step in _DRAFT_REMOVING_STEPS
+    ]
     removed += [item.open_draft.ref for item in work.cleanup_items if item.open_draft is not None]
     removed += [draft.ref for _, removal in work.removals for draft in removal.removed_drafts]
     # Removals are a second push, after the one that writes: a ref in both would
@@ -163,17 +174,6 @@ def _tags_for_manual_merges(steps: Sequence[DecidedVariant]) -> dict[str, str]:
         and planned.step is not VariantStep.ADOPT
         and not planned.rendered.observed.tag
     }
-
-
-def _removes_draft(planned: DecidedVariant) -> bool:
-    """Return whether the step removes the draft's branch."""
-    step = planned.step
-    return planned.rendered.observed.draft is not None and step in (
-        VariantStep.PUBLISH,
-        VariantStep.SETTLE,
-        VariantStep.ADOPT,
-        VariantStep.REMOVE,
-    )
 
 
 def _with_expected_refs(change: RepositoryChange, state: RepositoryState) -> RepositoryChange:
@@ -196,6 +196,7 @@ def _build_draft(variant: RenderedVariant, settings: CommitSettings) -> DraftCom
     assert variant.rendering is not None, "and what it was before people's edits is known"
     assert variant.selected.inputs is not None, "and has inputs"
     spec = variant.spec
+    conflict_lines = rejected_lines(variant.merged.conflicts) if variant.merged is not None else ()
     # Edited drafts are parents of the new one, by which their branches can go.
     taken_drafts = [it for it in variant.observed.open_drafts if it[2].has_edits]
     trailers = DraftTrailers(
@@ -219,7 +220,7 @@ def _build_draft(variant: RenderedVariant, settings: CommitSettings) -> DraftCom
         entries=variant.draft_content.entries,
         tree=variant.draft_content.tree,
         message=format_draft_message(
-            _draft_subject(variant), trailers, conflict_paragraph(_conflict_lines(variant))
+            _draft_subject(variant), trailers, conflict_paragraph(conflict_lines)
         ),
         # The time comes from the inputs, not from the clock: the same inputs give the
         # same commit id.
@@ -232,10 +233,6 @@ def _build_draft(variant: RenderedVariant, settings: CommitSettings) -> DraftCom
             ]
         ),
     )
-
-
-def _conflict_lines(variant: RenderedVariant) -> tuple[str, ...]:
-    return rejected_lines(variant.merged.conflicts) if variant.merged is not None else ()
 
 
 def _draft_subject(variant: RenderedVariant) -> str:

@@ -57,16 +57,14 @@ def build_stage_rules(
             pin=stage.pin or "",
             # Without any automation nobody opposes either, and the stage must stay manual.
             automatic=bool(automations) and not opposing[stage.name],
-            opposing_policies=_if_partial(opposing[stage.name], len(automations)),
+            # If all of them leave the stage manual, none opposes another.
+            opposing_policies=tuple(opposing[stage.name])
+            if len(opposing[stage.name]) < len(automations)
+            else (),
             suspended=stage.suspend,
         )
         for stage in policy.spec.stages
     )
-
-
-def _if_partial(opposed: Sequence[str], automations: int) -> tuple[str, ...]:
-    """Return the promotions that leave a stage manual, or nothing if all of them do."""
-    return tuple(opposed) if len(opposed) < automations else ()
 
 
 def build_hand_written_rule(name: str, promotions: Iterable[PromotionPolicy]) -> StageRule:
