@@ -306,6 +306,9 @@ class StatedDecision(_StatedRecord):
     withdraws: RecordName = Field(default="", description="The decision that is taken back.")
 
 
+StatedRecord = StatedEvidence | StatedApproval | StatedDecision
+
+
 class StatedHistory(ScenarioModel):
     """Recorded history of a revision in a stage, beside the variants' publications."""
 

@@ -19,8 +19,8 @@ from fanout.api.scenario import (
     StatedApproval,
     StatedCheckResult,
     StatedDecision,
-    StatedEvidence,
     StatedPublication,
+    StatedRecord,
     StatedVariant,
     expand_variant_names,
 )
@@ -35,7 +35,6 @@ from fanout.values import replace
 
 ScenarioChange = Callable[[ScenarioWorld], None]
 TimedChange = tuple[datetime, ScenarioChange]
-StatedRecord = StatedEvidence | StatedApproval | StatedDecision
 _DEFAULT_AUTHOR = "scenario@example.com"
 
 

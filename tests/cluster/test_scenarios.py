@@ -168,3 +168,14 @@ def test_a_policy_that_is_not_in_the_files(tmp_path):
         "5: Scenario/story: spec.policy: there is no UpstreamPolicy monitoring in this namespace;"
         " give its file with -f"
     )
+
+
+def test_each_record_of_an_event_is_checked_once_at_its_own_field(tmp_path):
+    text = SOUND.replace(
+        "  - {at: +1h, evidence: {stage: dev, check: e2e, status: failed, revision: v1}}",
+        "  - at: +1h\n    evidence: {stage: dev, check: e3e, status: failed, revision: v1}\n"
+        "    approval: {by: ann@example.com, stage: prod, check: signed, revision: v9}",
+    )
+    evidence, approval = told(tmp_path, text)
+    assert "spec.events[0].evidence.check: stage dev has no check e3e" in evidence
+    assert "spec.events[0].approval.revision: there is no revision v9" in approval

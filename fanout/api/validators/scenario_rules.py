@@ -14,8 +14,11 @@ from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.api.scenario import (
     Scenario,
-    ScenarioEvent,
+    StatedApproval,
+    StatedDecision,
+    StatedEvidence,
     StatedPublication,
+    StatedRecord,
     StatedVariant,
     expand_variant_names,
 )
@@ -284,54 +287,52 @@ def _check_history(scenario: Scenario, declared: _DeclaredNames) -> Iterator[Fie
 
 def _check_records(scenario: Scenario, declared: _DeclaredNames) -> Iterator[FieldError]:
     spec = scenario.spec
-    for index, evidence in enumerate(spec.evidence):
-        event = ScenarioEvent(at=evidence.at, evidence=evidence)
-        yield from _check_record(event, (*_SPEC, "evidence", index), declared)
-    for index, approval in enumerate(spec.approvals):
-        event = ScenarioEvent(at=approval.at, approval=approval)
-        yield from _check_record(event, (*_SPEC, "approvals", index), declared)
-    for index, decision in enumerate(spec.decisions):
-        event = ScenarioEvent(at=decision.at, decision=decision)
-        yield from _check_record(event, (*_SPEC, "decisions", index), declared)
+    records: tuple[tuple[str, Sequence[StatedRecord]], ...] = (
+        ("evidence", spec.evidence),
+        ("approvals", spec.approvals),
+        ("decisions", spec.decisions),
+    )
+    for name, stated in records:
+        for index, record in enumerate(stated):
+            yield from _check_record(record, (*_SPEC, name, index), declared)
 
 
 def _check_record(
-    event: ScenarioEvent, path: FieldPath, declared: _DeclaredNames
+    record: StatedRecord, path: FieldPath, declared: _DeclaredNames
 ) -> Iterator[FieldError]:
     """Check stage, variants, revision, check and withdrawn record of a recorded object."""
-    records = (event.evidence, event.approval, event.decision)
-    for record in (it for it in records if it is not None):
-        yield from declared.check_stage(record.stage, path)
-        yield from declared.check_variants(record.variants, (*path, "variants"))
-        yield from declared.check_revision(record.revision, path)
-        if record.name:
-            declared.records.add(record.name)
-    if event.evidence is not None:
-        yield from declared.check_check(
-            event.evidence.stage, event.evidence.check, path, ("report",)
-        )
-        if (event.evidence.revision is None) == (event.evidence.commit is None):
-            problem = "evidence is about a revision or about a commit"
-            yield FieldError((*path, "revision"), problem, "name one of them")
-    if event.approval is not None:
-        yield from declared.check_check(
-            event.approval.stage, event.approval.check, path, ("approval",)
-        )
-        yield from _check_withdrawn_record("revokes", event.approval.revokes, path, declared)
-    if event.decision is not None:
-        action = event.decision.action
-        if action in _UNSUPPORTED_ACTIONS:
-            problem = f"the gates are not asked about {action}"
-            yield FieldError((*path, "action"), problem, _UNSUPPORTED_ACTIONS[action])
-        if event.decision.accept_conflicts and not (
-            action is Action.PUBLISH and event.decision.variants
-        ):
-            problem = "only a Publish that names variants accepts merge conflicts"
-            yield FieldError((*path, "acceptConflicts"), problem, "name them, or remove the field")
-        if (action is Action.WITHDRAW) != bool(event.decision.withdraws):
-            problem = "a Withdraw, and nothing else, names the record that is taken back"
-            yield FieldError((*path, "withdraws"), problem, "name it, or remove the field")
-        yield from _check_withdrawn_record("withdraws", event.decision.withdraws, path, declared)
+    yield from declared.check_stage(record.stage, path)
+    yield from declared.check_variants(record.variants, (*path, "variants"))
+    yield from declared.check_revision(record.revision, path)
+    if record.name:
+        declared.records.add(record.name)
+    match record:
+        case StatedEvidence():
+            yield from declared.check_check(record.stage, record.check, path, ("report",))
+            if (record.revision is None) == (record.commit is None):
+                problem = "evidence is about a revision or about a commit"
+                yield FieldError((*path, "revision"), problem, "name one of them")
+        case StatedApproval():
+            yield from declared.check_check(record.stage, record.check, path, ("approval",))
+            yield from _check_withdrawn_record("revokes", record.revokes, path, declared)
+        case StatedDecision():
+            yield from _check_decision_record(record, path, declared)
+
+
+def _check_decision_record(
+    decision: StatedDecision, path: FieldPath, declared: _DeclaredNames
+) -> Iterator[FieldError]:
+    action = decision.action
+    if action in _UNSUPPORTED_ACTIONS:
+        problem = f"the gates are not asked about {action}"
+        yield FieldError((*path, "action"), problem, _UNSUPPORTED_ACTIONS[action])
+    if decision.accept_conflicts and not (action is Action.PUBLISH and decision.variants):
+        problem = "only a Publish that names variants accepts merge conflicts"
+        yield FieldError((*path, "acceptConflicts"), problem, "name them, or remove the field")
+    if (action is Action.WITHDRAW) != bool(decision.withdraws):
+        problem = "a Withdraw, and nothing else, names the record that is taken back"
+        yield FieldError((*path, "withdraws"), problem, "name it, or remove the field")
+    yield from _check_withdrawn_record("withdraws", decision.withdraws, path, declared)
 
 
 def _check_withdrawn_record(
@@ -360,7 +361,7 @@ def _check_events(scenario: Scenario, declared: _DeclaredNames) -> Iterator[Fiel
             ("decision", event.decision),
         ):
             if record is not None:
-                yield from _check_record(event, (*path, name), declared)
+                yield from _check_record(record, (*path, name), declared)
                 if record.at is not None:
                     yield FieldError((*path, name, "at"), "the event says when", "remove it")
         for name, names in (
