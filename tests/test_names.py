@@ -65,7 +65,8 @@ TECHNICAL = """
     lazy limit limiter limits line listing location locations lock log logged logging lookup
     loop machine main message messages meta method metrics mode model naming node nodes notes
     operation options outcome output oversize parameter parameterized parameters parse parsed
-    patterns period permission placeholder point points pool ports position preparation prepared
+    patterns percentages
+    period permission placeholder point points pool ports position preparation prepared
     previous printer problem process program programs progress protocol queue range reader
     reading readings rearranged rearrangement recovery recurring redaction redactor regex
     regexsyntax

@@ -282,7 +282,7 @@ class ActiveDecisions:
             self._retries.add(applicable_decision)
         else:
             # The pins read promotions as well: one that was carried out ends a Rollback.
-            self.rollbacks.add(applicable_decision.at, decision)
+            self.rollbacks.add(decision)
             if decision.action is Action.PUBLISH:
                 self._publishes.add(applicable_decision)
             else:

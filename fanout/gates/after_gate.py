@@ -11,8 +11,11 @@ from datetime import datetime, timedelta
 from fanout.api.gate_vocabulary import OverridableGate, Require, Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.gate_facts import Hold
-from fanout.gates.gate_rules import AfterRule, compute_budget
+from fanout.gates.gate_rules import (
+    AfterRule,
+)
 from fanout.gates.gate_wording import format_elapsed, label_stage
+from fanout.gates.percentages import compute_budget
 from fanout.gates.soak import compute_soak, soak_ends_at
 from fanout.gates.stage_verdicts import StageVerdicts
 from fanout.gates.timestamps import format_instant
@@ -47,21 +50,16 @@ class AfterStep:
 
 @frozen
 class AfterGate:
-    """Result of evaluating `after` for one stage and one revision.
-
-    `next` is the instant at which time alone opens the gate, None if something else is
-    missing. `ready_again_at` is the instant at which time alone makes enough upstream stages
-    ready again, after some have moved on.
-    """
+    """Result of evaluating `after` for one stage and one revision."""
 
     verdict: Verdict
     possible: bool
     steps: tuple[AfterStep, ...] = ()
     holds: tuple[Hold, ...] = ()  # reasons to wait; empty if open
-    next: datetime | None = None
+    next: datetime | None = None  # when time alone opens it; None: something else is missing
     # enough upstream stages are ready, or can become so (again)
     can_stay_ready: bool = True
-    # when enough of them are ready again without another event
+    # when time alone makes enough of them ready again, after some have moved on
     ready_again_at: datetime | None = None
 
 
@@ -103,10 +101,11 @@ def aggregate_verdicts(after_rule: AfterRule, verdicts_by_stage: Mapping[str, Ve
     """
     listed_verdicts = [verdicts_by_stage.get(stage, Verdict.PENDING) for stage in after_rule.stages]
     passed = listed_verdicts.count(Verdict.PASSED)
-    if passed >= compute_quorum(after_rule):
+    quorum = compute_quorum(after_rule)
+    if passed >= quorum:
         return Verdict.PASSED
     possible = passed + listed_verdicts.count(Verdict.PENDING)
-    return Verdict.PENDING if possible >= compute_quorum(after_rule) else Verdict.FAILED
+    return Verdict.PENDING if possible >= quorum else Verdict.FAILED
 
 
 def evaluate_after(
@@ -128,13 +127,13 @@ def evaluate_after(
         for stage in after_rule.stages
     )
     verdict = aggregate_verdicts(after_rule, {step.stage: step.verdict for step in steps})
-    possible = sum(step.possible for step in steps) >= compute_quorum(after_rule)
+    quorum = compute_quorum(after_rule)
+    possible = sum(step.possible for step in steps) >= quorum
     # What has failed is not saved by what is only pending: no soak that runs is worth waiting for.
     blocking_steps = [
         step for step in steps if verdict is not Verdict.FAILED or step.verdict is verdict
     ]
     holds = tuple(step.hold for step in blocking_steps if step.hold is not None)
-    quorum = compute_quorum(after_rule)
     can_stay_ready = sum(step.can_stay_ready for step in steps) >= quorum
     if verdict is Verdict.PASSED:
         missing = quorum - sum(step.stage_ready for step in steps)

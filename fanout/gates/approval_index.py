@@ -5,7 +5,7 @@ alone: an approval older than the variant's last publication, or its removal, do
 count for an equal tree that appears later, as after a move. (Design §2 and §6.)
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -20,24 +20,17 @@ from fanout.gates.record_facts import ApprovalFacts
 from fanout.gates.timestamps import effective_from, find_next, format_instant, is_from_the_future
 from fanout.values import replace
 
-_DatedApproval = tuple[datetime, ApprovalFacts]
-
 
 @dataclass(slots=True)
 class _ApprovalCount:
-    """Approvals of one draft under one rule, each person counted once.
+    """Approvals of one draft under one rule, each person counted once."""
 
-    `approved_at` maps each person to the instant of the last approval, `latest` is the last of
-    these, `future_starts` are the instants at which approvals dated ahead begin to count,
-    `self_approvers` have changed the draft themselves. `until` is when the count can change by
-    itself.
-    """
-
-    approved_at: dict[str, datetime] = field(default_factory=dict)
-    latest: datetime | None = None
+    approved_at: dict[str, datetime] = field(default_factory=dict)  # last approval of each person
+    latest: datetime | None = None  # the last of these
+    # Instants at which approvals that are dated ahead begin to count.
     future_starts: list[datetime] = field(default_factory=list)
-    self_approvers: list[str] = field(default_factory=list)
-    until: datetime | None = None
+    self_approvers: list[str] = field(default_factory=list)  # who have changed the draft themselves
+    until: datetime | None = None  # when the count can change by itself
 
 
 class ApprovalIndex:
@@ -52,18 +45,18 @@ class ApprovalIndex:
     ) -> None:
         self._now = now
         self._active_decisions = active_decisions
-        self._by_tree: dict[tuple[str, str, str], list[_DatedApproval]] = {}
-        self._by_revision: dict[tuple[str, str, str], list[_DatedApproval]] = {}
+        self._by_tree: dict[tuple[str, str, str], list[ApprovalFacts]] = {}
+        self._by_revision: dict[tuple[str, str, str], list[ApprovalFacts]] = {}
         approval_list = list(approvals)
         revoked = find_revoked(approval_list, stage_rules)
         for approval in approval_list:
             if approval.revokes or approval.name in revoked:
                 continue
             revision_key = (approval.stage, approval.check, approval.revision)
-            self._by_revision.setdefault(revision_key, []).append((approval.at, approval))
+            self._by_revision.setdefault(revision_key, []).append(approval)
             for tree in approval.trees:
                 key = (approval.stage, approval.check, tree)
-                self._by_tree.setdefault(key, []).append((approval.at, approval))
+                self._by_tree.setdefault(key, []).append(approval)
 
     def evaluate(
         self, approval_rule: ApprovalRule, variant_facts: VariantFacts, draft: DraftFacts
@@ -85,7 +78,7 @@ class ApprovalIndex:
                 " that does not count"
             )
         unauthorized = {
-            it.by for _, it in self._draft_approvals(approval_rule, variant_facts, draft)
+            it.by for it in self._draft_approvals(approval_rule, variant_facts, draft)
         } - approval_rule.subjects
         if unauthorized and approval_rule.subjects:
             hints.append(
@@ -112,7 +105,8 @@ class ApprovalIndex:
         """Count the approvals of a draft by people whom the rule authorizes."""
         count = _ApprovalCount()
         ends: list[datetime | None] = []
-        for at, approval in self._authorized_approvals(approval_rule, variant_facts, draft):
+        for approval in self._authorized_approvals(approval_rule, variant_facts, draft):
+            at = approval.at
             if approval_rule.separation and approval.by in draft.authors:
                 count.self_approvers.append(approval.by)
                 continue
@@ -134,10 +128,10 @@ class ApprovalIndex:
         Replacing it would undo their work.
         """
         return any(
-            not is_from_the_future(at, self._now)
-            and (approval_rule.expires is None or at + approval_rule.expires > self._now)
+            not is_from_the_future(it.at, self._now)
+            and (approval_rule.expires is None or it.at + approval_rule.expires > self._now)
             for approval_rule in stage_rule.approvals
-            for at, _ in self._authorized_approvals(approval_rule, variant_facts, draft)
+            for it in self._authorized_approvals(approval_rule, variant_facts, draft)
         )
 
     def _other_draft_approvers(
@@ -150,46 +144,41 @@ class ApprovalIndex:
         revision_key = (variant_facts.stage, approval_rule.name, draft.revision)
         return frozenset(
             approval.by
-            for at, approval in self._by_revision.get(revision_key, ())
+            for approval in self._by_revision.get(revision_key, ())
             if approval.by in approval_rule.subjects
             and draft.tree not in approval.trees
             and (not approval.variants or variant_facts.name in approval.variants)
-            and not self._is_outdated(at, variant_facts)
+            and not self._is_outdated(approval, variant_facts)
         )
 
-    def _is_outdated(self, at: datetime, variant_facts: VariantFacts) -> bool:
+    def _is_outdated(self, approval: ApprovalFacts, variant_facts: VariantFacts) -> bool:
         """Return whether an approval predates the variant's last step or its last rollback."""
-        if variant_facts.last_step_at is not None and at < variant_facts.last_step_at:
+        if variant_facts.last_step_at is not None and approval.at < variant_facts.last_step_at:
             return True
         last_rollback = self._active_decisions.last_rollback(
             variant_facts.stage, variant_facts.name
         )
-        return last_rollback is not None and at < last_rollback.at
+        return last_rollback is not None and approval.at < last_rollback.at
 
     def _authorized_approvals(
         self, approval_rule: ApprovalRule, variant_facts: VariantFacts, draft: DraftFacts
-    ) -> Iterable[_DatedApproval]:
+    ) -> Iterator[ApprovalFacts]:
         """Return the approvals of the draft by people whom the rule authorizes."""
         draft_approvals = self._draft_approvals(approval_rule, variant_facts, draft)
-        return (
-            (at, approval)
-            for at, approval in draft_approvals
-            if approval.by in approval_rule.subjects
-        )
+        return (it for it in draft_approvals if it.by in approval_rule.subjects)
 
     def _draft_approvals(
         self, approval_rule: ApprovalRule, variant_facts: VariantFacts, draft: DraftFacts
-    ) -> Iterable[_DatedApproval]:
+    ) -> Iterator[ApprovalFacts]:
         """Yield the approvals of the draft, authorized or not."""
-        for at, approval in self._by_tree.get(
-            (variant_facts.stage, approval_rule.name, draft.tree), ()
-        ):
+        key = (variant_facts.stage, approval_rule.name, draft.tree)
+        for approval in self._by_tree.get(key, ()):
             if (
                 approval.revision == draft.revision
                 and (not approval.variants or variant_facts.name in approval.variants)
-                and not self._is_outdated(at, variant_facts)
+                and not self._is_outdated(approval, variant_facts)
             ):
-                yield at, approval
+                yield approval
 
 
 def find_revoked(

@@ -31,25 +31,16 @@ def forward_verdicts(
     """
     by_revision: dict[str, Verdict] = {}
     new_histories: dict[str, RevisionHistory] = {}
-    unrecorded: set[str] = set()
     # Revisions on record too: one that the rule no longer allows may still soak downstream.
     for revision in dict.fromkeys([*revisions, *histories]):
         history, gate = histories.get(revision, NO_HISTORY), gate_of(revision)
         by_revision[revision] = gate.verdict
-        if gate.verdict is not Verdict.PASSED:
-            new_history = withdraw_history(history)
-        else:
-            new_history = _forward_history(
-                stage_rule, gate, upstream_verdicts, revision, history, now
-            )
-        if (
-            new_history.stretch_start not in (None, history.stretch_start)
-            and new_history.left is None
-        ):
-            unrecorded.add(revision)
-        if new_history != NO_HISTORY:
-            new_histories[revision] = new_history
-    return StageVerdicts(by_revision, new_histories, frozenset(unrecorded))
+        new_histories[revision] = (
+            _forward_history(stage_rule, gate, upstream_verdicts, revision, history, now)
+            if gate.verdict is Verdict.PASSED
+            else withdraw_history(history)
+        )
+    return StageVerdicts.of_pass(by_revision, histories, new_histories)
 
 
 def _forward_history(

@@ -27,16 +27,12 @@ class VariantState(StrEnum):
 
 @frozen
 class CheckResult:
-    """Result of one check for one variant or stage.
-
-    `at` is the instant since which the verdict applies, `latest` the instant of the latest
-    statement, `passes_at` the instant at which time alone lets the check pass.
-    """
+    """Result of one check for one variant or stage."""
 
     name: str
     verdict: Verdict
     sentence: str
-    at: datetime | None = None
+    at: datetime | None = None  # since when the verdict applies
     reason: str = ""  # CamelCase; "" when it has passed
     actor: str = ""  # who can report the result
     until: datetime | None = None  # when it can change without an event
@@ -115,11 +111,7 @@ class StageEvaluation:
 
 @frozen
 class PolicyEvaluation:
-    """Evaluation of one policy; `history` is what the status must remember from now on.
-
-    While `unanswered` is not empty the evaluation is provisional: no action may be derived
-    from it.
-    """
+    """Evaluation of one policy; `history` is what the status must remember from now on."""
 
     stages: Mapping[str, StageEvaluation]
     variants: Mapping[str, VariantEvaluation]

@@ -33,11 +33,7 @@ class EvidenceStatement:
 
 @frozen
 class ReportedStatus:
-    """Status of a check by its reporters: the last statement of each that counts.
-
-    `since` is the instant since which all of them have passed without a break, None if they
-    have not.
-    """
+    """Status of a check by its reporters: the last statement of each that counts."""
 
     latest: tuple[EvidenceStatement, ...] = ()
     since: datetime | None = None  # when all of them passed, without a break since
@@ -447,14 +443,7 @@ def _explain_missing(
         f"{check_result.sentence}; evidence {evidence.name} of {evidence.by} {problem}: does not"
         " count"
     )
-    return CheckResult(
-        check_result.name,
-        check_result.verdict,
-        sentence,
-        check_result.at,
-        check_result.reason,
-        check_result.actor,
-    )
+    return replace(check_result, sentence=sentence)
 
 
 _STATUS_ORDER = (Verdict.PASSED, Verdict.FAILED, Verdict.PENDING)

@@ -32,11 +32,7 @@ _NOT_BLOCKING = frozenset({Reason.SKIPPED, Reason.OFFLINE, Reason.PINNED})
 
 @frozen
 class Explanation:
-    """One line of the explanation tree and its children.
-
-    `until` is when it can next change by itself; `waits` whether it waits for anything,
-    whatever its state.
-    """
+    """One line of the explanation tree and its children."""
 
     subject: str  # "policy monitoring", "stage prod", "variant x", "check e2e", a reason
     state: str  # a verdict or a state

@@ -9,10 +9,9 @@ likely one.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from math import floor
 from statistics import median
 
-from fanout.api.gate_vocabulary import RolloutStrategy, Verdict
+from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
 from fanout.calendar.publication_calendar import WindowState, compute_window_state
 from fanout.gates.after_gate import compute_quorum
@@ -20,13 +19,12 @@ from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import GateEvaluation, start_evaluation
 from fanout.gates.gate_facts import Hold, PolicyFacts
 from fanout.gates.gate_rules import (
-    RolloutRule,
     StageRule,
-    compute_budget,
-    compute_tolerance,
 )
 from fanout.gates.gate_wording import format_count, format_elapsed, format_names, label_stage
+from fanout.gates.percentages import compute_budget
 from fanout.gates.rollback_pins import Pin
+from fanout.gates.rollout_budget import compute_in_flight_limit
 from fanout.gates.soak import compute_soak
 from fanout.gates.stage_tally import StageTally, TalliedVariant
 from fanout.values import frozen
@@ -38,11 +36,7 @@ _NO_TIME = timedelta(0)
 
 @frozen
 class StageForecast:
-    """Earliest begin and end of a revision's rollout in one stage.
-
-    `begins` is the first publication, None if it needs a person; `passes` when the stage
-    has passed.
-    """
+    """Earliest begin and end of a revision's rollout in one stage."""
 
     stage: str
     revision: str
@@ -318,11 +312,11 @@ def _note_failed(evaluation: GateEvaluation, stage: _ForecastState) -> None:
     A variant that was rolled back is a hold, others can be mended.
     """
     failed = [it for it in stage.tally.variants if _has_failed(it, stage)]
-    too_many = len(failed) - _tolerated_failures(stage)
+    too_many = len(failed) - stage.tally.tolerated_failures(stage.revision)
     if too_many <= 0:
         return
     rolled_back = [it for it in failed if _stays_rolled_back(evaluation, it, stage)]
-    if len(rolled_back) > _tolerated_failures(stage):
+    if len(rolled_back) > stage.tally.tolerated_failures(stage.revision):
         first_hold = next(it.rolled_back for it in rolled_back if it.rolled_back is not None)
         names = format_names(it.facts.name for it in rolled_back)
         go, take = ("goes", "does") if len(rolled_back) == 1 else ("go", "do")
@@ -348,7 +342,7 @@ def _needed_variants(stage: _ForecastState) -> list[TalliedVariant]:
     """List the variants that must have the revision, without tolerated failures."""
     counting = [it for it in stage.tally.variants if stage.tally.counts(it, stage.revision)]
     failed = sum(_has_failed(it, stage) for it in counting)
-    if not failed or failed > _tolerated_failures(stage):
+    if not failed or failed > stage.tally.tolerated_failures(stage.revision):
         return counting
     return [it for it in counting if it.has(stage.revision) or not _has_failed(it, stage)]
 
@@ -359,11 +353,6 @@ def _stays_rolled_back(
     """Return whether the variant was rolled back beyond this revision's promotion."""
     pin = evaluation.pin(stage.stage_rule, variant.facts.name)
     return variant.rolled_back is not None and pin is not None and pin.until != stage.revision
-
-
-def _tolerated_failures(stage: _ForecastState) -> int:
-    counting = stage.tally.count_for(stage.revision)
-    return compute_tolerance(stage.stage_rule.rollout.max_failures, counting)
 
 
 def _ready_after(stage: _ForecastState, ready_after: Mapping[str, timedelta]) -> timedelta:
@@ -424,22 +413,22 @@ def _simulate_rollout(
         while remaining:
             start = clock.next_allowed(at)
             if start is None:
-                stage.holds.append(_never_hold())
+                sentence = "no sweep falls into a time in which publication is allowed"
+                actor = "an administrator: PromotionPolicy.windows"
+                stage.holds.append(Hold(Reason.WINDOW_CLOSED, sentence, actor))
                 return stage.to_forecast(None, None)
             first_publication = start if first_publication is None else first_publication
-            wave = min(_wave_size(stage.stage_rule.rollout, total, published), remaining)
+            limit = compute_in_flight_limit(stage.stage_rule.rollout, total, published)
+            wave = remaining if limit is None else min(limit, remaining)
             remaining, published, at = remaining - wave, published + wave, start + stage.ready_after
     return stage.to_forecast(first_publication, at)
 
 
 @dataclass(slots=True)
 class _RolloutProgress:
-    """Progress of the stage with the revision.
+    """Progress of the stage with the revision."""
 
-    `missing` counts variants without it by group.
-    """
-
-    missing: dict[int, int] = field(default_factory=dict)  # by group
+    missing: dict[int, int] = field(default_factory=dict)  # variants without it, by group
     published: int = 0  # variants that have it, ready or not
     first_publication: datetime | None = None  # time of the first of them
     last_unready: datetime | None = None  # when the last one was that is not ready yet
@@ -466,20 +455,3 @@ def _measure_progress(stage: _ForecastState) -> _RolloutProgress:
                 else max(progress.last_unready, publication.at)
             )
     return progress
-
-
-def _wave_size(rollout_rule: RolloutRule, total: int, ready: int) -> int:
-    """Return how many variants go at once when nothing is in flight."""
-    limits = [total]
-    if rollout_rule.strategy is RolloutStrategy.LINEAR:
-        limits.append(rollout_rule.step)
-    if rollout_rule.strategy is RolloutStrategy.EXPONENTIAL:
-        limits.append(max(1, floor((rollout_rule.factor - 1) * ready)))
-    if rollout_rule.max_in_flight is not None:
-        limits.append(compute_budget(rollout_rule.max_in_flight, total))
-    return min(limits)
-
-
-def _never_hold() -> Hold:
-    sentence = "no sweep falls into a time in which publication is allowed"
-    return Hold(Reason.WINDOW_CLOSED, sentence, "an administrator: PromotionPolicy.windows")

@@ -39,11 +39,7 @@ _GateKey = tuple[str, str, frozenset[OverridableGate]]
 
 @dataclass
 class GateEvaluation:
-    """Tally, verdicts and candidate of each stage, by stage name.
-
-    `stages` come after those they wait for. `actors` names who can unblock a stage and is
-    filled in as stages are evaluated, upstream first.
-    """
+    """Tally, verdicts and candidate of each stage, by stage name."""
 
     policy_facts: PolicyFacts
     ages: RevisionAges
@@ -56,6 +52,7 @@ class GateEvaluation:
     tallies: dict[str, StageTally] = field(default_factory=dict)
     verdicts: dict[str, StageVerdicts] = field(default_factory=dict)
     choices: dict[str, CandidateChoice] = field(default_factory=dict)
+    # Who can unblock each stage; filled in as stages are evaluated, upstream first.
     actors: dict[str, str] = field(default_factory=dict)
     # Memo of gates; cleared whenever a verdict or an actor that they rest on changes.
     _gates: dict[_GateKey, AfterGate] = field(default_factory=dict)
@@ -309,7 +306,9 @@ def _rolled_back_hold(pin: Pin | None) -> Hold | None:
         return None
     decision = pin.decision
     sentence = f"{decision.by} had it go back to {pin.revision}: {decision.reason}".rstrip(": ")
-    return Hold(Reason.PINNED, sentence, f"{decision.by}: fanout withdraw {decision.name}", pin.at)
+    return Hold(
+        Reason.PINNED, sentence, f"{decision.by}: fanout withdraw {decision.name}", decision.at
+    )
 
 
 def find_current_draft(variant_facts: VariantFacts, candidate: str) -> DraftFacts | None:

@@ -38,11 +38,7 @@ class RevisionHistory:
 
 @frozen
 class Hold:
-    """A reason why a policy, stage or variant does not go on, in words for people.
-
-    `reason` is CamelCase, from `fanout.api.reasons`; `until` is when the hold ends by
-    itself.
-    """
+    """A reason why a policy, stage or variant does not go on, in words for people."""
 
     reason: str  # CamelCase, from fanout.api.reasons
     sentence: str
@@ -53,11 +49,7 @@ class Hold:
 
 @frozen
 class Publication:
-    """Published state of a variant: what is in force downstream.
-
-    `commits` are the commits at which evidence about it counts; `reads` maps each cluster
-    object in it to its version.
-    """
+    """Published state of a variant: what is in force downstream."""
 
     revision: str
     digest: str
@@ -173,17 +165,12 @@ class VariantFacts:
 
 @frozen
 class PolicyFacts:
-    """All facts about one policy that the evaluator may read.
-
-    `revisions` are those that the policy's rule allows, oldest first; `calendars` must all
-    be open for anything to be published. Without `sweep`, only what a person decided is
-    published in this pass.
-    """
+    """All facts about one policy that the evaluator may read."""
 
     name: str
     stages: tuple[StageRule, ...]  # in the order written
     variants: tuple[VariantFacts, ...]
-    revisions: tuple[str, ...]  # those the policy's rule allows, oldest first
+    revisions: tuple[str, ...]  # those that the policy's rule allows, oldest first
     records: RecordFacts
     history: Mapping[tuple[str, str], RevisionHistory]  # by (stage, revision)
     now: datetime

@@ -1,21 +1,15 @@
-"""Rules of a policy's stages as the evaluator reads them, and amounts in them.
-
-Durations are timedeltas; a percentage is a Fraction and a number an int, as
-`fanout.api` parses them. Budgets round up, tolerances round down: 29 % of 100 is 29,
-and 7 % of 100 is 7. (Design §6, "What counts".)
-"""
+"""Rules of a policy's stages as the evaluator reads them; durations are timedeltas."""
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from fractions import Fraction
-from math import ceil, floor
 from typing import Any
 
 from fanout.api.gate_vocabulary import CheckMethod, Require, RolloutStrategy
+from fanout.gates.percentages import Amount
 from fanout.values import frozen
 
 HAND_WRITTEN = ""  # the one stage of a PackageVariant that belongs to no policy
-Amount = int | Fraction
 
 
 @frozen
@@ -30,11 +24,7 @@ class AfterRule:
 
 @frozen
 class CheckRule:
-    """A check that people or pipelines report (REPORT), or that a machine answers.
-
-    `timeout`: without an answer for this long the check has failed. `fresh_for`: age up to
-    which an answer counts. `settle`: delay between publication and the first question.
-    """
+    """A check that people or pipelines report (REPORT), or that a machine answers."""
 
     name: str
     method: CheckMethod = CheckMethod.REPORT
@@ -115,16 +105,3 @@ class StageRule:
     def approvals(self) -> tuple[ApprovalRule, ...]:
         """Approvals that are required before publication."""
         return tuple(rule for rule in self.requires if isinstance(rule, ApprovalRule))
-
-
-def compute_budget(amount: Amount, total: int) -> int:
-    """Compute how many of `total` an amount allows or requires.
-
-    A percentage is rounded up.
-    """
-    return amount if isinstance(amount, int) else ceil(amount * total)
-
-
-def compute_tolerance(amount: Amount, total: int) -> int:
-    """Compute how many of `total` an amount tolerates; a percentage is rounded down."""
-    return amount if isinstance(amount, int) else floor(amount * total)

@@ -17,11 +17,7 @@ _AUTHOR = "the policy's author: propagateWhen; or what it reads"
 
 
 class PropagationEvaluator:
-    """Evaluates the conditions of one stage and collects those that are not evaluated yet.
-
-    `is_provisional` is true if the last result would be yes should every pending condition
-    be true.
-    """
+    """Evaluates the conditions of one stage and collects those that are not evaluated yet."""
 
     def __init__(self, stage_rule: StageRule, candidate: str) -> None:
         self._stage_rule = stage_rule

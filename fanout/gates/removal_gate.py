@@ -15,8 +15,11 @@ from fanout.api.reasons import Reason
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates.active_decisions import ActiveDecisions, spec_suspension_hold
 from fanout.gates.gate_facts import Hold
-from fanout.gates.gate_rules import Amount, StageRule, compute_tolerance
+from fanout.gates.gate_rules import (
+    StageRule,
+)
 from fanout.gates.gate_wording import format_count, format_names, label_stage
+from fanout.gates.percentages import Amount, compute_tolerance
 from fanout.gates.publication_windows import PublicationWindows
 from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.timestamps import effective_from, find_next, is_from_the_future
@@ -69,11 +72,7 @@ class RemovalFacts:
 
 @frozen
 class RemovalEvaluation:
-    """Result of the removal gate, in the order of removal.
-
-    `holds` maps each variant to what holds it; an empty tuple means that it is removed in
-    this pass.
-    """
+    """Result of the removal gate, in the order of removal."""
 
     # by variant; without holds it is removed now
     holds: Mapping[str, tuple[Hold, ...]] = field(default_factory=dict)

@@ -9,7 +9,6 @@ change".)
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from fanout.api.gate_vocabulary import Action
 from fanout.gates.gate_facts import VariantFacts
@@ -20,14 +19,10 @@ from fanout.values import frozen, replace
 
 @frozen
 class Pin:
-    """Revision to go back to and stay at, with the decision that says so (None: the spec).
-
-    `until` names a revision promoted since: the pin ends when that may be taken.
-    """
+    """Revision to go back to and stay at, with the decision that says so."""
 
     revision: str
     decision: DecisionFacts | None = None  # None: the policy's spec says so
-    at: datetime | None = None  # time of the decision
     until: str = ""  # revision promoted since, which ends the pin once allowed
 
     @property
@@ -45,14 +40,14 @@ class Rollbacks:
     """
 
     variants: Iterable[VariantFacts] = ()
-    _decisions: list[tuple[datetime, DecisionFacts]] = field(default_factory=list)
+    _decisions: list[DecisionFacts] = field(default_factory=list)
     _named_variants: set[str] = field(default_factory=set)  # variants named by any rollback
     _stage_pins: dict[str, Pin | None] = field(default_factory=dict)  # memo by stage
 
-    def add(self, at: datetime, decision: DecisionFacts) -> None:
+    def add(self, decision: DecisionFacts) -> None:
         """Add one decision. A Publish before the first Rollback ends none and is ignored."""
         if self._decisions or decision.action is Action.ROLLBACK:
-            self._decisions.append((at, decision))
+            self._decisions.append(decision)
             self._named_variants.update(decision.variants)
             self._stage_pins.clear()
 
@@ -82,23 +77,19 @@ class Rollbacks:
 
     def _latest_pin(self, stage: str, variant_name: str) -> Pin | None:
         pins: list[Pin] = []  # pins of the stage first, then those of the variant
-        for at, decision in self._decisions:
+        for decision in self._decisions:
             if not _covers(decision, stage, variant_name):
                 continue
             if decision.action is Action.ROLLBACK:
                 # A Rollback of the stage replaces those of its variants; one of a variant adds to
                 # them, so that the stage's pin is in force again for the variant when its own ends.
                 pins = pins if decision.variants else []
-                pins.append(Pin(decision.revision, decision, at))
+                pins.append(Pin(decision.revision, decision))
             else:
-                pins = [
-                    it for pin in pins for it in self._pin_after_publish(decision, at, pin, stage)
-                ]
+                pins = [it for pin in pins for it in self._pin_after_publish(decision, pin, stage)]
         return pins[-1] if pins else None
 
-    def _pin_after_publish(
-        self, decision: DecisionFacts, at: datetime, pin: Pin, stage: str
-    ) -> tuple[Pin, ...]:
+    def _pin_after_publish(self, decision: DecisionFacts, pin: Pin, stage: str) -> tuple[Pin, ...]:
         """Return what remains of a pin after a promotion: all of it until that is carried out."""
         if not _supersedes(decision, pin):
             return (pin,)
@@ -106,7 +97,7 @@ class Rollbacks:
         is_carried_out = any(
             it.published is not None
             and it.published.revision == decision.revision
-            and it.published.at >= at
+            and it.published.at >= decision.at
             for it in self.variants
             if (it.name in variant_names if pin.is_by_variant else it.stage == stage)
         )

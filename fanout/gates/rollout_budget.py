@@ -14,13 +14,27 @@ from fanout.api.gate_vocabulary import RolloutStrategy
 from fanout.api.reasons import Reason
 from fanout.gates.evaluation_results import StageAggregates, VariantState
 from fanout.gates.gate_facts import Hold
-from fanout.gates.gate_rules import compute_budget, compute_tolerance
+from fanout.gates.gate_rules import RolloutRule
 from fanout.gates.gate_wording import format_count, format_names, label_stage
 from fanout.gates.next_changes import ExpectedCompletion, InFlightVariants
+from fanout.gates.percentages import compute_budget, compute_tolerance
 from fanout.gates.stage_tally import StageTally, TalliedVariant
 from fanout.values import replace
 
 _ANSWERING = "whoever answers the checks of those in flight"
+
+
+def compute_in_flight_limit(rollout_rule: RolloutRule, total: int, ready: int) -> int | None:
+    """Compute how many of `total` variants may be in flight when `ready` are ready; None: all."""
+    limits: list[int] = []
+    if rollout_rule.strategy is RolloutStrategy.LINEAR:
+        limits.append(rollout_rule.step)
+    if rollout_rule.strategy is RolloutStrategy.EXPONENTIAL:
+        # Growth by a factor: what is ready now may bring factor - 1 times as many along.
+        limits.append(max(1, floor((rollout_rule.factor - 1) * ready)))
+    if rollout_rule.max_in_flight is not None:
+        limits.append(compute_budget(rollout_rule.max_in_flight, total))
+    return min(limits, default=None)
 
 
 class RolloutBudget:
@@ -39,7 +53,9 @@ class RolloutBudget:
         self._group_completions: dict[int, ExpectedCompletion] = {}
         self._waiting_names: set[str] = set()  # variants refused a slot, in the order of release
         self.aggregates = self._compute_aggregates()
-        self.limit = self._compute_limit()
+        self.limit = compute_in_flight_limit(
+            self._rollout_rule, self.aggregates.total, self.aggregates.ready
+        )
 
     @property
     def halted(self) -> Hold | None:
@@ -113,25 +129,6 @@ class RolloutBudget:
         if variant.in_flight:
             aggregates = replace(aggregates, in_flight=aggregates.in_flight - 1)
         return aggregates.as_variables()
-
-    def _compute_limit(self) -> int | None:
-        limits: list[int] = []
-        strategy_limit = self._strategy_limit()
-        limits += [strategy_limit] if strategy_limit is not None else []
-        if self._rollout_rule.max_in_flight is not None:
-            limits.append(compute_budget(self._rollout_rule.max_in_flight, self.aggregates.total))
-        return min(limits, default=None)
-
-    def _strategy_limit(self) -> int | None:
-        rollout = self._rollout_rule
-        match rollout.strategy:
-            case RolloutStrategy.LINEAR:
-                return rollout.step
-            case RolloutStrategy.EXPONENTIAL:
-                # Growth by a factor: what is ready now may bring factor - 1 times as many along.
-                return max(1, floor((rollout.factor - 1) * self.aggregates.ready))
-            case RolloutStrategy.ALL_AT_ONCE:
-                return None
 
     def _compute_aggregates(self) -> StageAggregates:
         total = updated = ready = in_flight = failed = 0

@@ -352,7 +352,7 @@ def _pinned_hold(stage_rule: StageRule, revision: str, pin: Pin) -> Hold:
         )
     decision = pin.decision
     sentence = f"{sentence}, by decision {decision.name} of {decision.by}"
-    return Hold(Reason.PINNED, sentence, "whoever may decide: fanout withdraw", pin.at)
+    return Hold(Reason.PINNED, sentence, "whoever may decide: fanout withdraw", decision.at)
 
 
 def _dropped(evaluation: GateEvaluation, stage_rule: StageRule) -> tuple[AlternativeRevision, ...]:

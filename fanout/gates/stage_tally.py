@@ -12,7 +12,10 @@ from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.evaluation_results import CheckResult, VariantState
 from fanout.gates.gate_facts import CheckAnswer, DraftFacts, Hold, RevisionHistory, VariantFacts
-from fanout.gates.gate_rules import StageRule, compute_tolerance
+from fanout.gates.gate_rules import (
+    StageRule,
+)
+from fanout.gates.percentages import compute_tolerance
 
 
 @dataclass(slots=True, eq=False)  # not frozen: that would be a tenth of a pass
@@ -20,8 +23,6 @@ class TalliedVariant:
     """One variant of the stage: the state of its publication and what suspends it.
 
     The fields below the line are filled in once the candidate of the stage is chosen.
-    `next_change_at` is the next instant at which the state changes by itself; `ready_at`
-    and `fails_at` are the instants at which time alone makes the variant ready or failed.
     """
 
     facts: VariantFacts
@@ -103,12 +104,7 @@ class RevisionTally:
 
 @dataclass(slots=True)
 class StageTally:
-    """Variants of one stage and their counts.
-
-    `suspended` is the hold of a suspended stage. `active` counts the variants that are
-    neither suspended nor offline, `excepted` those that became so after their release, by
-    revision.
-    """
+    """Variants of one stage and their counts."""
 
     stage_rule: StageRule
     suspended: Hold | None  # the whole stage
@@ -194,13 +190,10 @@ class StageTally:
     def is_finished(self, revision: str, early_failures: int = 0) -> bool:
         """Return whether all that count are ready at the revision but tolerated failures."""
         revision_tally, counted = self.published.get(revision), self.count_for(revision)
-        if revision_tally is None and not early_failures:
-            return False
-        ready, failed = (
-            (revision_tally.ready, revision_tally.failed) if revision_tally is not None else (0, 0)
-        )
-        complete = bool(counted) and ready + failed + early_failures == counted
-        return complete and failed + early_failures <= self.tolerated_failures(revision)
+        failed = early_failures + (revision_tally.failed if revision_tally is not None else 0)
+        ready = revision_tally.ready if revision_tally is not None else 0
+        complete = bool(counted) and ready + failed == counted
+        return complete and failed <= self.tolerated_failures(revision)
 
     def tolerated_failures(self, revision: str) -> int:
         """Return how many failures of the revision the stage tolerates (`maxFailures`)."""

@@ -20,15 +20,29 @@ _EMPTY_TALLY = RevisionTally()
 
 @frozen
 class StageVerdicts:
-    """Verdict and history of every revision in one stage.
-
-    `unrecorded` are revisions seen to be ready for the first time, whose clock is not on
-    record yet.
-    """
+    """Verdict and history of every revision in one stage."""
 
     by_revision: Mapping[str, Verdict] = field(default_factory=dict)
     histories: Mapping[str, RevisionHistory] = field(default_factory=dict)
     unrecorded: frozenset[str] = frozenset()  # seen to be ready for the first time: no clock yet
+
+    @classmethod
+    def of_pass(
+        cls,
+        by_revision: Mapping[str, Verdict],
+        recorded: Mapping[str, RevisionHistory],
+        histories: Mapping[str, RevisionHistory],
+    ) -> "StageVerdicts":
+        """Return the verdicts of a pass with the `histories` that follow the `recorded` ones."""
+        unrecorded = (
+            revision
+            for revision, history in histories.items()
+            if history.left is None
+            and history.stretch_start
+            not in (None, recorded.get(revision, NO_HISTORY).stretch_start)
+        )
+        kept = {name: history for name, history in histories.items() if history != NO_HISTORY}
+        return cls(by_revision, kept, frozenset(unrecorded))
 
     def verdict(self, revision: str) -> Verdict:
         """Return the verdict for the revision; unknown revisions are pending."""
@@ -52,21 +66,15 @@ def compute_stage_verdicts(
     """
     by_revision: dict[str, Verdict] = {}
     new_histories: dict[str, RevisionHistory] = {}
-    unrecorded: set[str] = set()
     for revision in {*tally.published, *histories, *([candidate] if candidate else [])}:
         history = histories.get(revision, NO_HISTORY)
         early_failures = tally.early_failure_count(revision) if revision == candidate else 0
         verdict = _compute_verdict(tally, revision, history, early_failures)
         by_revision[revision] = verdict
-        new_history = _advance_history(tally, revision, history, verdict, now, early_failures)
-        if new_history != NO_HISTORY:
-            new_histories[revision] = new_history
-        if (
-            new_history.stretch_start not in (None, history.stretch_start)
-            and new_history.left is None
-        ):
-            unrecorded.add(revision)
-    return StageVerdicts(by_revision, new_histories, frozenset(unrecorded))
+        new_histories[revision] = _advance_history(
+            tally, revision, history, verdict, now, early_failures
+        )
+    return StageVerdicts.of_pass(by_revision, histories, new_histories)
 
 
 def _compute_verdict(

@@ -41,15 +41,11 @@ _NO_OVERRIDES: frozenset[OverridableGate] = frozenset()
 
 
 class _ReleaseInputs(NamedTuple):
-    """Inputs of the release of one variant: draft, decisions about it, and pin.
-
-    `applicable_decisions` cover the draft; `pending_publishes` also has those about other
-    drafts.
-    """
+    """Inputs of the release of one variant: draft, decisions about it, and pin."""
 
     variant: TalliedVariant
     draft: DraftFacts
-    applicable_decisions: Sequence[ApplicableDecision]
+    applicable_decisions: Sequence[ApplicableDecision]  # that cover the draft
     # Superset of `applicable_decisions`: also those about other drafts, to name them in a hold.
     pending_publishes: Sequence[ApplicableDecision]
     overrides: frozenset[OverridableGate]

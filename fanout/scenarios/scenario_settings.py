@@ -7,7 +7,6 @@ from typing import Any
 from fanout.api.object_meta import ObjectMeta
 from fanout.api.package_variant import RevisionRule, Upstream
 from fanout.api.promotion_policy import (
-    AtClose,
     AutoPromotion,
     PromotionPolicy,
     PromotionPolicySpec,
@@ -16,7 +15,11 @@ from fanout.api.scenario import Scenario
 from fanout.api.upstream_policy import InFlight, TargetEntry, UpstreamPolicy, UpstreamPolicySpec
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates.gate_rules import PropagationCondition, StageRule
-from fanout.plan.gates.policy_windows import build_calendars, governing_promotions
+from fanout.plan.gates.policy_windows import (
+    build_calendars,
+    finishing_calendars,
+    governing_promotions,
+)
 from fanout.plan.gates.stage_rules import build_stage_rules
 from fanout.values import frozen, replace
 
@@ -102,9 +105,7 @@ def build_setting(
         automation_acts=scenario.spec.sweep,
         calendars_incomplete=scenario.spec.unread,
         calendars=build_calendars(promotions),
-        finishing_calendars=frozenset(
-            it.metadata.name for it in promotions if it.spec.at_close is AtClose.FINISH
-        ),
+        finishing_calendars=finishing_calendars(promotions),
         upstream={}
         if scenario.spec.stages
         else {"repository": upstream.repository, "package": upstream.package},

@@ -36,9 +36,8 @@ from fanout.gates.gate_rules import (
     CheckRule,
     PropagationCondition,
     RolloutRule,
-    compute_budget,
-    compute_tolerance,
 )
+from fanout.gates.percentages import compute_budget, compute_tolerance
 from fanout.selection.variant_spec import ExpressionFailure
 
 ONE = RolloutRule(max_in_flight=1)

@@ -21,7 +21,7 @@ from fanout.api.gate_vocabulary import Action, OverridableGate, RolloutStrategy
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import Hold
-from fanout.gates.gate_rules import compute_budget, compute_tolerance
+from fanout.gates.percentages import compute_budget, compute_tolerance
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,13 @@ from fanout.gates.gate_facts import (
     RevisionHistory,
     VariantFacts,
 )
-from fanout.gates.gate_rules import AfterRule, Amount, ApprovalRule, CheckRule, StageRule
+from fanout.gates.gate_rules import (
+    AfterRule,
+    ApprovalRule,
+    CheckRule,
+    StageRule,
+)
+from fanout.gates.percentages import Amount
 from fanout.gates.record_facts import ApprovalFacts, DecisionFacts, EvidenceFacts, RecordFacts
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)

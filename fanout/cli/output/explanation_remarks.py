@@ -16,7 +16,7 @@ from fanout.gates.explanation import Explanation
 from fanout.gates.gate_rules import HAND_WRITTEN, StageRule
 from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.record_facts import DecisionFacts
-from fanout.gates.rollback_pins import Pin, find_pin
+from fanout.gates.rollback_pins import find_pin
 from fanout.gates.timestamps import effective_from, format_instant
 from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.plan.edits.merge_disputes import RESOLVE, parse_disputes, read_resolutions
@@ -170,31 +170,29 @@ def _pin_remarks(item: PolicyResult, stage: str, variant: str = "") -> Iterator[
         sentence = f"the policy pins {label_stage(stage)} to {pin.revision}"
         yield _build_remark(Reason.PINNED, sentence, actor="the policy's author")
     else:
-        yield _rollback_remark(item, "it", pin, pin.decision)
+        yield _rollback_remark(item, "it", pin.decision)
 
 
 def _variant_pins(
     item: PolicyResult, rule: StageRule, decisions: ActiveDecisions
 ) -> Iterator[Explanation]:
     """Yield the rollbacks, by decision, of variants without the rest of their stage."""
-    pins: dict[str, tuple[Pin, DecisionFacts, list[str]]] = {}
+    rollbacks: dict[str, tuple[DecisionFacts, list[str]]] = {}
     for variant in item.variants:
         pin = find_pin(rule, decisions.rollbacks, variant.spec.name)
         if variant.spec.stage == rule.name and pin is not None and pin.decision is not None:
-            entry = pins.setdefault(pin.decision.name, (pin, pin.decision, []))
-            entry[2].append(variant.spec.name)
-    for pin, decision, names in pins.values():
-        yield _rollback_remark(item, format_names(names), pin, decision)
+            _, names = rollbacks.setdefault(pin.decision.name, (pin.decision, []))
+            names.append(variant.spec.name)
+    for decision, names in rollbacks.values():
+        yield _rollback_remark(item, format_names(names), decision)
 
 
-def _rollback_remark(
-    item: PolicyResult, subject: str, pin: Pin, decision: DecisionFacts
-) -> Explanation:
+def _rollback_remark(item: PolicyResult, subject: str, decision: DecisionFacts) -> Explanation:
     return _build_remark(
         Reason.PINNED,
-        f"decision {decision.name} of {decision.by} takes {subject} back to {pin.revision}, to stay"
-        f" there: {decision.reason}",
-        since=pin.at,
+        f"decision {decision.name} of {decision.by} takes {subject} back to {decision.revision}, to"
+        f" stay there: {decision.reason}",
+        since=decision.at,
         actor=f"whoever may decide: fanout withdraw {item.resolved_policy.name} {decision.name}",
     )
 
