@@ -138,10 +138,7 @@ def _unknown_function_error(name: Token, available: frozenset[str]) -> RefusedEr
 
 
 def _is_checked_macro(tree: Tree, name: Token, arguments: list[Tree]) -> bool:
-    """Return whether the call is a valid macro.
-
-    Raises RefusedError for invalid and unknown ones.
-    """
+    """Return whether the call is a macro. Raises RefusedError for invalid and unknown ones."""
     if name not in CALLABLE_NAMES | MACROS:
         raise _unknown_function_error(name, METHODS | MACROS)
     if name not in MACROS:

@@ -83,10 +83,7 @@ def to_cel(value: Any) -> Any:
 
 
 def to_plain(value: Any) -> Any:
-    """Convert celpy's value to plain data.
-
-    Raises RefusedError for types that JSON does not have.
-    """
+    """Convert celpy's value to plain data. Raises RefusedError for types that JSON lacks."""
     match value:
         case CELEvalError():
             raise value
@@ -317,10 +314,7 @@ class CelEngine:
         return self._program(text)[1]
 
     def serialize_ast(self, text: str) -> SerializedAst | None:
-        """Return the expression as plain data, None unless it is simple enough.
-
-        Raises RefusedError.
-        """
+        """Return the AST as plain data, None unless it is simple. Raises RefusedError."""
         return serialize_tree(self._program(text)[0])
 
     def evaluate(self, text: str, row: Mapping[str, Any]) -> Any:

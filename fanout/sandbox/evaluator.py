@@ -150,7 +150,10 @@ class TextEvaluator:
                     columns[text], missing_parts = self._collect_answers(
                         text, compiled_text.free_variables, answers, rows
                     )
-                    tasks += _split_tasks(text, missing_parts)
+                    tasks += [
+                        EvaluationTask(text, missing_parts[start : start + ROWS_PER_REQUEST])
+                        for start in range(0, len(missing_parts), ROWS_PER_REQUEST)
+                    ]
             failures = self.workers.run_tasks(tasks, self._store_answers) if tasks else {}
         finally:
             self.workers.finish_batch()
@@ -261,13 +264,6 @@ def _compile(parsed: ParsedText | ExpressionFailure) -> CompiledText | Expressio
     )
 
 
-def _split_tasks(text: str, rows: Sequence[str]) -> list[EvaluationTask]:
-    return [
-        EvaluationTask(text, rows[start : start + ROWS_PER_REQUEST])
-        for start in range(0, len(rows), ROWS_PER_REQUEST)
-    ]
-
-
 def _compute_in_process(
     texts: Mapping[str, CompiledText | ExpressionFailure], rows: Sequence[Mapping[str, Any]]
 ) -> dict[str, list[Any]]:
@@ -328,10 +324,7 @@ class ProcessSandbox:
     def render(
         self, templates: Sequence[str], rows: Sequence[Mapping[str, Any]]
     ) -> list[list[Any]]:
-        """Fill templates from rows.
-
-        Return `answers[template][row]`: text, or an ExpressionFailure.
-        """
+        """Fill templates from rows: `answers[template][row]` is text or an ExpressionFailure."""
         with self._lock:
             return self._require_open(self._templates).evaluate_texts(templates, rows)
 
@@ -372,10 +365,7 @@ class ProcessSandbox:
     def free_variables(
         self, expressions: Sequence[str], templates: Sequence[str]
     ) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
-        """Return the variables that each expression and template names.
-
-        None if it does not compile.
-        """
+        """Return the variables that each expression and template names; none if it is invalid."""
         with self._lock:
             return (
                 _find_names(self._require_open(self._expressions), expressions, CALLABLE_NAMES),

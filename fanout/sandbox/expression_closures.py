@@ -306,10 +306,7 @@ def read_path(row: Mapping[str, Any], name: str, field_path: Sequence[str]) -> A
 
 
 def normalize_value(value: Any) -> Any:
-    """Return the value as celpy has it: `3.0` in a file is the whole number 3.
-
-    Raises UncertainAnswerError.
-    """
+    """Return the value as celpy has it: 3 for `3.0` in a file. Raises UncertainAnswerError."""
     kind = value.__class__
     if kind is str:
         return _check_text(value)
@@ -341,10 +338,7 @@ def _check_text(text: str) -> str:
 
 
 def _check_container(container: Any) -> None:
-    """Check that a container needs no conversion and is not too large or too deep.
-
-    Raises UncertainAnswerError.
-    """
+    """Raise UncertainAnswerError if a container needs conversion, or is too large or too deep."""
     remaining = MAX_TEXT_LENGTH
     level = [container]
     # Level by level and not by recursion: deep data must not exhaust the parent's

@@ -168,10 +168,7 @@ class _ProgramRun:
         pipe.close()
 
     def _handle_end(self, selector: selectors.BaseSelector, end_fd: int) -> None:
-        """Kill what the program has left behind.
-
-        It is not reaped yet, so the group is still its own.
-        """
+        """Kill what the program has left; until it is reaped, the group is still its own."""
         self.has_ended = True
         selector.unregister(end_fd)
         with suppress(ProcessLookupError, PermissionError):
@@ -182,10 +179,7 @@ class _ProgramRun:
             self.process.stdin.close()
 
     def _wait_for_end(self, end_fd: int, deadline: float) -> bool:
-        """Wait for the end of a program that has closed its pipes.
-
-        Return whether it ended in time.
-        """
+        """Return whether a program that has closed its pipes ends in time."""
         with selectors.DefaultSelector() as selector:
             selector.register(end_fd, selectors.EVENT_READ)
             return bool(selector.select(max(0.0, deadline - time.monotonic())))

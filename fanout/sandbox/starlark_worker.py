@@ -45,10 +45,7 @@ krmfn = struct(
 
 
 class StarlarkEngine:
-    """Engine for Starlark.
-
-    Each script has a module of its own, so scripts cannot see each other.
-    """
+    """Engine for Starlark; each script has a module of its own, so none sees another."""
 
     def __init__(self) -> None:
         self._globals = starlark.Globals.extended_by(

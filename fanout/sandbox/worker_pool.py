@@ -203,10 +203,7 @@ class WorkerPool:
         tasks: Sequence[EvaluationTask],
         store_answers: Callable[[EvaluationTask, list[Any]], None],
     ) -> dict[str, ExpressionFailure]:
-        """Run all tasks and hand the answers of each to `store_answers`.
-
-        Returns the texts that exceeded a limit.
-        """
+        """Hand the answers of all tasks to `store_answers`; return texts that exceeded a limit."""
         failures: dict[str, ExpressionFailure] = {}
         pending = deque(tasks)
         rows = sum(len(task.rows) for task in tasks)

@@ -128,10 +128,7 @@ class TextEngine(Protocol):
         """Return the variables and fields that the text reads. Raises RefusedError."""
 
     def serialize_ast(self, text: str) -> list[Any] | None:
-        """Return the AST as plain data, None if the parent cannot compute it.
-
-        Raises RefusedError.
-        """
+        """Return the AST as plain data, None unless it is simple. Raises RefusedError."""
 
     def evaluate(self, text: str, row: dict[str, Any]) -> Any:
         """Return the text's value over a row, as plain data. Raises RefusedError."""

@@ -57,10 +57,7 @@ def find_injection_points(
 
 
 def is_injectable(point: InjectionPoint, injectable: InjectionRules) -> bool:
-    """Return whether the administrator allows injection into the point.
-
-    Secrets never are injectable.
-    """
+    """Return whether the administrator allows injection; Secrets never are injectable."""
     # Before the rules, because no configuration may make Secrets injectable: their content would
     # end up in Git.
     if (point.group, point.kind) == ("", "Secret"):

@@ -108,10 +108,7 @@ class Overlay:
         return self._text
 
     def rebase(self, text: str, document: ManifestObject) -> None:
-        """Continue from these lines, which already contain all changes.
-
-        `document` is their parsed form.
-        """
+        """Continue from lines with all changes so far; `document` is their parsed form."""
         self.value, self._text, self._document = document.value, text, document
         self._changed, self._comments = {}, {}
 

@@ -274,10 +274,7 @@ def _function_objects(
 
 
 def _refuse_list(file: str, manifest_object: ManifestObject) -> None:
-    """Raise InvalidInput for a List whose items cannot be taken as objects.
-
-    An empty List is valid.
-    """
+    """Raise InvalidInput for a List, unless empty, whose items cannot be taken as objects."""
     items = manifest_object.value.get(ITEMS, MISSING)
     path: Path = (ITEMS,)
     if isinstance(manifest_object, ListItem):

@@ -42,10 +42,7 @@ class ObjectSelection:
 
     @classmethod
     def parse(cls, entry: Mapping[str, object]) -> "ObjectSelection":
-        """Parse the conditions of a pipeline entry.
-
-        Raises InvalidInput for unsupported conditions.
-        """
+        """Parse the conditions of an entry. Raises InvalidInput for unsupported ones."""
         selectors, exclude = (
             _parse_conditions(entry, "selectors"),
             _parse_conditions(entry, "exclude"),
@@ -189,10 +186,7 @@ def function_error(
 def policy_steps(
     spec: VariantSpec, section: str, files: _Files, programs: AllowedPrograms
 ) -> Iterator[FunctionStep | DeclaredFunction]:
-    """Yield the policy's functions of a section.
-
-    Raises InvalidInput with the field of the entry.
-    """
+    """Yield the policy's functions of a section. Raises InvalidInput with the entry's field."""
     functions: Sequence[FunctionSpec] = getattr(spec, section)
     for number, function in enumerate(functions):
         try:

@@ -50,10 +50,7 @@ class SizeCounter:
         return counter
 
     def count_change(self, file: str, path: Path, old_value: object, new_value: object) -> None:
-        """Count that one value replaces another.
-
-        Raises UnfitObject for the path when a limit is exceeded.
-        """
+        """Count that one value replaces another. Raises UnfitObject when a limit is exceeded."""
         # Characters, not bytes: encoding every text would cost more than the rest, and the exact
         # sizes are checked once the files are written.
         if isinstance(old_value, str) and isinstance(new_value, str):  # nearly all changes

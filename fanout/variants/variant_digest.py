@@ -79,10 +79,7 @@ def _function_parts(function: FunctionSpec, prepared: PreparedPackage) -> list[o
 
 
 def _function_version(function: FunctionSpec, programs: AllowedPrograms) -> str:
-    """Return the version of the function that is run.
-
-    "" if unavailable, which fails when it is run.
-    """
+    """Return the version of the function; "" if unavailable, which fails when it is run."""
     if function.exec:
         program = programs.executables.get(function.exec)
         return program.version if program else ""

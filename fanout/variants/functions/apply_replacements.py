@@ -41,10 +41,7 @@ class ElementMatch:
     value: str
 
     def matches(self, element: object) -> bool:
-        """Return whether this is the element.
-
-        With an empty key the element itself must have the value.
-        """
+        """Return whether this is the element; with an empty key it must itself have the value."""
         present = get_value(element, (self.key,)) if self.key else element
         return present is not MISSING and _match_text(present) == self.value
 
@@ -186,10 +183,7 @@ class LabelRequirement:
 
 
 def parse_label_selector(text: str) -> tuple[LabelRequirement, ...]:
-    """Parse the requirements, all of which must be met; an empty text has none.
-
-    Raises InvalidInput.
-    """
+    """Parse the requirements, all of which must be met. Raises InvalidInput."""
     requirements, position = [], 0
     if not text.strip():
         return ()
@@ -300,10 +294,7 @@ class Replacement:
 
 
 def parse_replacements(config: Object) -> tuple[Replacement, ...]:
-    """Parse the replacements of an ApplyReplacements object.
-
-    Raises InvalidInput naming the field.
-    """
+    """Parse an ApplyReplacements object. Raises InvalidInput naming the field."""
     api_version, kind = str(config.get("apiVersion", "")), config.get("kind")
     if not any(
         api_version.startswith(group) and kind == known_keys for group, known_keys in _CONFIG_KINDS

@@ -73,10 +73,7 @@ def _list_value(values: Mapping[str, str], path: Path, pattern: str) -> list[obj
 
 
 def parse_elements(text: str) -> list[object] | None:
-    """Return the list that a setter's text represents, or None if it is not a list.
-
-    An empty text is an empty list.
-    """
+    """Return the list that the text represents, empty for no text, or None if it is no list."""
     if not text.strip():
         return []
     try:

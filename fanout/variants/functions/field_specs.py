@@ -140,10 +140,7 @@ POD_TEMPLATES: tuple[tuple[frozenset[str], frozenset[str], tuple[str, ...]], ...
 def pod_template_fields(
     existing_path: tuple[str, ...], created_path: tuple[str, ...] = ()
 ) -> tuple[FieldSpec, ...]:
-    """Return the field in the pod template of every kind that has one.
-
-    Paths start at the template.
-    """
+    """Return the field, by its path in a pod template, for every kind with such a template."""
     return tuple(
         FieldSpec((*template, *existing_path), created_path, kinds, groups)
         for groups, kinds, template in POD_TEMPLATES

@@ -93,10 +93,7 @@ def refuse_settings(config: Object) -> None:
 
 
 def parse_values(config: Object, kind: str, field: str) -> tuple[tuple[str, str], ...]:
-    """Return the sorted map to set: `data` of a ConfigMap, or `field` of the kind.
-
-    Raises InvalidInput.
-    """
+    """Return the sorted `data` of a ConfigMap, or `field` of the kind. Raises InvalidInput."""
     field = field if is_function_kind(config, kind) else "data"
     return _parse_texts(config.get(field), field)
 

@@ -255,10 +255,7 @@ def is_named_object(item: object) -> TypeGuard[dict[str, Any]]:
 
 
 def is_local_config(item: Object) -> bool:
-    """Return whether the object is local-config.
-
-    Most functions of the catalog skip such objects.
-    """
+    """Return whether the object is local-config, which most functions skip."""
     annotations = mapping(mapping(item.get("metadata")).get("annotations"))
     return str(annotations.get(LOCAL_CONFIG) or "false").lower() != "false"
 

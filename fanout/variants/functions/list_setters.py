@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fanout.package.field_edits import MISSING, get_value
-from fanout.package.value_spelling import ValueSpelling
 from fanout.variants.functions.function_config import refuse_settings
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
@@ -41,19 +40,14 @@ def _report_setters(
                 list_text = f"[{', '.join(text for text in texts if text is not None)}]"
                 _count_setter(setters, single_setter(pattern), list_text, "array")
             elif value is not MISSING and not isinstance(value, dict):
-                _count_scalars(setters, pattern, value, item.text.spelling(path))
+                kind = _TYPES[type(value)] if single_setter(pattern) else "str"
+                text = item.text.spelling(path).text or ""
+                for name, part in derive_values(pattern, text).items():
+                    _count_setter(setters, name, part, kind)
     for name, setter in sorted(setters.items()):
         yield FunctionResult(
             f"Name: {name}, Value: {setter.value}, Type: {setter.type}, Count: {setter.count}"
         )
-
-
-def _count_scalars(
-    setters: dict[str, _Setter], pattern: str, value: object, spelling: ValueSpelling
-) -> None:
-    is_complete_value = bool(single_setter(pattern))
-    for name, text in derive_values(pattern, spelling.text or "").items():
-        _count_setter(setters, name, text, _TYPES[type(value)] if is_complete_value else "str")
 
 
 def _count_setter(setters: dict[str, _Setter], name: str, value: str, kind: str) -> None:

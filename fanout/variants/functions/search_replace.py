@@ -7,7 +7,7 @@ Without a new value or comment, the matches are reported and stay unchanged.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from fanout.errors import InvalidInput
@@ -187,7 +187,7 @@ def _configure(config: Object) -> _Config:
     for key in _PUT_SETTINGS if parsed.expression else ():
         if any(
             int(number) not in range(1, regex.groups + 1)
-            for number in _referenced_groups(values, key)
+            for number in _GROUP_REFERENCE.findall(values.get(key, ""))
         ):
             raise InvalidInput(
                 f"data.{key} refers to a group that by-value-regex has not",
@@ -201,10 +201,6 @@ def _compile_setting(key: str, text: str, compile_text: Callable[[str], Regex]) 
         return compile_text(text)
     except InvalidInput as problem:
         raise InvalidInput(f"data.{key}: {problem.problem}", remedy=problem.remedy) from None
-
-
-def _referenced_groups(values: Mapping[str, str], key: str) -> list[str]:
-    return _GROUP_REFERENCE.findall(values.get(key, ""))
 
 
 def _changes(config: _Config, item: Object, facts: PackageFacts) -> Iterator[Change]:

@@ -51,10 +51,7 @@ class _Config:
 
 
 def _split_image(image: str) -> tuple[str, str, str]:
-    """Return name, tag and digest, the latter two with their separators.
-
-    The port of a registry belongs to the name.
-    """
+    """Return name (with a registry's port), tag and digest, the latter with their separators."""
     untagged, separator, digest = image.partition("@")
     slash = untagged.rfind("/") + 1
     colon = untagged.find(":", slash)

@@ -119,10 +119,7 @@ def _dependency_changes(config: _Config, text: str, facts: PackageFacts) -> Iter
 
 
 def _depends_on(config: _Config, item: Object, facts: PackageFacts) -> Iterator[object]:
-    """Yield the kind and whether a namespace is set.
-
-    With a matcher, also the present namespaces.
-    """
+    """Yield the kind, whether a namespace is set, and with a matcher the namespaces."""
     yield config.matcher
     yield from kind_values(config, item, facts)
     # Without a matcher the old namespace is overwritten whatever it is, so it may differ

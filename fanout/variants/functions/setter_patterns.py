@@ -32,10 +32,7 @@ def single_setter(pattern: str) -> str:
 def fill_pattern(
     pattern: str, values: Mapping[str, str], size_limiter: SizeLimiter, path: Path
 ) -> str:
-    """Return the pattern with each setter replaced by its value.
-
-    Raises UnfitObject if it gets too long.
-    """
+    """Return the pattern with values for its setters. Raises UnfitObject if it gets too long."""
     return size_limiter.substitute(_SETTER, pattern, lambda match: values[match[1]], path)
 
 
