@@ -24,10 +24,7 @@ def read_cache_file(path: Path, writer_version: str) -> bytes | None:
 
 
 def write_cache_file(path: Path, content: bytes, writer_version: str) -> None:
-    """Replace the cache file atomically.
-
-    Concurrent readers see the old or the new content.
-    """
+    """Replace the cache file atomically. Concurrent readers see the old or the new content."""
     # In the same directory, because a rename is atomic only within one file system; named by the
     # process, because two of them may write the same cache at once.
     temporary = path.with_name(f"{path.name}.{os.getpid()}")

@@ -207,10 +207,8 @@ def _parse_result(data: object) -> Any:
 def _parse_sample(item: object) -> Mapping[str, Any]:
     match item:
         case {"metric": dict() as metric, "value": [_, value]}:
-            return {
-                "metric": metric,
-                "value": _parse_number(value, f"the series {_format_series(metric)}"),
-            }
+            number = _parse_number(value, f"the series {_format_series(metric)}")
+            return {"metric": metric, "value": number}
         case {"metric": dict(), "histogram": _}:
             raise MalformedResponse("a series is a native histogram; ask for a quantile of it")
     raise MalformedResponse("it is no answer of Prometheus")
@@ -379,14 +377,11 @@ class _Batch:
                 return ProbeFailure(f"{where}: {error}")
             if secret is not None and _contains_secret(content, secret):
                 return ProbeFailure(f"{where}: it sends the secret back that it was asked with")
-            response = (parse_prometheus_response if probe.query else parse_service_response)(
-                status, content
-            )
-            return (
-                ProbeFailure(f"{where}: {response.sentence}")
-                if isinstance(response, ProbeFailure)
-                else response
-            )
+            parse = parse_prometheus_response if probe.query else parse_service_response
+            response = parse(status, content)
+            if isinstance(response, ProbeFailure):
+                return ProbeFailure(f"{where}: {response.sentence}")
+            return response
 
     def _find_secret(self, probe: ProbeQuery) -> Credentials:
         """Return the secret of a probe.
@@ -456,12 +451,10 @@ class _Batch:
 
     def _client_for(self, name: str, secret: Credentials | None) -> httpx2.AsyncClient:
         if name not in self.clients:
-            certificate_authority = secret.certificate_authority if secret else ""
-            verify = (
-                ssl.create_default_context(cadata=certificate_authority)
-                if certificate_authority
-                else httpx2.create_ssl_context()
-            )
+            if secret is not None and secret.certificate_authority:
+                verify = ssl.create_default_context(cadata=secret.certificate_authority)
+            else:
+                verify = httpx2.create_ssl_context()
             self.clients[name] = httpx2.AsyncClient(
                 transport=AddressCheckingTransport(verify),
                 trust_env=False,

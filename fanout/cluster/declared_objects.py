@@ -111,14 +111,9 @@ class DeclaredObjects:
     @property
     def own_count(self) -> int:
         """Number of objects of fanout's own kinds, usable or not."""
-        usable = (
-            self.repositories,
-            self.policies,
-            self.variants,
-            self.promotions,
-            self.scenarios,
-        )
-        return sum(map(len, usable)) + len(self.left_out)
+        policies = (*self.policies, *self.promotions)
+        others = (*self.repositories, *self.variants, *self.scenarios, *self.left_out)
+        return len(policies) + len(others)
 
     def where(self, item: KRMObject, field_path: str | FieldPath = ()) -> ErrorLocation:
         """Return the location of a field of a declared object.

@@ -171,11 +171,8 @@ class FileCluster:
         # Merging fails even with the mere names of these files, so findings about other files that
         # depend on them may be missing.
         faults = (it for content in unread.values() for it in content.findings)
-        return replace(
-            declared,
-            faults=(*declared.faults, *faults),
-            unread=(*declared.unread, *unread),
-        )
+        all_unread = (*declared.unread, *unread)
+        return replace(declared, faults=(*declared.faults, *faults), unread=all_unread)
 
     def digest(self) -> str:
         """Return a digest of all files as they are now, without parsing.
@@ -202,14 +199,8 @@ class FileCluster:
             if (key.namespace, key.name) in kind:
                 for position in self._locate(str(path)).get(key, ()):
                     return f"{position.file}:{position.line(('metadata', 'name'))}"
-        declared_position = (
-            self._declared.positions.get(key) if self._declared is not None else None
-        )
-        return (
-            f"{declared_position.file}:{declared_position.line(('metadata', 'name'))}"
-            if declared_position is not None
-            else ""
-        )
+        own = self._declared.positions.get(key) if self._declared is not None else None
+        return f"{own.file}:{own.line(('metadata', 'name'))}" if own is not None else ""
 
     def _compute_digest(
         self, digests: Mapping[Path, bytes], findings: Sequence[FileFinding]
@@ -258,28 +249,26 @@ class FileCluster:
         """
         content = _unread_content(path, problem, remedy)
         previous = self._files.get(path)
-        return (
-            previous if previous and previous.content == content else _ReadFile(None, b"", content)
-        )
+        if previous is not None and previous.content == content:
+            return previous
+        return _ReadFile(None, b"", content)
 
     def _parse_content(
         self, path: Path, data: bytes, digest: bytes, texts: _SharedTexts
     ) -> ManifestContent:
         """Parse the bytes of a file, or take its plain objects from the cache."""
         file = str(path)
-        if self._cache is None or len(data) < MIN_FILE_SIZE:
-            return read_content(
-                data, file, self._namespace, texts.parsed, keep_valid=self._keep_valid
-            )
-        key = compute_cache_key(digest, self._namespace, as_json=is_json(file))
-        kinds = self._cache.find(key, texts.cached)
-        if kinds is not None:
-            return ManifestContent(plain_objects=kinds)
+        cache = self._cache if len(data) >= MIN_FILE_SIZE else None
+        if cache is not None:
+            key = compute_cache_key(digest, self._namespace, as_json=is_json(file))
+            kinds = cache.find(key, texts.cached)
+            if kinds is not None:
+                return ManifestContent(plain_objects=kinds)
         content = read_content(
             data, file, self._namespace, texts.parsed, keep_valid=self._keep_valid
         )
-        if content.is_plain:
-            self._cache.store(key, content.plain_objects)
+        if cache is not None and content.is_plain:
+            cache.store(key, content.plain_objects)
         return content
 
     def _locate(self, file: str) -> Mapping[ObjectKey, Sequence[SourcePosition]]:
@@ -302,18 +291,10 @@ def _unread_content(path: Path, problem: str, remedy: str) -> ManifestContent:
 
 
 def read_directory(paths: Sequence[Path], namespace: str = DEFAULT_NAMESPACE) -> DeclaredObjects:
-    """Read all manifests below the paths once.
-
-    The result has every error of every document.
-    """
+    """Read all manifests below the paths once. The result has every error of every document."""
     return FileCluster(paths, namespace).read()
 
 
 def _stamp(status: os.stat_result) -> tuple[int, ...]:
-    return (
-        status.st_dev,
-        status.st_ino,
-        status.st_size,
-        status.st_mtime_ns,
-        status.st_ctime_ns,
-    )
+    identity = status.st_dev, status.st_ino
+    return *identity, status.st_size, status.st_mtime_ns, status.st_ctime_ns

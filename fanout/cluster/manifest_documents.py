@@ -123,9 +123,8 @@ def discover_manifests(roots: Sequence[Path]) -> ManifestDiscovery:
     visited: set[str] = set()  # real paths, so that a file and links to it count once
     for root in roots:
         if not root.exists():
-            _add_finding(
-                discovery, root, "there is no such file or directory", "check what is given to -f"
-            )
+            problem = "there is no such file or directory"
+            _add_finding(discovery, root, problem, "check what is given to -f")
         elif root.is_dir():
             real_root = os.path.realpath(root)
             for path in _walk(root, real_root, discovery, visited):
@@ -148,9 +147,8 @@ def _walk(
         with os.scandir(directory) as scan:
             entries = sorted(scan, key=lambda entry: entry.name)
     except OSError as error:
-        _add_finding(
-            discovery, directory, f"cannot be listed: {error.strerror}", "make it readable"
-        )
+        problem = f"cannot be listed: {error.strerror}"
+        _add_finding(discovery, directory, problem, "make it readable")
         return
     for entry in entries:
         if entry.name.startswith("."):
@@ -170,12 +168,8 @@ def _is_inside(link: Path, root: str, discovery: ManifestDiscovery) -> bool:
     if os.path.commonpath((real, root)) == root:
         return True
     if link.is_dir() or link.name.endswith(MANIFEST_SUFFIXES):
-        _add_finding(
-            discovery,
-            link,
-            "is a symlink that leads out of the directory",
-            "put the file itself there",
-        )
+        problem = "is a symlink that leads out of the directory"
+        _add_finding(discovery, link, problem, "put the file itself there")
     return False
 
 
@@ -346,10 +340,7 @@ def _valid_content(data: bytes, file: str, namespace: str) -> ManifestContent:
 
 
 def find_positions(data: bytes, file: str, namespace: str) -> dict[ObjectKey, list[SourcePosition]]:
-    """Find the positions of the objects of a file that was read without.
-
-    Raises InvalidManifest.
-    """
+    """Find the positions of the objects of a file that was read without. Raises InvalidManifest."""
     positions: dict[ObjectKey, list[SourcePosition]] = {}
     for position, item in _iterate_positions(Manifest.parse(data, file), file):
         if not tuple(_object_faults(item)):
@@ -365,17 +356,12 @@ def build_finding(name: str, position: SourcePosition, fault: FieldError) -> Fil
 
 
 def _content_without_positions(items: Iterable[Any], namespace: str) -> ManifestContent | None:
-    """Build the content without positions.
-
-    None if an error or an object of fanout needs them.
-    """
+    """Build the content without positions. None if an error or an object of fanout needs them."""
     plain_objects = []
     for _, item in _flatten_lists((), items):
-        if (
-            any(_object_faults(item))
-            or not _has_plain_text(item["metadata"])
-            or _is_for_fanout(item)
-        ):
+        if any(_object_faults(item)) or _is_for_fanout(item):
+            return None
+        if not _has_plain_text(item["metadata"]):
             return None
         # Reached only for objects without any error; the first error restarts with positions.
         plain_objects.append(_in_namespace(item, namespace))
@@ -468,9 +454,8 @@ def _object_faults(item: Any) -> Iterator[FieldError]:
             yield FieldError((key,), "is missing or no text", remedy)
     meta = item.get("metadata")
     if not isinstance(meta, Mapping):
-        yield FieldError(
-            ("metadata",), "is missing or no mapping", "write the object's metadata.name"
-        )
+        remedy = "write the object's metadata.name"
+        yield FieldError(("metadata",), "is missing or no mapping", remedy)
         return
     if not isinstance(meta.get("name"), str) or not meta["name"]:
         yield FieldError(("metadata", "name"), "is missing or no text", "write the object's name")
@@ -496,9 +481,8 @@ def _text_faults(item: Mapping[str, Any]) -> Iterator[FieldError]:
     for part in ("labels", "annotations"):
         texts = item["metadata"].get(part) or {}
         if not isinstance(texts, Mapping):
-            yield FieldError(
-                ("metadata", part), "must be an object", "write names and their values"
-            )
+            remedy = "write names and their values"
+            yield FieldError(("metadata", part), "must be an object", remedy)
             continue
         for key, value in texts.items():
             path = ("metadata", part, key)
@@ -537,10 +521,7 @@ def _is_for_fanout(item: Mapping[str, Any]) -> bool:
 
 
 def _in_namespace(item: Mapping[str, Any], namespace: str) -> Object:
-    """Return the object with a namespace.
-
-    A copy, since YAML aliases share parts of objects.
-    """
+    """Return the object with a namespace. A copy, since YAML aliases share parts of objects."""
     meta = item.get("metadata")
     if not isinstance(meta, Mapping) or meta.get("namespace"):
         return item

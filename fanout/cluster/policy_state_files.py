@@ -93,10 +93,7 @@ def build_record_name(
 
 
 def is_record_name_of(name: str, data: bytes, by: str) -> bool:
-    """Return whether the name was built for this content and author.
-
-    If so, neither was changed since.
-    """
+    """Return whether the name was built for this content and author, which are unchanged then."""
     return _COUNT_SUFFIX.sub("", name).endswith(f"-{_compute_hash(data, by)}")
 
 
@@ -153,9 +150,8 @@ def parse_shard(data: bytes, path: str) -> Mapping[str, Mapping[str, Any]]:
             raise UnreadableStateError(f"has no key in line {number}")
         # A line in the wrong file would survive the removal of its key in the right one.
         if key in lines or shard_path(key) != path:
-            raise UnreadableStateError(
-                f"has {key!r} twice or where it does not belong (line {number})"
-            )
+            problem = f"has {key!r} twice or where it does not belong (line {number})"
+            raise UnreadableStateError(problem)
         lines[key] = value
     return lines
 
@@ -225,10 +221,8 @@ def read_first_commits(
     first_commits = dict(previous.first_commits)
     files: Mapping[str, TreeEntry] | None = None  # of `tree`, if listed
     for commit in reversed(commits):
-        parent_tree, tree = (
-            tree,
-            reader.paths(commit.oid, [RECORDS_DIRECTORY])[RECORDS_DIRECTORY].tree,
-        )
+        parent_tree = tree
+        tree = reader.paths(commit.oid, [RECORDS_DIRECTORY])[RECORDS_DIRECTORY].tree
         if tree == parent_tree:
             continue
         claimed_names = _TRAILER_PATTERN.findall(commit.message) if trust_messages else []
@@ -239,9 +233,9 @@ def read_first_commits(
             parent_files = list_tree(reader, parent_tree) if files is None else files
             files = list_tree(reader, tree)
             added = {name: files[name].oid for name in files.keys() - parent_files.keys()}
-        first_commit = FirstCommit(datetime.fromtimestamp(commit.timestamp, UTC), commit.committer)
+        at = datetime.fromtimestamp(commit.timestamp, UTC)
         for name in sorted(added.keys() - first_commits.keys()):
-            first_commits[name] = FirstCommit(first_commit.at, first_commit.by, added[name])
+            first_commits[name] = FirstCommit(at, commit.committer, added[name])
     return FirstCommitHistory(head, tree, first_commits)
 
 
@@ -310,10 +304,7 @@ def read_branch(
 def read_shards(
     reader: ObjectReader, head: str, previous: Mapping[str, PolicyStateShard], unreadable: list[str]
 ) -> dict[str, PolicyStateShard]:
-    """Read all status files at the head, by path.
-
-    Append messages about others to `unreadable`.
-    """
+    """Read all status files at the head, by path. Append messages about others to `unreadable`."""
     shards: dict[str, PolicyStateShard] = {}
     for name, entry in sorted(_list_files(reader, head, STATUS_DIRECTORY, unreadable).items()):
         path = f"{STATUS_DIRECTORY}/{name}"
@@ -323,9 +314,8 @@ def read_shards(
             continue
         try:
             _check_regular(entry)
-            shards[path] = PolicyStateShard(
-                entry.oid, parse_shard(_read_content(reader, entry), path)
-            )
+            lines = parse_shard(_read_content(reader, entry), path)
+            shards[path] = PolicyStateShard(entry.oid, lines)
         except UnreadableStateError as error:
             unreadable.append(f"{path} {error}; restore it from the commit before")
     return shards
@@ -353,11 +343,8 @@ def _read_history(
     # is compared instead, which is slower and cannot be forged.
     if None in verified.values():
         return read_first_commits(reader, head, FirstCommitHistory(), trust_messages=False), files
-    first_commits = {
-        **history.first_commits,
-        **{name: commit for name, commit in verified.items() if commit},
-    }
-    return replace(history, first_commits=first_commits), files
+    verified_commits = {name: commit for name, commit in verified.items() if commit}
+    return replace(history, first_commits={**history.first_commits, **verified_commits}), files
 
 
 def _verify_first_commit(
@@ -406,9 +393,8 @@ def _read_records(
                 _read_content(reader, entry), key
             )
             kind, spec = parsed[entry.oid]
-            records.append(
-                RecordEntry(name=name, at=first_commit.at, by=first_commit.by, kind=kind, spec=spec)
-            )
+            at, by = first_commit.at, first_commit.by
+            records.append(RecordEntry(name=name, at=at, by=by, kind=kind, spec=spec))
         except UnreadableStateError as error:
             unreadable.append(
                 f"{RECORDS_DIRECTORY}/{file} {error}; restore it, or remove it with git"

@@ -120,10 +120,7 @@ _Result = TypeVar("_Result")
 
 
 def retry_conflicts(attempt: Callable[[], _Result]) -> _Result:
-    """Call `attempt` until it raises no Conflict.
-
-    Raise the last Conflict after half a minute.
-    """
+    """Call `attempt` until it raises no Conflict. Raise the last Conflict after half a minute."""
     deadline, max_pause = time.monotonic() + RETRY_TIMEOUT, _FIRST_PAUSE
     while True:
         try:

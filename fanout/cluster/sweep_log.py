@@ -115,10 +115,7 @@ class SweepLog:
 def _merge_entries(
     entries: Mapping[str, LoggedSweep], changes: Mapping[str, LoggedSweep | None], now: datetime
 ) -> dict[str, LoggedSweep]:
-    """Merge changes into the entries.
-
-    A later entry of the same schedule by any process stays.
-    """
+    """Merge changes into the entries. A later entry of the same schedule by any process stays."""
     merged = dict(entries)
     for name, new in changes.items():
         old = entries.get(name)

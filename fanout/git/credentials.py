@@ -52,10 +52,7 @@ class RemoteAccess:
 
 
 def write_askpass(directory: Path) -> Path:
-    """Write the askpass program, which prints the secret of its environment.
-
-    Return its path.
-    """
+    """Write the askpass program, which prints the secret of its environment. Return its path."""
     path = directory / "askpass"
     if not path.exists() or path.read_bytes() != _ASKPASS.encode():
         temporary = directory / "askpass.new"
@@ -133,10 +130,8 @@ def provide_credentials(
             if protocol is GitProtocol.SSH:
                 yield _ssh_variables(secret, private)
             else:
-                yield {
-                    "GIT_ASKPASS": str(askpass),
-                    **_http_variables(access.address, secret, private),
-                }
+                variables = _http_variables(access.address, secret, private)
+                yield {"GIT_ASKPASS": str(askpass), **variables}
 
 
 def _http_variables(

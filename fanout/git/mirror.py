@@ -228,10 +228,7 @@ def _partial_pack_files(names: Collection[str]) -> list[str]:
 
 
 def _configure(path: Path, address: RepositoryAddress) -> None:
-    """Write the complete configuration of the mirror.
-
-    Nothing of an earlier run is trusted.
-    """
+    """Write the complete configuration of the mirror. Nothing of an earlier run is trusted."""
     escaped = address.url.replace("\\", "\\\\").replace('"', '\\"')
     _write_if_changed(path, "config", _CONFIG.format(url=f'"{escaped}"').encode())
     _write_if_changed(path, "HEAD", _HEAD)

@@ -47,10 +47,7 @@ class MirrorReader:
         return pygit2.Oid(hex=oid) in self._odb
 
     def commit(self, oid: str) -> Commit:
-        """Return the commit.
-
-        Raises Unavailable if it is missing, InvalidInput for another type.
-        """
+        """Return the commit. Raises Unavailable if it is missing, InvalidInput for another type."""
         parsed = self._commit(oid)
         committer = parsed.committer
         return Commit(
@@ -64,10 +61,7 @@ class MirrorReader:
         )
 
     def peel(self, oid: str) -> str:
-        """Return the id of the commit behind an annotated tag.
-
-        A tag may also name another type.
-        """
+        """Return the id of the commit behind an annotated tag. A tag may also name another type."""
         while (content := self._object(oid, _MAX_COMMIT_SIZE))[0] == int(ObjectType.TAG):
             oid = content[1].split(b"\n", 1)[0].removeprefix(b"object ").decode()
         return oid

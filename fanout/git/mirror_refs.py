@@ -46,10 +46,7 @@ class RefPatterns:
     """Set of refs, given by full names and by prefixes that end with ``/*``."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        """Parse the patterns.
-
-        Raises InvalidInput for one that names neither branches nor tags.
-        """
+        """Parse the patterns. Raises InvalidInput for one that names neither branches nor tags."""
         self.names: set[str] = set()
         prefixes: set[str] = set()
         for pattern in patterns:

@@ -248,9 +248,8 @@ class _ChangeWriter:
         tree = self._write_package(draft.entries)
         check_tree(draft.path, draft.tree, tree.hex())
         if draft.base not in self._base_trees:
-            self._base_trees[draft.base] = BaseTree(
-                self._reader.commit(draft.base).tree, self._read
-            )
+            base = self._reader.commit(draft.base)
+            self._base_trees[draft.base] = BaseTree(base.tree, self._read)
         root = self._base_trees[draft.base].with_package(draft.path, tree, self._pack)
         parents, author = (draft.base, *draft.more_parents), self._change.identity
         data = encode_commit(root.hex(), parents, author, draft.timestamp, draft.message)

@@ -173,10 +173,9 @@ def apply_change(
         if changed_refs:
             listed_refs = push_refs(git, mirror, access, listed_refs, changed_refs)
         if removable:
+            under = change.drafts_under
             try:
-                listed_refs = prune_refs(
-                    git, mirror, access, listed_refs, removable, change.drafts_under
-                )
+                listed_refs = prune_refs(git, mirror, access, listed_refs, removable, under)
                 removed = removable
             except FanoutError:
                 if not changed_refs:

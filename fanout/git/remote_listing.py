@@ -87,10 +87,7 @@ def list_remote(
 
 
 def parse_ls_remote(text: bytes, access: RemoteAccess) -> RemoteRefs:
-    """Parse the output of ls-remote.
-
-    Raises InvalidInput for a repository in SHA-256 format.
-    """
+    """Parse the output of ls-remote. Raises InvalidInput for a repository in SHA-256 format."""
     try:
         refs = parse_refs(text.decode(errors="backslashreplace"))
     except ValueError as error:

@@ -82,10 +82,7 @@ class _EditedDirectory:
             self.pending[key] = row
 
     def discard_child(self, name: bytes) -> None:
-        """Discard the edits below this name.
-
-        The row itself is about to be replaced or removed.
-        """
+        """Discard the edits below this name. The row itself is about to be replaced or removed."""
         self.children.pop(name, None)
         self.touched.discard(name)
 

@@ -60,6 +60,11 @@ class LoopLog:
         """Log failures of fanout's own outside a pass; `part` names the part that failed."""
         self._log_changes(part, problems, "Something of fanout itself failed", "It works again")
 
+    def log_internal_error(self, part: str, result: object) -> None:
+        """Log the result of a part of fanout if it is an error, or that it works again."""
+        problems = [str(result)] if isinstance(result, FanoutError) else []
+        self.log_internal_problems(part, problems)
+
     def log_recovery(self) -> None:
         """Log that passes work again if the previous one failed."""
         if self._last_failure:
@@ -89,9 +94,8 @@ class LoopLog:
         policies_by_problem: defaultdict[str, list[str]] = defaultdict(list)
         policies_by_ended_problem: defaultdict[str, list[str]] = defaultdict(list)
         for item in report.pass_plan.policies:
-            failed_actions = failures.get(
-                (item.resolved_policy.namespace, item.resolved_policy.name), ()
-            )
+            resolved = item.resolved_policy
+            failed_actions = failures.get((resolved.namespace, resolved.name), ())
             problems = run_isolated(partial(_list_problems, item, failed_actions))
             if isinstance(problems, FanoutError):
                 problems = [str(problems)]

@@ -51,10 +51,7 @@ class Trigger(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class TriggerKey:
-    """A trigger and the object it concerns, by namespace and name.
-
-    Empty names mean no object.
-    """
+    """A trigger and the object it concerns, by namespace and name. Empty names mean no object."""
 
     trigger: Trigger
     namespace: str = ""
@@ -232,8 +229,7 @@ class RunLoop:
     def _read_files(self) -> DeclaredObjects:
         """Return what is declared now, or the previous value after an internal error."""
         declared = run_isolated(self._dependencies.read_files)
-        failed = isinstance(declared, FanoutError)
-        self._loop_log.log_internal_problems("files of fanout", [str(declared)] if failed else [])
+        self._loop_log.log_internal_error("files of fanout", declared)
         return self._declared if isinstance(declared, FanoutError) else declared
 
     # ---- one round -----------------------------------------------------------------------------
@@ -290,16 +286,13 @@ class RunLoop:
         report = self._dependencies.run_pass(self._declared, self._dependencies.clock(), mode)
         log_result = run_isolated(partial(self._loop_log.log_report, report, mode, triggers))
         # A failed write of the log does not undo the sweep, so the pass is not repeated.
-        self._loop_log.log_internal_problems(
-            "log", [str(log_result)] if isinstance(log_result, FanoutError) else []
-        )
+        self._loop_log.log_internal_error("log", log_result)
         self._queue_follow_ups(report)
         instants: dict[TriggerKey, datetime] = {}
         for item in report.pass_plan.policies:
             instant = item.decision.next if item.decision else None
-            key = TriggerKey(
-                Trigger.INSTANT, item.resolved_policy.namespace, item.resolved_policy.name
-            )
+            policy = item.resolved_policy
+            key = TriggerKey(Trigger.INSTANT, policy.namespace, policy.name)
             if instant is not None:
                 instants[key] = min(instant, instants.get(key, instant))
         return instants
@@ -348,10 +341,7 @@ def compute_pause(failures: int) -> float:
 def _requested_subjects(
     keys: Iterable[TriggerKey], table: SweepTimetable
 ) -> frozenset[PassSubject]:
-    """Return the policies and variants that the keys concern.
-
-    Schedules are served separately.
-    """
+    """Return the policies and variants that the keys concern. Schedules are served separately."""
     if any(key.concerns_all for key in keys):
         return table.all_subjects
     subjects = {

@@ -54,10 +54,7 @@ class ScheduledSweep:
         return LoggedSweep(at, self.schedule.text, self.zone.key)
 
     def is_logged(self, entry: LoggedSweep | None, now: datetime) -> bool:
-        """Return whether the entry is of this schedule.
-
-        A new or changed one has missed nothing.
-        """
+        """Return whether the entry is of this schedule. A new or changed one has missed nothing."""
         return entry is not None and entry.applies_to(self.schedule.text, self.zone.key, now)
 
     def find_missed(self, entry: LoggedSweep, now: datetime) -> datetime | None:

@@ -67,10 +67,7 @@ class Redactor:
         return _QUERY_PARAMETER.sub(_redact_parameter, text) if "=" in text else text
 
     def redact_value(self, value: Any) -> Any:
-        """Return a redacted copy of any value.
-
-        Objects other than containers become their text.
-        """
+        """Return a redacted copy of any value. Objects other than containers become their text."""
         match value:
             case bool() | int() | float() | None:
                 return value
