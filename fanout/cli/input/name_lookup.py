@@ -302,25 +302,20 @@ def find_orphaned(item: PolicyResult, declared: DeclaredObjects, name: str) -> l
     # A full name is unambiguous even if it is the short name of another orphan.
     if name in orphaned:
         return [name]
-    return (
-        match_orphaned(item.resolved_policy, orphaned, find_orphaned_paths(item, declared), name)
-        if orphaned
-        else []
-    )
+    if not orphaned:
+        return []
+    return match_orphaned(item.resolved_policy, orphaned, find_orphaned_paths(item, declared), name)
 
 
 def explain_orphaned(item: PolicyResult, variant: str) -> Explanation:
     """Explain why an orphaned variant still exists, and when it is removed."""
     holds = item.removals.holds.get(variant)
     problem = next(it.problem for it in item.failures if it.target == variant)
+    reasons = tuple(
+        Explanation(str(hold.reason), "Held", hold.sentence, hold.since, hold.until, hold.actor)
+        for hold in holds or ()
+    )
+    state, until = "Leaving" if holds == () else "Held", last_end(it.until for it in reasons)
     return Explanation(
-        f"variant {variant}",
-        "Leaving" if holds == () else "Held",
-        problem,
-        until=last_end(hold.until for hold in holds or ()),
-        children=tuple(
-            Explanation(str(hold.reason), "Held", hold.sentence, hold.since, hold.until, hold.actor)
-            for hold in holds or ()
-        ),
-        waits=True,
+        f"variant {variant}", state, problem, until=until, children=reasons, waits=True
     )

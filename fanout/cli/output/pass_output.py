@@ -133,21 +133,17 @@ def print_report(
         print_message(f"failed: {line}", settings.color, fg="red")
     for line in format_failed_outcomes(report.undeletable_drafts):
         print_message(f"warning: {line}", settings.color, fg="yellow")
+    done_actions = [outcome.action for outcome in report.outcomes if outcome.is_done]
     if settings.verbosity:
-        write_stdout(
-            _format_actions(outcome.action for outcome in report.outcomes if outcome.is_done)
-        )
-    counts = Counter(outcome.action.kind for outcome in report.outcomes if outcome.is_done)
-    parts = [
-        _format_count(counts[kind], *_ACTION_WORDS[kind]) for kind in ActionKind if counts[kind]
-    ]
+        write_stdout(_format_actions(done_actions))
+    counts = Counter(action.kind for action in done_actions)
+    parts = [_format_count(counts[it], *_ACTION_WORDS[it]) for it in ActionKind if counts[it]]
     if effect:
         write_stdout(f"{effect}\n")
     if parts or not effect:
-        nothing_done = _format_nothing_done(
-            report.pass_plan, error_count, len(report.failed_outcomes)
-        )
-        write_stdout((", ".join(parts) or nothing_done) + "\n")
+        failed_count = len(report.failed_outcomes)
+        nothing_done = _format_nothing_done(report.pass_plan, error_count, failed_count)
+        write_stdout(f"{', '.join(parts) or nothing_done}\n")
 
 
 def _format_count(number: int, noun: str, verb: str) -> str:

@@ -57,12 +57,8 @@ def command(settings: Settings, request: RecordRequest, revision: str, check: st
         spec |= {"revision": revision, "check": rule.name}
         named_variants = spec.get("variants", ())
         # A named variant's draft was looked at, so it can be approved; its conflicts still hold it.
-        selection = select_decided(
-            item,
-            select_variants(item, stage, named_variants),
-            "approved",
-            accept=bool(named_variants),
-        )
+        candidates = select_variants(item, stage, named_variants)
+        selection = select_decided(item, candidates, "approved", accept=bool(named_variants))
         selected_variants = selection.variants
         trees = spec["trees"] = current_trees(selected_variants, revision)
         if not trees:
@@ -72,20 +68,17 @@ def command(settings: Settings, request: RecordRequest, revision: str, check: st
         all_approved = bool(reviewed) and len(approved) == len(reviewed)
         if not all_approved or rule.expires is not None:
             name = session.append("Approval", spec)
-            write_stdout(
-                f"approval.fanout.dev/{name} recorded for {format_count(len(trees), 'draft')}\n"
-            )
+            drafts = format_count(len(trees), "draft")
+            write_stdout(f"approval.fanout.dev/{name} recorded for {drafts}\n")
     notes = (
         format_not_counted(rule, author, reviewed),
         _format_repeated(rule, author, approved, is_complete=all_approved),
         selection.note,
     )
-    for note in notes:
-        if note:
-            print_message(note, settings.color)
-    has_effect = is_approver(rule, author) and len(find_own_edits(rule, author, reviewed)) < len(
-        reviewed
-    )
+    for note in filter(None, notes):
+        print_message(note, settings.color)
+    own_edits = find_own_edits(rule, author, reviewed)
+    has_effect = is_approver(rule, author) and len(own_edits) < len(reviewed)
     return exit_code_after(int(bool(selection.note)), effect=has_effect)
 
 

@@ -306,9 +306,8 @@ def _read_items(
     if resource_type != "repositories":
         items = _OBJECT_BUILDERS[resource_type](observed)
         if resource_type == "variants" and names:
-            refuse_orphaned(
-                names, items, object_views.list_targets(observed, program.read_declared())
-            )
+            targets = object_views.list_targets(observed, program.read_declared())
+            refuse_orphaned(names, items, targets)
         return items, observed.now
     items = object_views.list_repositories(observed, program.read_declared())
     return [it for it in items if namespace in ("", it["metadata"]["namespace"])], observed.now
@@ -317,14 +316,9 @@ def _read_items(
 def _resolve_type(requested_type: str) -> str:
     resource_type = ALIASES.get(requested_type.lower(), requested_type.lower())
     if resource_type not in RESOURCE_TYPES:
-        raise not_found(
-            f"there is nothing like {requested_type} to list"
-            if requested_type
-            else "it is not said what to list",
-            suggest_name(
-                requested_type,
-                (*RESOURCE_TYPES, *ALIASES),
-                f"say one of: {', '.join(RESOURCE_TYPES)}",
-            ),
-        )
+        unknown = f"there is nothing like {requested_type} to list"
+        problem = unknown if requested_type else "it is not said what to list"
+        choices = f"say one of: {', '.join(RESOURCE_TYPES)}"
+        remedy = suggest_name(requested_type, (*RESOURCE_TYPES, *ALIASES), choices)
+        raise not_found(problem, remedy)
     return resource_type

@@ -87,9 +87,8 @@ def command(
         if accept_conflicts:
             refuse_unnamed(item, request.variants)
         names = spec.get("variants", ())
-        selection = select_decided(
-            item, select_variants(item, stage, names), "published", accept=accept_conflicts
-        )
+        requested = select_variants(item, stage, names)
+        selection = select_decided(item, requested, "published", accept=accept_conflicts)
         trees = current_trees(selection.variants, candidate)
         # An override of verification is also about the published revision, which needs no draft.
         if not trees and not overrides_verification:
@@ -126,7 +125,7 @@ def command(
     )
     print_decision(settings, recorded, report, effect.sentence, notes)
     # Variants that were left out need a person too, so all that were requested count.
-    fix_count = report.fix_count_of(_names_of(select_variants(item, stage, names)))
+    fix_count = report.fix_count_of(_names_of(requested))
     return exit_code_after(fix_count, effect=effect.happened)
 
 

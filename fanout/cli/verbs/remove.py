@@ -209,29 +209,21 @@ def _resolve_name(item: PolicyResult, name: str, declared: DeclaredObjects) -> s
         )
     if name in orphaned or name in item.status.variants:
         return name
-    removable = orphaned | item.status.variants.keys() - {
-        variant.spec.name for variant in item.variants
-    }
-    matching_orphans = match_orphaned(
-        item.resolved_policy, removable, find_orphaned_paths(item, declared), name
-    )
-    matches = sorted(
-        {
-            *matching_orphans,
-            *(variant.spec.name for variant in find_named_variants(item.variants, name)),
-        }
-    )
+    removable = orphaned | item.status.variants.keys() - {it.spec.name for it in item.variants}
+    paths = find_orphaned_paths(item, declared)
+    matches = {it.spec.name for it in find_named_variants(item.variants, name)}
+    matches.update(match_orphaned(item.resolved_policy, removable, paths, name))
     if len(matches) > 1:
         raise not_found(
             f"{name} is several variants of {item.title}",
-            f"name one of them: {format_names(matches)}",
+            f"name one of them: {format_names(sorted(matches))}",
         )
     if not matches:
         raise not_found(
             f"{item.title} has no variant {name} without a target",
             suggest_name(name, names, default_remedy or "see `fanout get targets`"),
         )
-    return matches[0]
+    return matches.pop()
 
 
 def _format_removal(removal: PackageRemoval) -> str:

@@ -59,21 +59,12 @@ def find_rollback_revision(
     if requested in ever_published:
         return requested
     if requested:
-        raise InvalidInput(
-            f"{requested} was never published in {subject}",
-            reason="NeverPublished",
-            remedy=f"choose one of: {', '.join(sorted(ever_published))}"
-            if ever_published
-            else "nothing was",
-        )
-    present = _find_newest(
-        {it.observed.published.revision for it in variants if it.observed.published}, ages
-    )
-    earlier = {
-        last_before
-        for revisions in published.values()
-        if (last_before := _last_before(revisions, present, ages))
-    }
+        problem, choices = f"{requested} was never published in {subject}", sorted(ever_published)
+        remedy = f"choose one of: {', '.join(choices)}" if choices else "nothing was"
+        raise InvalidInput(problem, reason="NeverPublished", remedy=remedy)
+    published_now = {it.observed.published.revision for it in variants if it.observed.published}
+    present = _find_newest(published_now, ages)
+    earlier = {_last_before(revisions, present, ages) for revisions in published.values()} - {""}
     if not earlier:
         raise InvalidInput(
             f"nothing was published in {subject} before {present or 'now'}",
