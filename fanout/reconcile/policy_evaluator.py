@@ -46,7 +46,8 @@ from fanout.ports import GitStore
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.evidence.check_probes import CheckProber
 from fanout.reconcile.evidence.evidence_matching import match_evidence
-from fanout.reconcile.memo.variant_memo import VariantMemo, VariantMemos
+from fanout.reconcile.memo.policy_memo import PolicyMemo
+from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.observation.moved_tags import mark_lost_tags
 from fanout.reconcile.observation.repository_listing import orphans_packages
 from fanout.reconcile.observation.upstream_packages import find_revisions
@@ -102,7 +103,7 @@ class PolicyEvaluator:
     publish: bool
     edit_detector: DownstreamEditDetector
     conditions: PropagationConditions
-    variant_memos: VariantMemos
+    policy_memo: PolicyMemo
 
     def evaluate(self, inputs: PolicyInputs) -> tuple[PolicyResult, PolicyPlan | None]:
         """Return the result of the policy in this pass, and its plan.
@@ -432,7 +433,7 @@ class PolicyEvaluator:
         return RecordBaseline(record_names, decision.at if decision is not None else None, self.now)
 
     def _variant_memo(self, inputs: PolicyInputs) -> VariantMemo:
-        return self.variant_memos.for_policy(inputs.resolved_policy.key)
+        return self.policy_memo.variant_memo(inputs.resolved_policy.key)
 
     def _find_departing_steps(
         self, inputs: PolicyInputs, steps: Sequence[DecidedVariant], facts: PolicyFacts

@@ -20,7 +20,6 @@ from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.evidence.check_probes import CheckProber
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.reconcile.memo.policy_memo import PassInputs, PolicyMemo
-from fanout.reconcile.memo.variant_memo import VariantMemos
 from fanout.reconcile.observation.mirror_access import PackageContentCache
 from fanout.reconcile.observation.repository_listing import build_remote
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
@@ -101,8 +100,7 @@ class Reconciler:
         self._edit_detector = DownstreamEditDetector(self._content_cache)
         self._conditions = PropagationConditions(world.sandbox)
         self._rollback = RollbackSelector(world.git)
-        self._policy_memo = PolicyMemo()
-        self._variant_memos = VariantMemos(long_running)
+        self._policy_memo = PolicyMemo(keeps_variants=long_running)
         self._packages = UpstreamPackages(world.git, world.setup.limits)
         # Results of functions that renderings asked for; `fanout diff` renders with them, too.
         self.function_results = FunctionResultCache(world.function_runtime)
@@ -166,9 +164,7 @@ class Reconciler:
     ) -> tuple[tuple[PolicyResult, ...], tuple[PolicyPlan, ...]]:
         """Return the results of the covered policies, and the plans of those that have one."""
         scope = context.scope
-        keys = [resolved_policy.key for resolved_policy in scope.all_policies]
-        self._policy_memo.begin_pass(keys)
-        self._variant_memos.retain(keys)
+        self._policy_memo.begin_pass(it.key for it in scope.all_policies)
         results = {it.key: _stopped_result(it, scope) for it in scope.stopped}
         plan_by_policy: dict[PolicyKey, PolicyPlan | None] = dict.fromkeys(results)
         # The order is topological: a variant's dependencies are evaluated before it, and their
@@ -267,7 +263,7 @@ class Reconciler:
             publish=publish,
             edit_detector=self._edit_detector,
             conditions=self._conditions,
-            variant_memos=self._variant_memos,
+            policy_memo=self._policy_memo,
         )
 
     def _resolve_policies(self, declared: DeclaredObjects) -> tuple[ResolvedPolicy, ...]:

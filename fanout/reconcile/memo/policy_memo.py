@@ -18,6 +18,7 @@ from fanout.gates.gate_rules import CheckRule
 from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
+from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import PolicyKey
@@ -81,10 +82,12 @@ class _MemoEntry:
 
 @dataclass(slots=True)
 class PolicyMemo:
-    """Memo of policies that had nothing to do; one per process."""
+    """Memo of policies that had nothing to do, and of the variants of all; one per process."""
 
+    keeps_variants: bool = False  # False in a process of one pass, which cannot reuse them
     _present_keys: frozenset[PolicyKey] = frozenset()  # policies of this pass
     _entries: dict[PolicyKey, _MemoEntry] = field(default_factory=dict)
+    _variant_memos: dict[PolicyKey, VariantMemo] = field(default_factory=dict)
     # comparison with earlier inputs, by their id
     _unchanged_by_id: dict[int, bool] = field(default_factory=dict)
 
@@ -92,9 +95,13 @@ class PolicyMemo:
         """Begin a pass with the keys of all its policies; entries of others are dropped."""
         self._unchanged_by_id.clear()
         self._present_keys = frozenset(keys)
-        self._entries = {
-            key: self._entries[key] for key in self._present_keys & self._entries.keys()
-        }
+        for memo in (self._entries, self._variant_memos):
+            for key in memo.keys() - self._present_keys:
+                del memo[key]
+
+    def variant_memo(self, key: PolicyKey) -> VariantMemo:
+        """Return the memo of the policy's variants; an empty one if the policy is new."""
+        return self._variant_memos.setdefault(key, VariantMemo(keeps_variants=self.keeps_variants))
 
     def find_result(
         self, inputs: PolicyInputs, pass_inputs: PassInputs, now: datetime

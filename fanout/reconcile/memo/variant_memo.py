@@ -15,7 +15,6 @@ from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine, parse_status
 from fanout.plan.selected_variant import SelectedVariant
-from fanout.reconcile.selection.policy_resolution import PolicyKey
 from fanout.selection.variant_spec import VariantSpec
 
 
@@ -24,7 +23,7 @@ class VariantMemo:
     """Memo of the variants of one policy, or of one hand-written variant."""
 
     _: KW_ONLY
-    keeps_variants: bool = False  # False for a single pass, which cannot reuse them
+    keeps_variants: bool = False  # False in a process of one pass, which cannot reuse them
     _status: tuple[Mapping[str, Mapping[str, Any]], RecordedStatus] | None = None
     _observed: dict[str, tuple[VariantLine | None, ObservedVariant]] = field(default_factory=dict)
     _selected: dict[str, SelectedVariant] = field(default_factory=dict)
@@ -44,16 +43,15 @@ class VariantMemo:
         self, spec: VariantSpec, repository_state: RepositoryState, status_line: VariantLine | None
     ) -> ObservedVariant | None:
         """Return the memoized variant if all its inputs are the same objects, else None."""
-        memoized = self._observed.get(spec.name)
+        previous_line, variant = self._observed.get(spec.name, (None, None))
         # By identity, because comparing values costs as much as observing it again.
-        if memoized is None or memoized[0] is not status_line:
-            return None
-        variant = memoized[1]
-        return (
-            variant
-            if variant.spec is spec and variant.repository_state is repository_state
-            else None
+        is_unchanged = (
+            variant is not None
+            and variant.spec is spec
+            and variant.repository_state is repository_state
+            and previous_line is status_line
         )
+        return variant if is_unchanged else None
 
     def store_observed(
         self, status_line: VariantLine | None, variant: ObservedVariant
@@ -106,22 +104,6 @@ class VariantMemo:
         for memo in memos:
             for name in memo.keys() - retained:
                 del memo[name]
-
-
-@dataclass(slots=True)
-class VariantMemos:
-    """Variant memos of all policies; one per process."""
-
-    keeps_variants: bool = False
-    _memos: dict[PolicyKey, VariantMemo] = field(default_factory=dict)
-
-    def for_policy(self, key: PolicyKey) -> VariantMemo:
-        """Return the memo of one policy; an empty one if it is new."""
-        return self._memos.setdefault(key, VariantMemo(keeps_variants=self.keeps_variants))
-
-    def retain(self, keys: Iterable[PolicyKey]) -> None:
-        """Drop the memos of all other policies."""
-        self._memos = {key: self._memos[key] for key in keys if key in self._memos}
 
 
 def _is_plain(variant: ObservedVariant) -> bool:
