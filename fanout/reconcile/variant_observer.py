@@ -95,6 +95,7 @@ class VariantObserver:
     _trailers_by_tip: dict[str, DraftTrailers | None] = field(default_factory=dict)
     # Context of all variants; most have no other.
     _shared_context: ObservationContext = field(init=False)
+    _open_reader: OpenReader = field(init=False)  # while the variants are observed
 
     def __post_init__(self) -> None:
         self._shared_context = ObservationContext(
@@ -109,22 +110,17 @@ class VariantObserver:
 
     def observe_variants(self) -> tuple[ObservedVariant, ...]:
         """Observe every variant of the policy, in the policy's order."""
-        for variant in self.resolved_policy.variants:
-            self._wanted_paths[variant.name] = (
-                self.resolved_policy.place_by_variant[variant.name],
-                variant.path,
-            )
+        variants = self.resolved_policy.variants
+        for spec in variants:
+            place = self.resolved_policy.place_by_variant[spec.name]
+            self._wanted_paths[spec.name] = place, spec.path
         self._find_misplaced_drafts()
         self.variant_memo.retain(self._wanted_paths)
         # Ordered by repository, because only one mirror reader is open at a time.
-        in_order = sorted(
-            self.resolved_policy.variants, key=lambda spec: self._wanted_paths[spec.name]
-        )
-        with open_one_at_a_time(self.git) as open_reader:
-            variant_by_name = {
-                spec.name: self._observe_contained(spec, open_reader) for spec in in_order
-            }
-        return tuple(variant_by_name[spec.name] for spec in self.resolved_policy.variants)
+        in_order = sorted(variants, key=lambda spec: self._wanted_paths[spec.name])
+        with open_one_at_a_time(self.git) as self._open_reader:
+            variant_by_name = {spec.name: self._observe_contained(spec) for spec in in_order}
+        return tuple(variant_by_name[spec.name] for spec in variants)
 
     def find_emptied_repositories(self) -> frozenset[str]:
         """Return recorded repositories that no longer contain anything of the policy."""
@@ -138,67 +134,52 @@ class VariantObserver:
             self.path_ownership.named_places,
         )
 
-    def _own_drafts(self, repository_state: RepositoryState) -> list[OpenDraft]:
-        """Return drafts of this policy's variants, present or orphaned."""
-        return [
-            it
-            for it in repository_state.drafts.values()
-            if it.trailers.policy == trailer_owner(self.resolved_policy)
-        ]
-
     def _find_misplaced_drafts(self) -> None:
         """Collect drafts of this policy's variants that are not at their variant's path."""
-        prefix = drafts_prefix(self.install)
+        prefix, owner = drafts_prefix(self.install), trailer_owner(self.resolved_policy)
         for place, located in self.path_ownership.repository_by_place.items():
-            for draft in self._own_drafts(located.state):
+            for draft in located.state.drafts.values():
                 variant = draft.trailers.variant
                 path = draft.ref.removeprefix(prefix).rpartition("/")[0]
-                if self._wanted_paths.get(variant, (place, path)) != (place, path):
+                is_misplaced = self._wanted_paths.get(variant, (place, path)) != (place, path)
+                if draft.trailers.policy == owner and is_misplaced:
                     misplaced_draft = MisplacedDraft(located.state, located.repository, path, draft)
                     self._misplaced_drafts.setdefault(variant, []).append(misplaced_draft)
                     self._departing_drafts[place, draft.ref] = draft
 
-    def _observe_contained(self, spec: VariantSpec, open_reader: OpenReader) -> ObservedVariant:
+    def _observe_contained(self, spec: VariantSpec) -> ObservedVariant:
         """Observe the variant; an internal error holds this variant alone.
 
         The variant is then held like one whose repository cannot be read, and its records stay.
         """
+        repository_state = self.path_ownership.repository_states[
+            repository_key(self.resolved_policy.repositories[spec.name])
+        ]
+        status_line = self.status.variants.get(spec.name)
         try:
             with BARRIER:
-                return self._observe_or_reuse(spec, open_reader)
+                return self._observe_or_reuse(spec, repository_state, status_line)
         except Bug as error:
-            repository_state = self.path_ownership.repository_states[
-                repository_key(self.resolved_policy.repositories[spec.name])
-            ]
             unreadable_state = RepositoryState(
                 remote=repository_state.remote,
                 branch=repository_state.branch,
                 refs={},
                 failure=error,
             )
-            return observe_variant(
-                spec, unreadable_state, self.status.variants.get(spec.name), self._shared_context
-            )
+            return observe_variant(spec, unreadable_state, status_line, self._shared_context)
 
-    def _observe_or_reuse(self, spec: VariantSpec, open_reader: OpenReader) -> ObservedVariant:
+    def _observe_or_reuse(
+        self, spec: VariantSpec, repository_state: RepositoryState, status_line: VariantLine | None
+    ) -> ObservedVariant:
         """Return the variant as memoized, or observe it if any input may differ."""
-        status_line = self.status.variants.get(spec.name)
-        repository_state = self.path_ownership.repository_states[
-            repository_key(self.resolved_policy.repositories[spec.name])
-        ]
-        if self._is_special(spec.name):
-            return self._inspect(
-                self._observe_recovered(spec, repository_state, status_line, open_reader),
-                open_reader,
-            )
-        memoized = self.variant_memo.find_observed(spec, repository_state, status_line)
-        # `onConflict` can change while spec, status line and repository state stay the same.
-        if memoized is not None and memoized.choices is self._shared_context.choices:
-            return memoized
-        variant = self._inspect(
-            self._observe_recovered(spec, repository_state, status_line, open_reader), open_reader
-        )
-        return self.variant_memo.store_observed(status_line, variant)
+        is_special = self._is_special(spec.name)
+        if not is_special:
+            memoized = self.variant_memo.find_observed(spec, repository_state, status_line)
+            # `onConflict` can change while spec, status line and repository state stay the same.
+            if memoized is not None and memoized.choices is self._shared_context.choices:
+                return memoized
+        variant = self._inspect(self._observe_recovered(spec, repository_state, status_line))
+        return variant if is_special else self.variant_memo.store_observed(status_line, variant)
 
     def _is_special(self, name: str) -> bool:
         """Return True if more than spec, status line and repository state determine the variant."""
@@ -215,15 +196,14 @@ class VariantObserver:
         spec: VariantSpec,
         repository_state: RepositoryState,
         status_line: VariantLine | None,
-        open_reader: OpenReader,
     ) -> ObservedVariant:
-        variant = self._observe_at_location(spec, repository_state, status_line, open_reader)
+        variant = self._observe_at_location(spec, repository_state, status_line)
         if not is_unrecorded_publication(variant):
             return variant
-        variant = recover_publication(variant, open_reader, self._trailers_by_tip, self.now)
-        variant = mark_missing_records(variant, self.record_baseline, open_reader)
+        variant = recover_publication(variant, self._open_reader, self._trailers_by_tip, self.now)
+        variant = mark_missing_records(variant, self.record_baseline, self._open_reader)
         earlier_renderings = find_interrupted_publication(
-            spec, repository_state, variant.status_line, self.install, open_reader
+            spec, repository_state, variant.status_line, self.install, self._open_reader
         )
         return (
             variant
@@ -236,7 +216,6 @@ class VariantObserver:
         spec: VariantSpec,
         repository_state: RepositoryState,
         status_line: VariantLine | None,
-        open_reader: OpenReader,
     ) -> ObservedVariant:
         wanted_path = self._wanted_paths[spec.name]
         if (
@@ -248,7 +227,6 @@ class VariantObserver:
                 spec,
                 repository_state,
                 None if repository_state.failure is None else status_line,
-                open_reader,
             )
         # A repository under a new URL still has the recorded publication at its tag. Treating this
         # as a move would wait for the old address forever.
@@ -260,7 +238,7 @@ class VariantObserver:
         # The granted path first: a grant is newer than the recorded publication, so a push that was
         # not recorded most likely went there.
         for place in (status_line.granted_place, status_line.place):
-            unrecorded = self._find_unrecorded(spec, status_line, place, open_reader)
+            unrecorded = self._find_unrecorded(spec, status_line, place)
             if unrecorded is not None:
                 return unrecorded
         if status_line.published is None and status_line.place != wanted_path:
@@ -268,17 +246,15 @@ class VariantObserver:
             status_line = VariantLine(
                 repository=wanted_path[0], path=wanted_path[1], grant=grant, left=status_line.left
             )
-        return self._observe(spec, repository_state, status_line, open_reader)
+        return self._observe(spec, repository_state, status_line)
 
     def _was_removed(self, name: str, status_line: VariantLine) -> bool:
         """Return True if the variant was removed and the pass ended before recording it.
 
         Such a variant starts without a status line.
         """
-        removed_at, located = (
-            self.status.removed.get(name),
-            self.path_ownership.repository_by_place.get(status_line.repository),
-        )
+        removed_at = self.status.removed.get(name)
+        located = self.path_ownership.repository_by_place.get(status_line.repository)
         if removed_at is None or located is None or located.state.failure is not None:
             return False
         published_before = status_line.published is None or status_line.published.at <= removed_at
@@ -292,7 +268,6 @@ class VariantObserver:
         spec: VariantSpec,
         status_line: VariantLine,
         place: PackagePlace | None,
-        open_reader: OpenReader,
     ) -> ObservedVariant | None:
         """Return the variant at a previous path with an unrecorded publication, else None."""
         if place is None or place == self._wanted_paths[spec.name]:
@@ -301,7 +276,7 @@ class VariantObserver:
         if located is None or located.state.failure is not None:
             return None
         previous_spec = replace(spec, path=place[1], repository=located.repository)
-        variant = self._observe(previous_spec, located.state, status_line, open_reader)
+        variant = self._observe(previous_spec, located.state, status_line)
         if not variant.is_unrecorded:
             return None
         sentence = (
@@ -318,7 +293,6 @@ class VariantObserver:
         spec: VariantSpec,
         repository_state: RepositoryState,
         status_line: VariantLine | None,
-        open_reader: OpenReader,
     ) -> ObservedVariant:
         wanted_location = repository_state.identity, spec.path
         leftovers = (
@@ -333,7 +307,7 @@ class VariantObserver:
             move = self._plan_move(spec, repository_state, status_line, leftovers)
         path_hold = self._find_path_hold(spec, repository_state, status_line)
         earlier_renderings = find_interrupted_publication(
-            spec, repository_state, status_line, self.install, open_reader
+            spec, repository_state, status_line, self.install, self._open_reader
         )
         is_plain = (
             move is _NO_MOVE and not leftovers and path_hold is None and earlier_renderings is None
@@ -383,21 +357,17 @@ class VariantObserver:
         other_draft = self._departing_drafts.get((repository_state.identity, ref))
         if other_draft is None or other_draft.trailers.variant == spec.name:
             return False, None
-        return not other_draft.has_edits, draft_branch_hold(
-            other_draft
-        ) if other_draft.has_edits else None
+        return (False, draft_branch_hold(other_draft)) if other_draft.has_edits else (True, None)
 
     def _find_path_hold(
         self, spec: VariantSpec, repository_state: RepositoryState, status_line: VariantLine | None
     ) -> Hold | None:
         """Return the hold if the package was published for another policy, else None."""
-        is_at_path = status_line is not None and status_line.place == (
-            repository_state.identity,
-            spec.path,
-        )
-        published_line = status_line.published if status_line is not None and is_at_path else None
-        if not is_at_path and status_line is not None and status_line.published is not None:
-            return None  # a move does not adopt an existing package
+        published_line = status_line.published if status_line is not None else None
+        if status_line is not None and published_line is not None:
+            is_at_path = status_line.place == (repository_state.identity, spec.path)
+            if not is_at_path:
+                return None  # a move does not adopt an existing package
         return find_publisher_hold(
             self.git,
             self.install,
@@ -447,27 +417,25 @@ class VariantObserver:
                 return _Move(previous_location, present_tree, partners)
         return _Move(previous_location)
 
-    def _inspect(self, variant: ObservedVariant, open_reader: OpenReader) -> ObservedVariant:
+    def _inspect(self, variant: ObservedVariant) -> ObservedVariant:
         if variant.is_unrecorded:
-            return self._with_tag(variant, open_reader)
+            return self._with_tag(variant)
         if variant.published is not None:
             variant = compare_with_publication(
-                variant, self.record_baseline, open_reader, self._trailers_by_tip
+                variant, self.record_baseline, self._open_reader, self._trailers_by_tip
             )
-            variant = self.edit_detector.add_edits(variant, open_reader)
+            variant = self.edit_detector.add_edits(variant, self._open_reader)
         is_adoption = variant.is_unmanaged and variant.may_adopt and variant.obstacle is None
         return find_origin(variant, self.resolved_policy, self.git) if is_adoption else variant
 
-    def _with_tag(self, variant: ObservedVariant, open_reader: OpenReader) -> ObservedVariant:
+    def _with_tag(self, variant: ObservedVariant) -> ObservedVariant:
         """Add the existing tag of a publication whose pass ended before recording it."""
         number = variant.repository_state.publication_numbers.get(variant.spec.path, 0)
         if not number:
             return variant
         tag = tag_ref(variant.spec.path, number)
-        reader, commit = (
-            open_reader(variant.repository_state.remote),
-            variant.repository_state.refs[tag],
-        )
+        reader = self._open_reader(variant.repository_state.remote)
+        commit = variant.repository_state.refs[tag]
         paths_at_tag = reader.has(commit) and reader.paths(commit, [variant.spec.path])
         if (
             not paths_at_tag

@@ -123,7 +123,7 @@ def with_cases(name: str) -> Callable[..., bool]:
 
 
 def below(path: str) -> Callable[..., bool]:
-    """Is any argument a variant at this path, or its case?"""
+    """Is any argument a variant at this path, or its spec?"""
     return lambda *args, **_: any(
         getattr(getattr(arg, "spec", arg), "path", "") == path for arg in args
     )
