@@ -112,34 +112,44 @@ def resolve_policies(
     previous_by_name = {
         (it.namespace, it.name): it for it in previous if it.upstream_policy is not None
     }
-    resolved_policies = []
-    for policy in declared.policies:
-        meta = policy.metadata
-        previous_policy = previous_by_name.get((meta.namespace, meta.name))
-        outcome = run_isolated(partial(_resolve_policy, policy, declared, sandbox, previous_policy))
-        failed_policy = ResolvedPolicy(
-            namespace=meta.namespace,
-            name=meta.name,
-            upstream_policy=policy,
-            package_variant=None,
-            upstream=None,
-        )
-        resolved_policies.append(
-            with_error(failed_policy, outcome) if isinstance(outcome, FanoutError) else outcome
-        )
-    for variant in declared.variants:
-        outcome = run_isolated(partial(_resolve_package_variant, variant, declared))
-        failed_policy = ResolvedPolicy(
-            namespace=variant.metadata.namespace,
-            name=variant.metadata.name,
-            upstream_policy=None,
-            package_variant=variant,
-            upstream=None,
-        )
-        resolved_policies.append(
-            with_error(failed_policy, outcome) if isinstance(outcome, FanoutError) else outcome
-        )
-    return tuple(resolved_policies)
+    return (
+        *(
+            _resolve_contained(
+                policy,
+                partial(
+                    _resolve_policy,
+                    policy,
+                    declared,
+                    sandbox,
+                    previous_by_name.get((policy.metadata.namespace, policy.metadata.name)),
+                ),
+            )
+            for policy in declared.policies
+        ),
+        *(
+            _resolve_contained(variant, partial(_resolve_package_variant, variant, declared))
+            for variant in declared.variants
+        ),
+    )
+
+
+def _resolve_contained(
+    declaration: UpstreamPolicy | PackageVariant, resolve: Callable[[], ResolvedPolicy]
+) -> ResolvedPolicy:
+    outcome = run_isolated(resolve)
+    if isinstance(outcome, FanoutError):
+        return with_error(_unresolved(declaration), outcome)
+    return outcome
+
+
+def _unresolved(declaration: UpstreamPolicy | PackageVariant) -> ResolvedPolicy:
+    return ResolvedPolicy(
+        namespace=declaration.metadata.namespace,
+        name=declaration.metadata.name,
+        upstream_policy=declaration if isinstance(declaration, UpstreamPolicy) else None,
+        package_variant=declaration if isinstance(declaration, PackageVariant) else None,
+        upstream=None,
+    )
 
 
 def with_error(resolved_policy: ResolvedPolicy, error: FanoutError) -> ResolvedPolicy:
@@ -445,24 +455,18 @@ def _unknown_repository_error(
 
 
 def _resolve_package_variant(variant: PackageVariant, declared: DeclaredObjects) -> ResolvedPolicy:
-    meta = variant.metadata
-    repository_by_name = usable_repositories(meta.namespace, declared.repositories)
+    namespace = variant.metadata.namespace
+    repository_by_name = usable_repositories(namespace, declared.repositories)
     upstream = repository_by_name.get(variant.spec.upstream.repository)
     downstream = repository_by_name.get(variant.spec.downstream.repository)
-    resolved_policy = ResolvedPolicy(
-        namespace=meta.namespace,
-        name=meta.name,
-        upstream_policy=None,
-        package_variant=variant,
-        upstream=upstream,
-    )
+    resolved_policy = replace(_unresolved(variant), upstream=upstream)
     for repository, side in ((upstream, "upstream"), (downstream, "downstream")):
         if repository is None:
             name = getattr(variant.spec, side).repository
             where = declared.where(variant, f"spec.{side}.repository")
             resolved_policy = replace(
                 resolved_policy,
-                error=_unknown_repository_error(name, meta.namespace, repository_by_name, where),
+                error=_unknown_repository_error(name, namespace, repository_by_name, where),
             )
     if downstream is None:
         return resolved_policy
