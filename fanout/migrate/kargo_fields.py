@@ -235,6 +235,23 @@ def _git_mappings() -> Iterator[FieldMapping]:
         ),
         "named: a package is whole",
     )
+    yield from _tag_filter_mappings(git)
+    yield FieldMapping(f"{git}.discoveryLimit", "", ignore_field, "all tags are seen")
+    yield FieldMapping(
+        f"{git}.insecureSkipTLSVerify",
+        "",
+        kargo_warehouse.for_first_subscription(
+            report_unsupported(
+                False,
+                problem="certificates are always verified",
+                remedy="let Git trust the authority of the server",
+            )
+        ),
+        "`true` is named",
+    )
+
+
+def _tag_filter_mappings(git: str) -> Iterator[FieldMapping]:
     for field in ("allowTags", "allowTagsRegex", "ignoreTags", "ignoreTagsRegex"):
         yield FieldMapping(
             f"{git}.{field}", "", kargo_warehouse.report_tag_filter("names of tags"), "named"
@@ -248,19 +265,6 @@ def _git_mappings() -> Iterator[FieldMapping]:
             report_unsupported(True, problem="only tags like v1 and v1.2.3 count", remedy="tag so")
         ),
         "`true` says nothing; `false` is named",
-    )
-    yield FieldMapping(f"{git}.discoveryLimit", "", ignore_field, "all tags are seen")
-    yield FieldMapping(
-        f"{git}.insecureSkipTLSVerify",
-        "",
-        kargo_warehouse.for_first_subscription(
-            report_unsupported(
-                False,
-                problem="certificates are always verified",
-                remedy="let Git trust the authority of the server",
-            )
-        ),
-        "`true` is named",
     )
 
 

@@ -87,6 +87,20 @@ messages = st.sampled_from(["", "Words\n", "no newline", "ümläut\n\nBody: x\n"
 times = st.integers(0, 2_000_000_000)
 
 
+def publication_merges(commits, places, trees):
+    merged = st.builds(
+        MergedDraft,
+        commit=commits,
+        path=places,
+        tree=trees,
+        tag=st.uuids().map(lambda it: f"refs/tags/{it}"),
+    )
+    drops = st.lists(places, max_size=3).map(tuple)
+    return st.builds(
+        PublicationMerge, st.lists(merged, max_size=20).map(tuple), messages, times, drops
+    )
+
+
 @st.composite
 def changes(draw, base):
     places = draw(st.sampled_from([free, free, free | blocked]))
@@ -112,24 +126,13 @@ def changes(draw, base):
         for number, each in enumerate(entries)
     )
     some = st.sampled_from([*base.trees, *trees])
-    drops = st.lists(places, max_size=3).map(tuple)
     vendor = VendorCommit(
         ref="refs/heads/vendor",
         parent=draw(commits | st.just("")),
         trees_by_path=draw(st.dictionaries(places, some, max_size=4)),
-        dropped_paths=draw(drops),
+        dropped_paths=draw(st.lists(places, max_size=3).map(tuple)),
         message=draw(messages),
         timestamp=draw(times),
-    )
-    merged = st.builds(
-        MergedDraft,
-        commit=commits,
-        path=places,
-        tree=some,
-        tag=st.uuids().map(lambda it: f"refs/tags/{it}"),
-    )
-    merges = st.builds(
-        PublicationMerge, st.lists(merged, max_size=20).map(tuple), messages, times, drops
     )
     files = FileCommit(
         ref="refs/heads/records",
@@ -149,7 +152,7 @@ def changes(draw, base):
         ),
         drafts=drafts,
         branch=MAIN,
-        merges=tuple(draw(st.lists(merges, max_size=2))),
+        merges=tuple(draw(st.lists(publication_merges(commits, places, some), max_size=2))),
         vendor=draw(st.none() | st.just(vendor)),
         files=draw(st.sampled_from([(), (files,)])),
     )
