@@ -57,7 +57,7 @@ from fanout.variants.functions.kind_scopes import CRD_KIND, read_scopes
 
 @frozen
 class _PassContext:
-    """What the evaluation of every policy in a pass shares."""
+    """Inputs of a pass that the evaluation of every policy shares."""
 
     scope: PassScope
     mode: PassMode
