@@ -6,6 +6,7 @@ All commands and the log read them.
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import KW_ONLY, field
 from datetime import datetime
+from functools import partial
 
 from fanout.api.reasons import NEEDS_REPAIR, Reason
 from fanout.errors import FanoutError
@@ -186,14 +187,16 @@ class PassReport:
         """Actions that failed, except for branches whose deletion the remote refuses."""
         # Some servers forbid deletions for good: if every sweep failed for it, real failures would
         # go unnoticed.
-        refused = Reason.DELETION_REFUSED
-        return tuple(it for it in self.outcomes if not it.is_done and it.reason != refused)
+        return tuple(it for it in self._undone if it.reason != Reason.DELETION_REFUSED)
 
     @property
     def undeletable_drafts(self) -> tuple[ActionResult, ...]:
         """Draft branches whose deletion the remote refuses; nothing depends on it."""
-        refused = Reason.DELETION_REFUSED
-        return tuple(it for it in self.outcomes if not it.is_done and it.reason == refused)
+        return tuple(it for it in self._undone if it.reason == Reason.DELETION_REFUSED)
+
+    @property
+    def _undone(self) -> Iterator[ActionResult]:
+        return (it for it in self.outcomes if not it.is_done)
 
     @property
     def fix_count(self) -> int:
@@ -239,48 +242,29 @@ def _find_contained(policy_result: PolicyResult) -> tuple[PassProblem, ...]:
     """Return the problems of a policy, or the internal error that prevents listing them."""
     problems = run_isolated(lambda: policy_result.problems)
     if isinstance(problems, FanoutError):
-        return (
-            PassProblem(
-                policy=policy_result.title,
-                subject="",
-                reason=problems.reason,
-                sentence=str(problems),
-                noun="policy",
-            ),
-        )
+        return (_build_policy_problem(policy_result, problems),)
     return problems
 
 
 def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
-    title = policy_result.title
+    problem = partial(PassProblem, policy=policy_result.title)
     if policy_result.error is not None:
-        yield PassProblem(
-            policy=title,
-            subject="",
-            reason=str(policy_result.error.reason),
-            sentence=str(policy_result.error),
-            noun="policy",
-        )
+        yield _build_policy_problem(policy_result, policy_result.error)
     for failure in policy_result.resolved_policy.failures:
-        names = (failure.target.rpartition("/")[2],)
-        yield PassProblem(
-            policy=title,
+        yield problem(
             subject=failure.target,
             reason=failure.reason,
             sentence=failure.problem,
             noun="target",
-            names=names,
+            names=(failure.target.rpartition("/")[2],),
         )
-    for failure in describe_orphans(
-        policy_result.resolved_policy, policy_result.orphans, policy_result.removals
-    ):
-        if failure.target not in policy_result.removals.removable:  # removable ones are in the plan
-            first_hold = next(iter(policy_result.removals.holds.get(failure.target, ())), None)
-            reason = str(first_hold.reason) if first_hold is not None else failure.reason
-            yield PassProblem(
-                policy=title,
+    removals = policy_result.removals
+    for failure in describe_orphans(policy_result.resolved_policy, policy_result.orphans, removals):
+        if failure.target not in removals.removable:  # removable ones are in the plan
+            first_hold = next(iter(removals.holds.get(failure.target, ())), None)
+            yield problem(
                 subject=failure.target,
-                reason=reason,
+                reason=str(first_hold.reason) if first_hold is not None else failure.reason,
                 sentence=failure.problem,
                 failed=False,
                 gone=True,
@@ -290,25 +274,30 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
     for repository, sentence in find_lost_renderings(
         [it.observed for it in policy_result.variants]
     ):
-        reason = str(Reason.BASE_MISSING)
-        reminder = (
-            "the branch of renderings does not have what is published there; see"
-            f" `fanout explain {policy_result.resolved_policy.name}`"
-        )
-        yield PassProblem(
-            policy=title,
+        yield problem(
             subject=repository,
-            reason=reason,
+            reason=str(Reason.BASE_MISSING),
             sentence=sentence,
             noun="repository",
             failed=False,
-            again=reminder,
+            again="the branch of renderings does not have what is published there; see"
+            f" `fanout explain {policy_result.resolved_policy.name}`",
         )
     undecided_conflicts = policy_result.undecided_conflicts
     for variant in policy_result.variants:
         yield from _find_variant_problems(
             policy_result, variant, undecided_conflicts.get(variant.spec.name, 0)
         )
+
+
+def _build_policy_problem(policy_result: PolicyResult, error: FanoutError) -> PassProblem:
+    return PassProblem(
+        policy=policy_result.title,
+        subject="",
+        reason=str(error.reason),
+        sentence=str(error),
+        noun="policy",
+    )
 
 
 def _find_variant_problems(
@@ -318,51 +307,29 @@ def _find_variant_problems(
 
     `open_conflicts`: number of undecided merge conflicts of its open draft.
     """
-    spec = variant.spec
-    decision = policy_result.decision.variants.get(spec.name) if policy_result.decision else None
+    problem = partial(_build_problem, policy_result, variant)
+    observed, failure, name = variant.observed, variant.render_failure, variant.spec.name
+    decision = policy_result.decision.variants.get(name) if policy_result.decision else None
     hold = _find_hold(decision) if decision else None
-    if variant.render_failure is not None:
-        yield _build_problem(
-            policy_result,
-            variant,
-            variant.render_failure.reason,
-            str(variant.render_failure),
-            failed=True,
-        )
-    elif variant.observed.obstacle is not None:
-        yield _build_problem(
-            policy_result,
-            variant,
-            variant.observed.obstacle.reason,
-            variant.observed.obstacle.sentence,
-            failed=True,
-        )
+    if failure is not None:
+        yield problem(failure.reason, str(failure), failed=True)
+    elif observed.obstacle is not None:
+        yield problem(observed.obstacle.reason, observed.obstacle.sentence, failed=True)
     elif hold is not None and hold.reason != Reason.MERGE_CONFLICT:
-        is_misplaced = hold.reason == Reason.NOT_IN_STAGE and bool(spec.stage)
-        yield _build_problem(
-            policy_result, variant, hold.reason, hold.sentence, failed=is_misplaced
-        )
-    if variant.observed.missing_tag:
-        yield _build_problem(
-            policy_result, variant, Reason.TAG_MISSING, describe_lost_tag(variant.observed)
-        )
-    if tag_problem := find_tag_problem(variant.observed):
-        yield _build_problem(policy_result, variant, *tag_problem)
-    if variant.observed.published_faults and variant.render_failure is None:
-        yield _build_problem(
-            policy_result, variant, Reason.PACKAGE_BROKEN, describe_faults(variant.observed)
-        )
+        is_misplaced = hold.reason == Reason.NOT_IN_STAGE and bool(variant.spec.stage)
+        yield problem(hold.reason, hold.sentence, failed=is_misplaced)
+    if observed.missing_tag:
+        yield problem(Reason.TAG_MISSING, describe_lost_tag(observed))
+    if tag_problem := find_tag_problem(observed):
+        yield problem(*tag_problem)
+    if observed.published_faults and failure is None:
+        yield problem(Reason.PACKAGE_BROKEN, describe_faults(observed))
     if conflict_count := _count_undecided(variant, open_conflicts):
         yield _build_conflict_problem(policy_result, variant, conflict_count)
-    for leftover in policy_result.remaining_leftovers.get(spec.name, ()):
-        yield _build_problem(policy_result, variant, leftover.reason, leftover.sentence)
-    if (
-        variant.observed.is_unrecorded
-        and variant.observed.published is not None
-        and variant.observed.published.out_of_band
-    ):
-        sentence = "a person merged its draft without its gates"
-        yield _build_problem(policy_result, variant, Reason.OUT_OF_BAND, sentence)
+    for leftover in policy_result.remaining_leftovers.get(name, ()):
+        yield problem(leftover.reason, leftover.sentence)
+    if observed.is_unrecorded and observed.published is not None and observed.published.out_of_band:
+        yield problem(Reason.OUT_OF_BAND, "a person merged its draft without its gates")
 
 
 def _build_problem(

@@ -37,19 +37,21 @@ def match_evidence(
     """
     evidence_commits = frozenset(commits)
     claimed_commits = {
-        name: {it.observed_revision for it in said} for name, said in readings.items()
+        name: {reading.observed_revision for reading in variant_readings}
+        for name, variant_readings in readings.items()
     }
-    seen_by_variant = {
-        name: ObservedEvidence(readings=tuple(said)) for name, said in readings.items()
+    evidence_by_variant = {
+        name: ObservedEvidence(readings=tuple(variant_readings))
+        for name, variant_readings in readings.items()
     }
     if not evidence_commits and not claimed_commits:
-        return seen_by_variant
+        return evidence_by_variant
     for repository_state, locations in _group_by_repository(variants):
         claimed_here = {
-            it
+            commit
             for location in locations
-            for it in claimed_commits.get(location.variant, ())
-            if len(it) == _COMMIT_ID_LENGTH
+            for commit in claimed_commits.get(location.variant, ())
+            if len(commit) == _COMMIT_ID_LENGTH
         }
         if not evidence_commits and not claimed_here:
             continue
@@ -63,11 +65,11 @@ def match_evidence(
                 for location in _match_locations(
                     commit, relevant_locations, repository_state.head, reader
                 ):
-                    previous = seen_by_variant.get(location.variant, NO_EVIDENCE)
-                    seen_by_variant[location.variant] = previous.with_commit(
+                    evidence = evidence_by_variant.get(location.variant, NO_EVIDENCE)
+                    evidence_by_variant[location.variant] = evidence.with_commit(
                         commit, drafted=location.drafted
                     )
-    return seen_by_variant
+    return evidence_by_variant
 
 
 def _match_locations(

@@ -59,22 +59,19 @@ class DraftRenderer:
         """
         with self.counters.times.phase("choosing"):
             rollbacks = self.rollback_selector.choose_publications(variants, pins)
-            wanted_revisions = {
-                candidates.get(variant.spec.stage, "")
+            revision_by_variant = {
+                variant.spec.name: candidates.get(variant.spec.stage, "")
                 for variant in variants
                 if variant.spec.name not in rollbacks
             }
             packages = {
                 revision: self._prepare_package(observed, revision)
-                for revision in sorted(wanted_revisions - {""})
+                for revision in sorted(set(revision_by_variant.values()) - {""})
             }
             return tuple(
                 rollbacks.get(variant.spec.name)
-                or self._choose_contained(
-                    variant,
-                    candidates.get(variant.spec.stage, ""),
-                    packages,
-                    observed.variant_memo,
+                or self._choose_candidate(
+                    variant, revision_by_variant[variant.spec.name], packages, observed.variant_memo
                 )
                 for variant in variants
             )
@@ -140,20 +137,6 @@ class DraftRenderer:
         except FanoutError as error:
             return error
 
-    def _choose_contained(
-        self,
-        variant: ObservedVariant,
-        revision: str,
-        packages: Mapping[str, PreparedPackage | FanoutError],
-        variant_memo: VariantMemo,
-    ) -> SelectedVariant:
-        """Return the variant at its candidate; an internal error fails this variant alone."""
-        try:
-            with BARRIER:
-                return self._choose_candidate(variant, revision, packages, variant_memo)
-        except Bug as error:
-            return SelectedVariant(variant, revision=revision, preparation_failure=error)
-
     def _choose_candidate(
         self,
         variant: ObservedVariant,
@@ -161,18 +144,21 @@ class DraftRenderer:
         packages: Mapping[str, PreparedPackage | FanoutError],
         variant_memo: VariantMemo,
     ) -> SelectedVariant:
+        """Return the variant at its candidate; an internal error fails this variant alone."""
         package = packages.get(revision)
-        if package is None:
-            return SelectedVariant(variant, revision=revision)
-        if isinstance(package, FanoutError):
+        if package is None or isinstance(package, FanoutError):
             return SelectedVariant(variant, revision=revision, preparation_failure=package)
         memoized = variant_memo.find_selected(variant)
-        if memoized is not None and (memoized.revision, memoized.package) == (revision, package):
-            inputs = resolve_inputs(package, variant.spec, self.objects, memoized.inputs)
-            if inputs is memoized.inputs:
-                return memoized
-        else:
-            inputs = resolve_inputs(package, variant.spec, self.objects)
+        if memoized is not None and (memoized.revision, memoized.package) != (revision, package):
+            memoized = None
+        previous_inputs = memoized.inputs if memoized is not None else None
+        try:
+            with BARRIER:
+                inputs = resolve_inputs(package, variant.spec, self.objects, previous_inputs)
+        except Bug as error:
+            return SelectedVariant(variant, revision=revision, preparation_failure=error)
+        if memoized is not None and inputs is memoized.inputs:
+            return memoized
         return variant_memo.store_selected(
             SelectedVariant(variant, revision=revision, package=package, inputs=inputs)
         )
