@@ -292,18 +292,15 @@ class PolicyEvaluator:
             for name, variant_decision in decision.variants.items()
             if variant_decision.publish or variant_decision.state is VariantState.SUSPENDED
         }
-        variants_to_draft = {
-            variant.spec.name
+        due_variants = [
+            variant.observed
             for variant in decided.rendered.variants
             if variant.spec.stage in advanced_stages and variant.spec.name not in busy_variants
-        }
-        if not variants_to_draft:
+        ]
+        if not due_variants:
             return decided
         selected = self.renderer.choose_candidates(
-            decided.observed,
-            [it.observed for it in decided.rendered.variants if it.spec.name in variants_to_draft],
-            next_candidates,
-            decided.rendered.selected.pins,
+            decided.observed, due_variants, next_candidates, decided.rendered.selected.pins
         )
         drafted = {it.spec.name: it for it in self.renderer.render_due(selected)}
         return replace(
@@ -336,7 +333,9 @@ class PolicyEvaluator:
             ),
         )
         cleanup = PolicyCleanup(
-            tuple(it for step, leave in departing_steps for it in cleanup_items(step, leave)),
+            tuple(
+                it for step, permission in departing_steps for it in cleanup_items(step, permission)
+            ),
             removal_plans,
             observed.emptied_repositories,
             observed.bootstrap_repositories,
@@ -355,8 +354,8 @@ class PolicyEvaluator:
                 it.rendered.spec.name for it in steps if it.step is VariantStep.PUBLISH
             ),
             remaining_leftovers={
-                step.rendered.spec.name: tuple(remaining_holds(step.rendered, leave))
-                for step, leave in departing_steps
+                step.rendered.spec.name: tuple(remaining_holds(step.rendered, permission))
+                for step, permission in departing_steps
             },
             orphans=orphans,
             removals=removals,
