@@ -104,9 +104,8 @@ class Reconciler:
         self._packages = UpstreamPackages(world.git, world.setup.limits)
         # Results of functions that renderings asked for; `fanout diff` renders with them, too.
         self.function_results = FunctionResultCache(world.function_runtime)
-        self._resolved_policies: (
-            tuple[DeclaredObjects | None, tuple[ResolvedPolicy, ...]] | None
-        ) = None
+        self._resolved_declarations: DeclaredObjects | None = None  # of the policies below
+        self._resolved_policies: tuple[ResolvedPolicy, ...] = ()
 
     def plan_pass(self, declared: DeclaredObjects, now: datetime, mode: PassMode) -> PassPlan:
         """Make one pass up to its plan; nothing is changed yet.
@@ -271,22 +270,19 @@ class Reconciler:
 
         Resolution depends on nothing but what is declared.
         """
-        if self._resolved_policies is None or self._resolved_policies[0] is not declared:
-            previous = self._resolved_policies[1] if self._resolved_policies is not None else ()
+        if self._resolved_declarations is not declared:
             with self._world.counters.times.phase("names"):
-                self._resolved_policies = (
-                    declared,
-                    resolve_policies(declared, self._world.sandbox, previous),
+                self._resolved_policies = resolve_policies(
+                    declared, self._world.sandbox, self._resolved_policies
                 )
             stages = [stage for policy in declared.policies for stage in policy.spec.stages]
             texts = (text for stage in stages for text in stage.propagate_when)
             # Preparing all at once is quick; failures are prepared again, and reported, by policy.
             run_isolated(partial(self._conditions.prepare, texts))
-        resolved_policies = self._resolved_policies[1]
-        if not all(resolved_policy.is_complete for resolved_policy in resolved_policies):
-            # What failed may have failed for want of memory, and is asked again.
-            self._resolved_policies = (None, resolved_policies)
-        return resolved_policies
+        # What failed may have failed for want of memory, and is resolved again in the next pass.
+        is_complete = all(it.is_complete for it in self._resolved_policies)
+        self._resolved_declarations = declared if is_complete else None
+        return self._resolved_policies
 
     def _list_repositories(
         self, scope: PassScope

@@ -10,7 +10,7 @@ rendered or evaluated.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -55,8 +55,8 @@ class NoopSnapshotStore:
         ):
             return None
         listing_requests = [
-            RefListingRequest(Remote(url, secret), tuple(keep))
-            for url, secret, keep in snapshot["looks"]
+            RefListingRequest(Remote(url, secret), tuple(patterns))
+            for url, secret, patterns in snapshot["looks"]
         ]
         # The digest of a failed listing is empty and equals no stored one.
         if _digest_listings(self._world.git.list_refs(listing_requests)) != snapshot["listings"]:
@@ -89,7 +89,7 @@ class NoopSnapshotStore:
             ],
             "listings": _digest_listings(snapshot.listings),
             "warnings": pass_plan.warnings,
-            "troubles": [_serialize_problem(trouble) for trouble in problems],
+            "troubles": [asdict(problem) for problem in problems],
         }
         write_cache_file(self._snapshot_path(mode), json.dumps(content).encode(), self._version)
 
@@ -119,10 +119,6 @@ def _is_current(snapshot: Mapping[str, Any], now: datetime) -> bool:
     next_check = snapshot["until"]
     has_begun = datetime.fromisoformat(snapshot["at"]) <= now
     return has_begun and (next_check is None or now < datetime.fromisoformat(next_check))
-
-
-def _serialize_problem(problem: PassProblem) -> dict[str, Any]:
-    return {it.name: getattr(problem, it.name) for it in fields(problem)}
 
 
 def _digest_heads(heads: Mapping[RecordsKey, str]) -> str:

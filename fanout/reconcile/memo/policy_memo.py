@@ -45,7 +45,7 @@ class PassInputs:
             self.declared is other.declared
             and self.publish == other.publish
             and self.listings.keys() == other.listings.keys()
-            and all(map(_has_same_refs, self.listings.values(), _listings_in_order(self, other)))
+            and all(_has_same_refs(it, other.listings[url]) for url, it in self.listings.items())
             and self.policy_states.keys() == other.policy_states.keys()
             and all(
                 _has_same_status(policy_state, other.policy_states[key])
@@ -168,10 +168,6 @@ def _is_reusable(result: PolicyResult) -> bool:
         hold.reason == Reason.LIMIT_EXCEEDED for variant in decisions for hold in variant.holds
     )
     return not (has_probes or has_failures or has_exceeded_limit)
-
-
-def _listings_in_order(previous: PassInputs, present: PassInputs) -> list[RefListing | FanoutError]:
-    return [present.listings[url] for url in previous.listings]
 
 
 def _has_same_refs(previous: RefListing | FanoutError, present: RefListing | FanoutError) -> bool:
