@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "fanout"
 LONGEST_FILE = 600  # lines of code: one concept, one module
-LONGEST_FUNCTION = 70  # lines without its docstring and comments
+LONGEST_FUNCTION = 60  # lines without its docstring and comments
 NO_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "core", "misc"}
 # What is loaded when it is wanted is loaded by name here.
 LOADS_BY_NAME = {PACKAGE / "cli" / "lazy_import.py"}
@@ -89,8 +89,7 @@ def test_a_function_fits_on_a_screen():
         if (node.end_lineno or node.lineno) - node.lineno >= LONGEST_FUNCTION
         and lines_of_code(path, node) >= LONGEST_FUNCTION
     ]
-    # The phases of one policy, in their order, in one place.
-    assert [it for it in long if not it.endswith(": _evaluate")] == []
+    assert long == []
 
 
 def test_a_module_says_what_it_is_for():
