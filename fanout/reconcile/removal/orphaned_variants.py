@@ -192,13 +192,7 @@ def plan_removals(
             sweep=facts.sweep,
             calendars=facts.calendars,
             has_unreadable_calendar=facts.has_unreadable_calendar,
-            safety_hold=Hold(
-                Reason.INVALID_OBJECT,
-                removal_inputs.removal_doubt,
-                "whoever keeps the files: fanout validate",
-            )
-            if removal_inputs.removal_doubt
-            else None,
+            safety_hold=_build_safety_hold(removal_inputs.removal_doubt),
         )
     )
     if not removal_inputs.is_publishing:
@@ -218,6 +212,12 @@ def plan_removals(
         for name in removal_decision.removable
         if name in orphan_by_name
     )
+
+
+def _build_safety_hold(doubt: str) -> Hold | None:
+    if not doubt:
+        return None
+    return Hold(Reason.INVALID_OBJECT, doubt, "whoever keeps the files: fanout validate")
 
 
 def _build_removals(
