@@ -123,10 +123,7 @@ class ApprovalIndex:
     def has_approval(
         self, stage_rule: StageRule, variant_facts: VariantFacts, draft: DraftFacts
     ) -> bool:
-        """Return whether anybody has approved this draft.
-
-        Replacing it would undo their work.
-        """
+        """Return whether anybody has approved this draft. Replacing it would undo their work."""
         return any(
             not is_from_the_future(it.at, self._now)
             and (approval_rule.expires is None or it.at + approval_rule.expires > self._now)

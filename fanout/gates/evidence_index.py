@@ -299,10 +299,7 @@ class EvidenceIndex:
         )
 
     def _suffices(self, subject: _CheckSubject, statement: EvidenceStatement) -> bool:
-        """Return whether this single statement decides the check.
-
-        That holds for most variants.
-        """
+        """Return whether this single statement decides the check. That holds for most variants."""
         passed = statement.evidence.status is Verdict.PASSED
         return passed and subject.accepts(statement) and statement.at <= self._now
 
@@ -340,10 +337,7 @@ def _passes_at(
     future_statements: Iterable[EvidenceStatement],
     retried: datetime | None,
 ) -> datetime | None:
-    """Return when the check will have passed if nobody reports anything more.
-
-    None if never.
-    """
+    """Return when the check will have passed if nobody reports anything more. None if never."""
     future_orders = {statement.record_order for statement in future_statements}
     # Statements still to take effect interact: a later pending one takes back what an earlier one
     # passed, so each instant is replayed.

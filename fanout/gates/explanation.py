@@ -84,10 +84,7 @@ def explain_policy(policy_facts: PolicyFacts, evaluation: PolicyEvaluation) -> E
 
 
 def _title(policy_facts: PolicyFacts) -> str:
-    """Name the policy.
-
-    A hand-written variant is evaluated as the only one of an unnamed stage.
-    """
+    """Name the policy. A hand-written variant is evaluated as the only one of an unnamed stage."""
     by_hand = [stage_rule.name for stage_rule in policy_facts.stages] == [HAND_WRITTEN]
     return f"{'variant' if by_hand else 'policy'} {policy_facts.name}"
 
@@ -363,10 +360,7 @@ def _explain_hold(hold: Hold) -> Explanation:
 
 
 def _policy_state(holds: Iterable[Hold]) -> str:
-    """Return the state of a policy that is not ready.
-
-    What only a person can end comes first.
-    """
+    """Return the state of a policy that is not ready. What only a person can end comes first."""
     reasons = {str(hold.reason) for hold in holds}
     return next((it for it in (str(Reason.STUCK), _HALTED) if it in reasons), Verdict.PENDING.value)
 

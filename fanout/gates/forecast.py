@@ -189,10 +189,7 @@ def _gate_opens_at(
     stage: _ForecastState,
     upstream_forecasts: Mapping[str, StageForecast],
 ) -> datetime | None:
-    """Return when enough upstream stages have passed and soaked.
-
-    None, with a hold noted: never.
-    """
+    """Return when enough upstream stages have passed and soaked. None, with a hold noted: never."""
     after_rule = stage.stage_rule.after
     gate = evaluation.stage_gate(stage.stage_rule, stage.revision)
     if after_rule is None or gate.verdict is Verdict.PASSED:
@@ -356,10 +353,7 @@ def _stays_rolled_back(
 
 
 def _ready_after(stage: _ForecastState, ready_after: Mapping[str, timedelta]) -> timedelta:
-    """Return the time from publication to ready, declared or observed.
-
-    It includes `minReady`.
-    """
+    """Return the time from publication to ready, declared or observed. It includes `minReady`."""
     stage_rule = stage.stage_rule
     if stage_rule.name in ready_after:
         return ready_after[stage_rule.name]

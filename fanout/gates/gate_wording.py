@@ -9,10 +9,7 @@ _SHOWN = 3
 
 
 def label_stage(stage: str) -> str:
-    """Label a stage.
-
-    The unnamed stage of a hand-written variant is labeled as the variant.
-    """
+    """Label a stage. The unnamed stage of a hand-written variant is labeled as the variant."""
     return f"stage {stage}" if stage else "the variant"
 
 

@@ -11,10 +11,7 @@ Amount = int | Fraction
 
 
 def compute_budget(amount: Amount, total: int) -> int:
-    """Compute how many of `total` an amount allows or requires.
-
-    A percentage is rounded up.
-    """
+    """Compute how many of `total` an amount allows or requires. A percentage is rounded up."""
     return amount if isinstance(amount, int) else ceil(amount * total)
 
 

@@ -14,10 +14,7 @@ from fanout.gates.timestamps import format_instant
 
 
 class PublicationWindows:
-    """State of the windows of one policy at the instant of the pass.
-
-    `edge` is when it changes.
-    """
+    """State of the windows of one policy at the instant of the pass. `edge` is when it changes."""
 
     def __init__(
         self,

@@ -32,10 +32,7 @@ class EvidenceFacts:
 
 @frozen
 class ApprovalFacts:
-    """One person's approval of draft trees.
-
-    `revokes` names an earlier approval that is revoked.
-    """
+    """One person's approval of draft trees. `revokes` names an earlier approval that is revoked."""
 
     name: str
     at: datetime

@@ -86,10 +86,7 @@ class TalliedVariant:
 
 @dataclass(slots=True)
 class RevisionTally:
-    """Counts of the variants that have one revision published.
-
-    Skipped ones are counted apart.
-    """
+    """Counts of the variants that have one revision published. Skipped ones are counted apart."""
 
     ready: int = 0
     failed: int = 0
@@ -326,10 +323,7 @@ def group_by_stage(
 
 
 def offline_hold(variant: TalliedVariant, *, released: bool = False) -> Hold:
-    """Build the hold of a variant whose target is offline.
-
-    `released`: it was released before.
-    """
+    """Build the hold of a variant whose target is offline. `released`: it was released before."""
     effect = "stays what it was, and counts" if released else "does not count before it is released"
     return Hold(
         Reason.OFFLINE,

@@ -243,10 +243,7 @@ def _min_ready_hold(stage_rule: StageRule, since: datetime, until: datetime) -> 
 
 
 def _all_pass_at(checks: Iterable[CheckResult]) -> datetime | None:
-    """Return when all checks will have passed if nobody reports anything more.
-
-    None if never.
-    """
+    """Return when all checks will have passed if nobody reports anything more. None if never."""
     latest: datetime | None = None
     for check in checks:
         at = check.at if check.verdict is Verdict.PASSED else check.passes_at

@@ -84,10 +84,7 @@ class StageReleaseEvaluator:
         return self._evaluation.stage_gate(self._stage_rule, self.candidate)
 
     def evaluate_variants(self) -> list[VariantEvaluation]:
-        """Evaluate all variants, in the order of names.
-
-        Releases go by group, priority and name.
-        """
+        """Evaluate all variants, in the order of names. Releases go by group, priority and name."""
         # The tally is sorted by name already; sorting again is skipped where neither group nor
         # priority is set.
         variants = self._tally.variants
@@ -334,9 +331,8 @@ class StageReleaseEvaluator:
         state: VariantState,
         holds: tuple[Hold, ...],
         checks: tuple[CheckResult, ...] = (),
-        gate: AfterGate | None = None,
     ) -> VariantEvaluation:
-        next_change = next_change_of_waiting(holds, checks, gate, self._evaluation.now)
+        next_change = next_change_of_waiting(holds, checks, None, self._evaluation.now)
         return self._build_result(variant, state, holds, checks, next_change)
 
     def _build_result(

@@ -63,10 +63,7 @@ class DeclaredScenarios:
         return scenario_policy
 
     def run_scenario(self, scenario: Scenario) -> tuple[PlayedPass, ...]:
-        """Run the scenario and return its passes.
-
-        Raises InvalidInput if it cannot be run.
-        """
+        """Run the scenario and return its passes. Raises InvalidInput if it cannot be run."""
         scenario_policy = self.find_policy(scenario)
         conditions = self.conditions
         return play_scenario(scenario, scenario_policy, conditions.get_condition, conditions.decide)

@@ -64,10 +64,7 @@ def _format_stages(moment: MomentView) -> str:
 
 
 def _format_names(names: Sequence[str]) -> str:
-    """Return the names in order.
-
-    For more than eight their number, the first two and the last.
-    """
+    """Return the names in order. For more than eight their number, the first two and the last."""
     if len(names) <= _NAME_LIMIT:
         return ",".join(names) or "-"
     return f"{len(names)}: {','.join(names[:2])},…,{names[-1]}"
