@@ -107,7 +107,7 @@ class Gitea:
         status, text = self._send(method, path, body, f"token {self.tokens[by]}")
         if check and not 200 <= status < 300:
             raise GiteaError(status, text)
-        return status, json.loads(text) if text.startswith(("{", "[")) else text
+        return status, json.loads(text or "null")
 
     def get(self, path: str, *, by: str = ADMIN) -> Any:
         return self.ask("GET", path, by=by)[1]

