@@ -5,10 +5,11 @@ its fields are at the top.
 """
 
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, StrictInt
+from pydantic import Field, StrictInt, StringConstraints
 
+from fanout.api.git_repository import SecretRef
 from fanout.api.object_meta import KRMObject, Model, ObjectMeta
 from fanout.api.text_fields import (
     Distinct,
@@ -20,7 +21,7 @@ from fanout.api.text_fields import (
     ObjectName,
     Text,
 )
-from fanout.api.urls import GitProtocol, GitUrl, Origin
+from fanout.api.urls import GitProtocol, GitUrl, Origin, ServerUrl
 
 
 class Author(Model):
@@ -154,6 +155,52 @@ class CheckSecret(Model):
     )
 
 
+_HOST_NAME = r"^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$"
+HostName = Annotated[str, StringConstraints(pattern=_HOST_NAME)]
+CertificateText = Annotated[str, StringConstraints(min_length=1, max_length=65536)]
+
+
+class ForgeProgram(StrEnum):
+    """Program of a host that fanout opens pull requests on."""
+
+    GITHUB = "github"
+    GITLAB = "gitlab"
+    GITEA = "gitea"
+
+
+class ForgeHost(Model):
+    """Host of repositories, its API, fanout's credential for it, and its limits.
+
+    One account and one set of limits for all repositories of a host: its limits count by
+    account.
+    """
+
+    host: HostName = Field(
+        description="The host in the URLs of Repositories, with its port if the URLs have one."
+    )
+    type: ForgeProgram = Field(description="Which program it is.")
+    api: ServerUrl | None = Field(
+        default=None, description="The address of its API; absent: where the program has it."
+    )
+    secret_ref: SecretRef = Field(
+        description="The secret with the token for its API; it may be the one for Git."
+    )
+    webhook_secret_ref: SecretRef | None = Field(
+        default=None, description="The secret that its webhooks are signed with."
+    )
+    certificate_authority: CertificateText | None = Field(
+        default=None,
+        description="Authorities for its certificate, in PEM; absent: those of the system.",
+    )
+    calls_per_minute: Annotated[StrictInt, Field(ge=1, le=100000)] | None = Field(
+        default=None, description="How many calls it takes in a minute; absent: by the program."
+    )
+    creations_per_hour: Annotated[StrictInt, Field(ge=1, le=100000)] | None = Field(
+        default=None,
+        description="How many pull requests may be opened in an hour; absent: by the program.",
+    )
+
+
 class FanoutConfiguration(KRMObject):
     """Settings of the program; a file that is named with --config."""
 
@@ -188,6 +235,9 @@ class FanoutConfiguration(KRMObject):
     check_secrets: tuple[CheckSecret, ...] = Field(
         default=(),
         description="Which secrets checks may be asked with, and where; none by default.",
+    )
+    forges: tuple[ForgeHost, ...] = Field(
+        default=(), description="The hosts that fanout opens pull requests on."
     )
     allowed_protocols: Distinct[GitProtocol] = Field(
         default=tuple(GitProtocol), description="How Git may reach repositories; paths are `file`."

@@ -19,13 +19,20 @@ class ForgeType(StrEnum):
     GITEA = "gitea"
 
 
-class Forge(Model):
+class RepositoryForge(Model):
     """The program that hosts the repository."""
 
     type: ForgeType = Field(
         default=ForgeType.NONE,
         description="Which program hosts the repository; none: fanout merges drafts by itself.",
     )
+
+
+class TagPolicy(StrEnum):
+    """Rule for the tags of publications."""
+
+    EACH = "Each"
+    NONE = "None"
 
 
 class SecretRef(Model):
@@ -47,7 +54,13 @@ class RepositorySpec(Model):
     directory: Directory = Field(
         default="", description="The directory that package paths start from; empty: the root."
     )
-    forge: Forge = Field(default=Forge(), description="The program that hosts the repository.")
+    forge: RepositoryForge = Field(
+        default=RepositoryForge(), description="The program that hosts the repository."
+    )
+    tags: TagPolicy = Field(
+        default=TagPolicy.EACH,
+        description="Whether each publication is tagged; None: the vendor branch alone has them.",
+    )
     secret_ref: SecretRef | None = Field(
         default=None, description="The secret with the credentials, if any are needed."
     )

@@ -56,6 +56,14 @@ class MergeMethod(StrEnum):
     MANUAL = "Manual"
 
 
+class MergeStyle(StrEnum):
+    """Form of the commits by which a forge merges a pull request."""
+
+    MERGE = "Merge"
+    SQUASH = "Squash"
+    REBASE = "Rebase"
+
+
 class AtClose(StrEnum):
     """Effect of a closing window on a rollout in progress."""
 
@@ -91,12 +99,18 @@ class ApproverGroup(Model):
 
 
 class PullRequest(Model):
-    """Title, body, labels and reviewers of pull requests."""
+    """Title, body, labels and reviewers of pull requests, and how they are opened and merged."""
 
     title_template: JinjaText | None = Field(default=None, description="Jinja for the title.")
     body_template: JinjaText | None = Field(default=None, description="Jinja for the text.")
     labels: Distinct[Text] = Field(default=(), description="Labels to set.")
     reviewers: Distinct[Text] = Field(default=(), description="Whom to ask for a review.")
+    draft: StrictBool = Field(
+        default=True, description="Whether it is opened as a draft, and ready when gates allow."
+    )
+    merge_style: MergeStyle = Field(
+        default=MergeStyle.MERGE, description="The form of the commits by which it is merged."
+    )
 
 
 class PromotionPolicySpec(Model):

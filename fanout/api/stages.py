@@ -29,6 +29,7 @@ from fanout.api.git_repository import SecretRef
 from fanout.api.object_meta import LabelSelector, Model
 from fanout.api.text_fields import (
     ApiVersion,
+    Distinct,
     Expression,
     FreeForm,
     Kind,
@@ -66,6 +67,9 @@ class CommitStatusCheck(Model):
     """Check answered by the forge's status of the commit."""
 
     context: Text = Field(description="The name of the status.")
+    by: Distinct[Text] = Field(
+        default=(), description="Logins and apps whose answer counts; absent: anybody's."
+    )
 
 
 class ObjectCheck(Model):

@@ -23,6 +23,10 @@ VALUES = {
     "policyRef": {"name": "monitoring"},
     "stage": "dev",
     "pullRequest": {"titleTemplate": "x", "labels": ["a"]},
+    "by": ["ci-bot"],
+    "forges": [
+        {"host": "git.example.com", "type": "gitea", "secretRef": {"name": "git-example-com"}}
+    ],
     "signingKey": "key",
     "gitEngine": "FastImport",
 }

@@ -527,6 +527,10 @@ def _check_secret_names(data: Mapping[str, Any]) -> Iterator[FieldError]:
     yield from check_unique(data, "checkSecrets[*].name", "secret")
 
 
+def _check_forge_hosts(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    yield from check_unique(data, "forges[*].host", "host")
+
+
 def _check_promotion_subjects(data: Mapping[str, Any]) -> Iterator[FieldError]:
     spec = as_mapping(data.get("spec"))
     if not spec.get("policies") and not spec.get("variants"):
@@ -665,7 +669,7 @@ _RULES_BY_KIND: Mapping[str, tuple[Rule, ...]] = {
         check_functions,
     ),
     "PromotionPolicy": (_check_promotion_subjects, _check_approver_groups, _check_schedule_fields),
-    "FanoutConfiguration": (_check_secret_names,),
+    "FanoutConfiguration": (_check_secret_names, _check_forge_hosts),
     "Evidence": (_check_record_subject, _check_stage_present),
     "Approval": (_check_record_subject, _check_stage_present, _check_approved_trees),
     "Decision": (_check_record_subject, _check_decision),

@@ -73,7 +73,16 @@ UNSUPPORTED_FIELDS: tuple[UnsupportedField, ...] = (
         "fanout merges drafts by itself",
         values=("github", "gitlab", "gitea"),
     ),
+    UnsupportedField("Repository", "spec.tags", "every publication has its tag", values=("None",)),
     # UpstreamPolicy
+    *(
+        UnsupportedField(
+            _POLICY,
+            f"{_STAGE_PATH}.{group}[*].commitStatus.by",
+            "statuses of commits are not read",
+        )
+        for group in ("verification", "requires")
+    ),
     UnsupportedField(
         _POLICY,
         f"{_STAGE_PATH}.verification[*].approval",
@@ -105,6 +114,7 @@ UNSUPPORTED_FIELDS: tuple[UnsupportedField, ...] = (
     ),
     UnsupportedField(_PROMOTION, "spec.pullRequest", "there are no pull requests"),
     # FanoutConfiguration
+    UnsupportedField("FanoutConfiguration", "forges", "there are no pull requests"),
     UnsupportedField("FanoutConfiguration", "signingKey", "commits are not signed"),
     UnsupportedField(
         "FanoutConfiguration",
