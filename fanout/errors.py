@@ -3,6 +3,7 @@
     FanoutError
     ├── InvalidInput    the user's object is wrong; nothing changes until the object does
     ├── Waiting         the world is not ready; nothing is wrong
+    │   └── RateLimited a host takes no more calls now
     ├── Unavailable     network, server, disk: trying again later may help
     ├── Denied          credentials or permissions
     ├── Conflict        a race was lost: observe again, then decide again
@@ -63,6 +64,14 @@ class InvalidInput(FanoutError):
 
 class Waiting(FanoutError):
     """The world is not ready yet."""
+
+
+class RateLimited(Waiting):
+    """A call was not made because a host takes no more now; `seconds` from now it may."""
+
+    def __init__(self, problem: str, *, seconds: int) -> None:
+        super().__init__(problem, reason="RateLimited")
+        self.seconds = seconds
 
 
 class Unavailable(FanoutError):

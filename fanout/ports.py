@@ -1,12 +1,13 @@
-"""Protocols through which the reconciler reaches Git, sandbox, probes and records."""
+"""Protocols through which the reconciler reaches Git, forges, sandbox, probes and records."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
 from datetime import datetime
 from typing import Any, Protocol
 
-from fanout.errors import FanoutError
+from fanout.errors import Denied, FanoutError
 from fanout.package.package_limits import SizeLimits
 from fanout.package.tree_ids import TreeEntry
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
@@ -19,6 +20,18 @@ from fanout.plan.observation.repository_state import (
     RefListingRequest,
     Remote,
     RepositoryChange,
+)
+from fanout.plan.pull_requests.observed_request import (
+    BranchFacts,
+    CommitStatus,
+    GuardedMerge,
+    ObservedRequest,
+    ObservedReview,
+    RepositoryFacts,
+    RepositoryName,
+    RequestDraft,
+    RequestEdit,
+    RequestMatch,
 )
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey, StatusChange
 from fanout.selection.variant_spec import ExpressionFailure, InProcessExpression
@@ -99,6 +112,19 @@ class Credentials:
     certificate_authority: str = field(default="", repr=False)
 
 
+def authorization_header(secret: Credentials) -> str:
+    """Return the value of the HTTP header with these credentials. Raises Denied."""
+    if not secret.password:
+        raise Denied("its secret has neither a password nor a token", reason="SecretUnusable")
+    if not (secret.password.isascii() and secret.password.isprintable()):
+        # An HTTP library's own error would show the secret.
+        raise Denied("its secret has characters that no header has", reason="SecretUnusable")
+    if secret.username in ("", TOKEN_USER):
+        return f"Bearer {secret.password}"
+    pair = f"{secret.username}:{secret.password}".encode()
+    return f"Basic {b64encode(pair).decode()}"
+
+
 class GitStore(Protocol):
     """Repositories behind private bare mirrors (package: git)."""
 
@@ -124,6 +150,129 @@ class GitStore(Protocol):
 
         A Conflict among the results means that a ref was not as the change expects; then
         nothing was pushed.
+        """
+
+
+# ---- Forges ------------------------------------------------------------------------------------
+
+
+class Forge(Protocol):
+    """Pull requests of one host, as every forge has them (package: forge).
+
+    All methods, and those of the abilities below, raise Denied where the account of fanout
+    lacks a right or the host hides the repository, RateLimited for a call that was not made,
+    and Unavailable where the host gave no usable answer or refused. What became of a write
+    that raised Unavailable, only looking tells.
+    """
+
+    def for_policy(self, policy: str) -> "Forge":
+        """Return the same forge with calls counted for this policy."""
+
+    def login(self) -> str:
+        """Return the login of the account that fanout has on the host."""
+
+    def repository(self, name: RepositoryName) -> RepositoryFacts:
+        """Return the settings of a repository."""
+
+    def request(self, repository: RepositoryName, number: int) -> ObservedRequest | None:
+        """Return the pull request of this number; None if there is none."""
+
+    def requests_of_head(
+        self, repository: RepositoryName, head_branch: str
+    ) -> Sequence[ObservedRequest]:
+        """Return the open pull requests from a branch of the repository, to any branch."""
+
+    def open_request(self, repository: RepositoryName, draft: RequestDraft) -> ObservedRequest:
+        """Open a pull request.
+
+        Raises Conflict if there is an open one from this branch to the same one.
+        """
+
+    def edit_request(
+        self, repository: RepositoryName, request: ObservedRequest, edit: RequestEdit
+    ) -> None:
+        """Change title, draft flag or text of a pull request.
+
+        Raises Conflict if somebody changed the text since it was observed.
+        """
+
+    def close_request(self, repository: RepositoryName, number: int) -> None:
+        """Close a pull request without merging it."""
+
+    def reopen_request(self, repository: RepositoryName, number: int) -> None:
+        """Open a closed pull request again."""
+
+    def set_labels(
+        self,
+        repository: RepositoryName,
+        request: ObservedRequest,
+        *,
+        add: Collection[str],
+        remove: Collection[str] = (),
+    ) -> None:
+        """Add and remove labels of a pull request; those of other names stay.
+
+        A label that the repository does not have is created.
+        """
+
+    def request_reviews(
+        self, repository: RepositoryName, number: int, reviewers: Collection[str]
+    ) -> Collection[str]:
+        """Ask people, or `team/NAME`, for a review; return those who cannot be asked."""
+
+    def delete_branch(self, repository: RepositoryName, branch: str) -> bool:
+        """Delete a branch; return whether there was one."""
+
+
+class RequestSearch(Protocol):
+    """Ability of a forge to find pull requests in all its repositories by one search."""
+
+    def search_requests(self, label: str, since: datetime) -> Sequence[RequestMatch]:
+        """Return the pull requests with a label that were updated at or after an instant.
+
+        It shows reviews, comments, pushes, labels, closing and merging, but no statuses.
+        """
+
+
+class ClosingReader(Protocol):
+    """Ability of a forge to say who closed a pull request."""
+
+    def closed_by(self, repository: RepositoryName, request: ObservedRequest) -> str:
+        """Return the login of whoever closed a pull request last, or ""."""
+
+
+class ReviewReader(Protocol):
+    """Ability of a forge to show which commit each review is about."""
+
+    def reviews(self, repository: RepositoryName, number: int) -> Sequence[ObservedReview]:
+        """Return the submitted reviews of a pull request, oldest first."""
+
+
+class StatusStore(Protocol):
+    """Ability of a forge to keep statuses of commits."""
+
+    def statuses(self, repository: RepositoryName, commit: str) -> Sequence[CommitStatus]:
+        """Return the newest status of each context and creator at a commit, newest first."""
+
+    def set_status(self, repository: RepositoryName, commit: str, status: CommitStatus) -> None:
+        """Set a status of a commit; creator and instant are the host's to say."""
+
+
+class BranchReader(Protocol):
+    """Ability of a forge to show the rules of a branch."""
+
+    def branch(self, repository: RepositoryName, branch: str) -> BranchFacts | None:
+        """Return the rules of a branch; None if there is no such branch."""
+
+
+class RequestMerger(Protocol):
+    """Ability of a forge to merge a pull request only if its head is a given commit."""
+
+    def merge_request(self, repository: RepositoryName, merge: GuardedMerge) -> None:
+        """Merge a pull request.
+
+        Raises Conflict if its head is another commit, and Waiting (ForgeRefuses, or
+        MergeStyleForbidden) if the host does not merge it now; a later pass asks again.
         """
 
 

@@ -30,7 +30,7 @@ from fanout.api.urls import find_refusal, origin_of_url
 from fanout.errors import FanoutError
 from fanout.gates.gate_wording import format_count, format_names
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
-from fanout.ports import TOKEN_USER, Credentials
+from fanout.ports import Credentials, authorization_header
 from fanout.values import frozen
 
 
@@ -482,7 +482,7 @@ def _build_request(
 ) -> httpx2.Request:
     headers = {"Accept": "application/json", **dict(probe.headers)}
     if secret is not None:
-        headers["Authorization"] = _authorization_header(secret)
+        headers["Authorization"] = authorization_header(secret)
     if probe.query:
         url = probe.url.rstrip("/") + _QUERY_PATH
         return client.build_request("POST", url, data={"query": probe.query}, headers=headers)
@@ -490,18 +490,6 @@ def _build_request(
     if content is not None:
         headers.setdefault("Content-Type", "application/json")
     return client.build_request(probe.method, probe.url, content=content, headers=headers)
-
-
-def _authorization_header(secret: Credentials) -> str:
-    if not secret.password:
-        raise _NoResponse("its secret has neither a password nor a token")
-    if not (secret.password.isascii() and secret.password.isprintable()):
-        # httpx2's own error would show the secret
-        raise _NoResponse("its secret has characters that no header has")
-    if secret.username in ("", TOKEN_USER):
-        return f"Bearer {secret.password}"
-    pair = f"{secret.username}:{secret.password}".encode()
-    return f"Basic {b64encode(pair).decode()}"
 
 
 def _contains_secret(content: bytes, secret: Credentials) -> bool:

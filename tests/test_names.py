@@ -89,7 +89,12 @@ ENGLISH = """
     unfit unknown unmatched unreadable unsuitable unsupported varying visible waiting winner
     wording written
 """
-ALLOWED = frozenset(f"{FIELD} {GLOSSARY} {TECHNICAL} {ENGLISH}".split())
+# Programs that host repositories, and the calls to them.
+FORGES = """
+    breaker call circuit closing deferred gitea governor host hosts limited queued rate request
+    requests review sliding
+"""
+ALLOWED = frozenset(f"{FIELD} {GLOSSARY} {TECHNICAL} {ENGLISH} {FORGES}".split())
 
 # Private words of earlier versions: the guide to words has another word for each.
 REPLACED = """

@@ -1,0 +1,1 @@
+"""Clients of the programs that host repositories: pull requests, reviews, statuses, merging."""

@@ -1,0 +1,75 @@
+"""Waiting of calls for the turn that the governor gives them, on one event loop."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from math import ceil
+
+from fanout.errors import RateLimited
+from fanout.forge.governor import CallKind, DeferredCall, Governor
+
+
+class CallDeferred(RateLimited):
+    """The governor deferred a call; asking it again at once would only repeat that."""
+
+
+class CallQueue:
+    """Calls that wait for their turn. Used by the tasks of one event loop."""
+
+    def __init__(self, governor: Governor, host: str, clock: Callable[[], float]) -> None:
+        """Create a queue; `host` is what messages name."""
+        self._governor = governor
+        self._host = host
+        self._clock = clock
+        self._turns: dict[int, asyncio.Future[None]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    @asynccontextmanager
+    async def turn(self, kind: CallKind, policy: str) -> AsyncIterator[None]:
+        """Wait until a call may be made, and hold its place during the block.
+
+        Raises CallDeferred if it would wait for longer than the limits allow.
+        """
+        call = self._governor.enqueue(kind, policy)
+        future = self._turns[call.ticket] = asyncio.get_running_loop().create_future()
+        try:
+            self._dispatch()
+            await future
+            yield
+        finally:
+            # Also for a caller that was cancelled while it waited.
+            del self._turns[call.ticket]
+            self._governor.remove(call)
+            self._dispatch()
+
+    def _dispatch(self) -> None:
+        now = self._clock()
+        for entry in self._governor.defer(now):
+            self._settle(entry.call.ticket, self._deferral(entry, now))
+        for call in self._governor.admit(now):
+            self._settle(call.ticket)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        instant = self._governor.next_change(now)
+        if instant is not None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(instant - now, self._dispatch)
+
+    def _settle(self, ticket: int, error: CallDeferred | None = None) -> None:
+        future = self._turns[ticket]
+        if future.cancelled():  # its task has not run since
+            return
+        if error is None:
+            future.set_result(None)
+        else:
+            future.set_exception(error)
+
+    def _deferral(self, entry: DeferredCall, now: float) -> CallDeferred:
+        seconds = ceil(entry.instant - now)
+        calls = "creations" if entry.call.kind is CallKind.CREATION else "calls"
+        return CallDeferred(
+            f"the limit of {calls} for {self._host} is reached; the next one is possible in"
+            f" {seconds} s",
+            seconds=seconds,
+        )

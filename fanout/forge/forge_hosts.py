@@ -1,0 +1,98 @@
+"""Clients of the hosts that a FanoutConfiguration lists, by the URLs of Repositories.
+
+There is one client for each host, so one governor counts all calls with its credential. This
+module loads httpx2: it is imported where hosts are configured, and nowhere else.
+"""
+
+from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
+
+from fanout.api.fanout_configuration import ForgeHost, ForgeProgram
+from fanout.errors import InvalidInput
+from fanout.forge.forge_http import ForgeHttp, HostAccess
+from fanout.forge.gitea import GiteaForge
+from fanout.forge.governor import CallLimits
+from fanout.plan.pull_requests.observed_request import RepositoryName
+from fanout.ports import Credentials, Forge
+from fanout.values import replace
+
+# Gitea has no limits by default; these leave capacity for the people who use it.
+_GITEA_LIMITS = CallLimits(calls_per_minute=1200, creations_per_hour=1200)
+
+
+class ForgeHosts:
+    """Forges by repository URL; each host's client is made when it is first asked for."""
+
+    def __init__(self, hosts: Sequence[ForgeHost], secrets: Callable[[str], Credentials]) -> None:
+        """Create an empty set; `secrets` returns a secret by name, or raises Denied."""
+        self._hosts = {host.host: host for host in hosts}
+        self._secrets = secrets
+        self._clients: dict[str, ForgeHttp] = {}
+
+    def forge_of(self, url: str) -> tuple[Forge, RepositoryName]:
+        """Return the forge of a repository, and its name there.
+
+        Raises InvalidInput if its host is not listed, Denied if the secret is unusable.
+        """
+        name, repository = locate_repository(url)
+        host = self._hosts.get(name)
+        if host is None:
+            raise InvalidInput(
+                f"the host {name} is not configured as a forge",
+                reason="InvalidObject",
+                remedy="have an administrator list it in forges of the FanoutConfiguration",
+            )
+        if host.type is not ForgeProgram.GITEA:
+            raise InvalidInput(f"{host.type} is not supported yet", reason="InvalidObject")
+        if name not in self._clients:
+            self._clients[name] = ForgeHttp(self._access(host), _limits(host))
+        return GiteaForge(self._clients[name]), repository
+
+    def close(self) -> None:
+        """End the connections to all hosts."""
+        for client in self._clients.values():
+            client.close()
+
+    def _access(self, host: ForgeHost) -> HostAccess:
+        return HostAccess(
+            host=host.host,
+            api=host.api or f"https://{host.host}/api/v1",
+            secret=self._secrets(host.secret_ref.name),
+            secret_name=host.secret_ref.name,
+            certificate_authority=host.certificate_authority or "",
+        )
+
+
+def locate_repository(url: str) -> tuple[str, RepositoryName]:
+    """Return host and name of the repository at a Git URL.
+
+    The port belongs to the host of http:// and https://, not of ssh://, where it is another
+    service's. Raises InvalidInput for a URL without a host, or without owner and name.
+    """
+    host, path = "", ""
+    if "://" in url:
+        parts = urlsplit(url)
+        host, path = parts.hostname or "", parts.path
+        host = f"[{host}]" if ":" in host else host
+        if parts.scheme != "ssh" and parts.port is not None:
+            host = f"{host}:{parts.port}"
+    elif ":" in url:  # git@host:path
+        host, _, path = url.rpartition("@")[2].partition(":")
+        host = host.lower()
+    segments = path.strip("/").removesuffix(".git").split("/")
+    if not host or len(segments) < 2:
+        raise InvalidInput(
+            f"the URL {url} names no repository of a forge",
+            reason="InvalidObject",
+            remedy="write one like https://git.example.com/OWNER/NAME.git",
+        )
+    return host, RepositoryName(segments[-2], segments[-1])
+
+
+def _limits(host: ForgeHost) -> CallLimits:
+    limits = _GITEA_LIMITS
+    if host.calls_per_minute is not None:
+        limits = replace(limits, calls_per_minute=host.calls_per_minute)
+    if host.creations_per_hour is not None:
+        limits = replace(limits, creations_per_hour=host.creations_per_hour)
+    return limits

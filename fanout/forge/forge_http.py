@@ -1,0 +1,379 @@
+"""JSON over HTTP to the API of one host, with one credential.
+
+Every call of fanout to a forge is made here, under one governor for each host and credential.
+
+Connections are asynchronous, in a thread of their own: only so a call has one deadline for all of
+it. A server that sends a byte now and then never exceeds the timeout of a read.
+
+Nothing that httpx2 raises leaves this module: its errors show headers, one of which is the token.
+"""
+
+import asyncio
+import json
+import ssl
+from collections.abc import Coroutine, Mapping
+from dataclasses import field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from math import ceil
+from threading import Lock, Thread
+from time import monotonic
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode, urljoin, urlsplit
+
+import httpcore2
+import httpx2
+
+from fanout.errors import Bug, Denied, FanoutError, InvalidInput, RateLimited, Unavailable
+from fanout.forge.call_queue import CallDeferred, CallQueue
+from fanout.forge.governor import CallKind, CallLimits, CircuitBreaker, Governor
+from fanout.ports import Credentials, authorization_header
+from fanout.telemetry.redaction import Redactor
+from fanout.values import frozen
+
+Result = TypeVar("Result")
+
+_READ_ATTEMPTS = 2
+_DEFAULT_RETRY_AFTER = 60.0  # seconds; GitHub's advice where an answer has none
+_MAX_RETRY_AFTER = 86400.0
+_MAX_QUOTE = 200  # characters of a server's message
+_TRANSPORT_ERRORS = (
+    httpcore2.TimeoutException,
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+    httpcore2.ProxyError,
+    httpcore2.UnsupportedProtocol,
+    httpx2.HTTPError,
+    httpx2.InvalidURL,
+    OSError,
+    ValueError,
+)
+
+
+@frozen
+class HttpLimits:
+    """Limits of one call; an answer that exceeds them counts as none."""
+
+    seconds: float = 60.0  # all of a call; merging in a large repository takes half of it
+    connect_seconds: float = 10.0
+    max_bytes: int = 16 << 20  # a page of 50 requests with long texts has 4 MiB
+
+
+@frozen
+class HostAccess:
+    """Address of a host's API, and the credential for it."""
+
+    host: str  # as messages name it: "git.example.com"
+    api: str  # "https://git.example.com/api/v1"
+    secret: Credentials = field(repr=False)
+    secret_name: str = ""
+    certificate_authority: str = ""  # PEM; empty: the secret's, else the system's authorities
+
+
+@frozen
+class ForgeCall:
+    """One call of the API; the segments of `path` are unquoted."""
+
+    method: str
+    path: tuple[str, ...]
+    query: tuple[tuple[str, str], ...] = ()
+    body: Mapping[str, Any] | None = None
+    kind: CallKind = CallKind.READ
+    policy: str = ""  # for which it is made
+    expected: frozenset[int] = frozenset()  # statuses, besides 2xx, that are an answer
+
+    @property
+    def resource(self) -> str:
+        """Return method and path, as messages name the call: `GET /repos/ann/edge`."""
+        return f"{self.method} /{self.quoted_path}"
+
+    @property
+    def quoted_path(self) -> str:
+        """Return the path relative to the API's address."""
+        return "/".join(quote(segment, safe="") for segment in self.path)
+
+
+@frozen
+class ForgeResponse:
+    """Answer to a call: status, JSON (None: no content), and whether another page follows."""
+
+    status: int
+    data: Any
+    has_next_page: bool = False
+
+
+class ForgeHttp:
+    """Client of one host. Thread-safe: the calls of all threads share its governor.
+
+    Its thread and connections are made with the first call; `close` ends them.
+    """
+
+    def __init__(
+        self,
+        access: HostAccess,
+        call_limits: CallLimits | None = None,
+        http_limits: HttpLimits | None = None,
+    ) -> None:
+        """Create a client.
+
+        Raises Denied if no header can carry the secret, InvalidInput if the authority is no PEM.
+        """
+        self.access = access
+        self._limits = http_limits or HttpLimits()
+        self._governor = Governor(call_limits or CallLimits())
+        self._breaker = CircuitBreaker()
+        self._redactor = Redactor()
+        self._redactor.register(access.secret.password, access.secret.username)
+        self._authorization = authorization_header(access.secret)
+        self._tls = _create_tls_context(access)
+        self._lock = Lock()
+        self._connection: _Connection | None = None
+
+    def send(self, call: ForgeCall) -> ForgeResponse:
+        """Make a call and return its answer.
+
+        A read without a usable answer is made once more. A write is not: only looking tells
+        whether it was carried out. Raises Denied, RateLimited, Unavailable.
+        """
+        connection = self._connect()
+        return connection.run(self._send(connection, call))
+
+    def share_creations(self, demand: Mapping[str, int]) -> None:
+        """Divide the creations left in this hour among policies, by what each of them wants."""
+
+        async def share() -> None:
+            self._governor.share_creations(demand, monotonic())
+
+        self._connect().run(share())
+
+    def quote(self, text: str) -> str:
+        """Return a text of the server for a message: one line, shortened, without secrets."""
+        printable = "".join(char if char.isprintable() else " " for char in text)
+        line = self._redactor.redact_text(" ".join(printable.split()))
+        return line if len(line) <= _MAX_QUOTE else f"{line[: _MAX_QUOTE - 3]}..."
+
+    def close(self) -> None:
+        """End the connections; a later call opens new ones."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _connect(self) -> "_Connection":
+        with self._lock:
+            if self._connection is None:
+                client = httpx2.AsyncClient(
+                    verify=self._tls,
+                    # Proxies of the environment are used, as by Git: administrators name hosts.
+                    trust_env=True,
+                    follow_redirects=False,
+                    timeout=httpx2.Timeout(None, connect=self._limits.connect_seconds),
+                    headers={
+                        "User-Agent": "fanout",
+                        "Accept": "application/json",
+                        # A small compressed answer can expand beyond all limits of size.
+                        "Accept-Encoding": "identity",
+                        "Authorization": self._authorization,
+                    },
+                )
+                queue = CallQueue(self._governor, self.access.host, monotonic)
+                self._connection = _Connection(client, queue)
+            return self._connection
+
+    async def _send(self, connection: "_Connection", call: ForgeCall) -> ForgeResponse:
+        attempts = _READ_ATTEMPTS if call.kind is CallKind.READ else 1
+        for attempt in range(1, attempts + 1):
+            try:
+                return await self._send_once(connection, call)
+            except CallDeferred:
+                raise
+            except (Unavailable, RateLimited) as error:
+                if attempt == attempts or error.reason == "ForgeRefuses":
+                    raise
+        raise Bug("a call has at least one attempt")
+
+    async def _send_once(self, connection: "_Connection", call: ForgeCall) -> ForgeResponse:
+        async with connection.queue.turn(call.kind, call.policy):
+            if self._breaker.is_open(monotonic()):
+                raise self._unavailable(call, "it is not asked, as it failed several times")
+            try:
+                response = self._read(call, *await self._fetch(connection.client, call))
+            except FanoutError as error:
+                if error.reason == "ForgeUnavailable":
+                    self._breaker.record_failure(monotonic())
+                else:
+                    self._breaker.record_success()
+                raise
+            self._breaker.record_success()
+            return response
+
+    async def _fetch(
+        self, client: httpx2.AsyncClient, call: ForgeCall
+    ) -> tuple[int, httpx2.Headers, bytes]:
+        url = f"{self.access.api.rstrip('/')}/{call.quoted_path}"
+        if call.query:
+            url += f"?{urlencode(call.query)}"
+        request = client.build_request(call.method, url, json=call.body)
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                response = await client.send(request, stream=True)
+                try:
+                    return response.status_code, response.headers, await self._content(response)
+                finally:
+                    await response.aclose()
+        except TimeoutError:
+            raise self._unavailable(call, f"nothing within {self._limits.seconds:g} s") from None
+        except httpx2.ConnectTimeout:
+            waited = f"{self._limits.connect_seconds:g} s"
+            raise self._unavailable(call, f"no connection within {waited}") from None
+        except _TRANSPORT_ERRORS as error:
+            raise self._unavailable(call, self.quote(str(error) or type(error).__name__)) from None
+
+    async def _content(self, response: httpx2.Response) -> bytes:
+        """Read an answer. Raises ValueError if it is compressed or too large."""
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            raise ValueError("it is compressed, which was not asked for")
+        content = bytearray()
+        async for chunk in response.aiter_raw():
+            content += chunk
+            if len(content) > self._limits.max_bytes:
+                raise ValueError(f"it has more than {self._limits.max_bytes} bytes")
+        return bytes(content)
+
+    def _read(
+        self, call: ForgeCall, status: int, headers: httpx2.Headers, content: bytes
+    ) -> ForgeResponse:
+        self._obey_limit(status, headers)
+        if status in call.expected or 200 <= status < 300:
+            has_next_page = 'rel="next"' in headers.get("link", "")
+            return ForgeResponse(status, self._parse(call, status, content), has_next_page)
+        if 300 <= status < 400:
+            raise self._unavailable(call, self._describe_redirect(call, headers))
+        raise self._refusal(call, status, content)
+
+    def _obey_limit(self, status: int, headers: httpx2.Headers) -> None:
+        """Hold further calls as the host asks for. Raises RateLimited if it refused this one."""
+        retry_after = headers.get("retry-after")
+        # GitHub answers 403 for some limits, and then only with this header.
+        if status != 429 and not (retry_after and status in (403, 503)):
+            return
+        seconds = _parse_retry_after(retry_after)
+        self._governor.hold_until(monotonic() + seconds)
+        if status != 503:
+            raise RateLimited(
+                f"{self.access.host} takes no more calls for {ceil(seconds)} s ({status})",
+                seconds=ceil(seconds),
+            )
+
+    def _parse(self, call: ForgeCall, status: int, content: bytes) -> Any:
+        if not content.strip():
+            return None
+        try:
+            return json.loads(content.decode())
+        except (ValueError, RecursionError):
+            if status >= 400:  # the status is the answer
+                return None
+            raise self._unavailable(call, "it is no JSON") from None
+
+    def _refusal(self, call: ForgeCall, status: int, content: bytes) -> FanoutError:
+        host, secret = self.access.host, self.access.secret_name
+        data = self._parse(call, 400, content)
+        words = data.get("message") if isinstance(data, dict) else None
+        suffix = f": {self.quote(words)}" if isinstance(words, str) and words else ""
+        if status == 401:
+            return Denied(
+                f"{host} does not accept the token of fanout (401){suffix}",
+                reason="ForgeDenied",
+                remedy=f"renew the secret {secret}" if secret else "renew its secret",
+            )
+        if status == 403:
+            return Denied(
+                f"{host} forbids {call.resource} (403){suffix}",
+                reason="ForgeDenied",
+                remedy="give the account of fanout the right, and its token the scope",
+            )
+        if status == 404:
+            # Hosts answer so for what an account must not see: hidden, not deleted.
+            return Denied(
+                f"{host} shows the account of fanout nothing at {call.resource} (404)",
+                reason="ForgeDenied",
+                remedy="give the account access to the repository, or correct its URL",
+            )
+        if status >= 500:
+            return self._unavailable(call, f"status {status}{suffix}")
+        return Unavailable(
+            f"{host} refuses {call.resource} ({status}){suffix}", reason="ForgeRefuses"
+        )
+
+    def _describe_redirect(self, call: ForgeCall, headers: httpx2.Headers) -> str:
+        # Neither the call nor the token is sent there: a person decides whether it is the same.
+        try:
+            base = f"{self.access.api.rstrip('/')}/{call.quoted_path}"
+            parts = urlsplit(urljoin(base, headers.get("location", "")))
+            port = f":{parts.port}" if parts.port else ""
+            address = f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
+        except ValueError:
+            address = "an address that cannot be read"
+        return f"it has moved to {self.quote(address)}; correct the URL"
+
+    def _unavailable(self, call: ForgeCall, problem: str) -> Unavailable:
+        return Unavailable(
+            f"{self.access.host} gave no usable answer to {call.resource}: {problem}",
+            reason="ForgeUnavailable",
+        )
+
+
+class _Connection:
+    """Event loop of a client and of the queue for it, in a thread of its own."""
+
+    def __init__(self, client: httpx2.AsyncClient, queue: CallQueue) -> None:
+        self.client = client
+        self.queue = queue
+        self._loop = asyncio.new_event_loop()
+        # A daemon: a process that ends without `close` must not wait for a server.
+        self._thread = Thread(target=self._loop.run_forever, name="forge", daemon=True)
+        self._thread.start()
+
+    def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        """Run a coroutine in the thread and return its result."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        finally:
+            future.cancel()  # of an interrupted caller; a finished one is left as it is
+
+    def close(self) -> None:
+        """Close the connections and end the thread."""
+        self.run(self.client.aclose())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def _create_tls_context(access: HostAccess) -> ssl.SSLContext:
+    authority = access.certificate_authority or access.secret.certificate_authority
+    if not authority:
+        return httpx2.create_ssl_context()
+    try:
+        return ssl.create_default_context(cadata=authority)
+    except (ssl.SSLError, ValueError):
+        raise InvalidInput(
+            f"the certificate authority for {access.host} is no certificate in PEM",
+            reason="InvalidObject",
+        ) from None
+
+
+def _parse_retry_after(text: str | None) -> float:
+    """Return the seconds of a Retry-After header, which may have seconds or an HTTP date."""
+    try:
+        seconds = float(text or _DEFAULT_RETRY_AFTER)
+    except ValueError:
+        try:
+            instant = parsedate_to_datetime(text or "")
+        except ValueError:
+            return _DEFAULT_RETRY_AFTER
+        if instant.tzinfo is None:
+            instant = instant.replace(tzinfo=UTC)
+        seconds = (instant - datetime.now(UTC)).total_seconds()
+    # Written so that it is the maximum for "nan" and "inf" too.
+    return max(seconds, 0.0) if seconds < _MAX_RETRY_AFTER else _MAX_RETRY_AFTER

@@ -1,0 +1,537 @@
+"""Pull requests on Gitea, by version 1 of its API (tried with 1.26; Forgejo answers alike).
+
+Gitea marks drafts by a prefix of the title. It sends no ETag, so that every read is a full one.
+What an account must not see, it answers with 404.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from fanout.api.promotion_policy import MergeStyle
+from fanout.errors import Conflict, Unavailable, Waiting
+from fanout.forge.answer_fields import AnswerObject, MalformedAnswer, answer_objects
+from fanout.forge.forge_http import ForgeCall, ForgeHttp, ForgeResponse
+from fanout.forge.governor import CallKind
+from fanout.plan.pull_requests.observed_request import (
+    BranchFacts,
+    CommitStatus,
+    GuardedMerge,
+    ObservedRequest,
+    ObservedReview,
+    RepositoryFacts,
+    RepositoryName,
+    RequestDraft,
+    RequestEdit,
+    RequestMatch,
+    RequestState,
+    ReviewVerdict,
+    StatusState,
+)
+from fanout.ports import Forge
+
+Value = TypeVar("Value")
+
+_DRAFT_PREFIX = "WIP: "
+_DRAFT_PREFIXES = re.compile(r"(?i)^(?:WIP:|\[WIP\])\s*")  # Gitea's default setting
+_PAGE_SIZE = 50  # the most that Gitea gives by default
+_MAX_PAGES = 200
+_LABEL_COLOR = "#1d76db"
+_TEAM_PREFIX = "team/"
+_MERGE_STYLES = {
+    MergeStyle.MERGE: "merge",
+    MergeStyle.SQUASH: "squash",
+    MergeStyle.REBASE: "rebase",
+}
+_STYLE_SETTINGS = {
+    MergeStyle.MERGE: "allow_merge_commits",
+    MergeStyle.SQUASH: "allow_squash_merge",
+    MergeStyle.REBASE: "allow_rebase",
+}
+_VERDICTS = {
+    "APPROVED": ReviewVerdict.APPROVED,
+    "REQUEST_CHANGES": ReviewVerdict.CHANGES_REQUESTED,
+    "COMMENT": ReviewVerdict.COMMENTED,
+}  # without PENDING and REQUEST_REVIEW, which nobody has submitted
+_STATUS_STATES = {
+    "success": StatusState.SUCCESS,
+    "pending": StatusState.PENDING,
+    "skipped": StatusState.PENDING,  # who skipped a check did not pass it
+    "failure": StatusState.FAILURE,
+    "error": StatusState.FAILURE,
+    "warning": StatusState.FAILURE,
+}
+
+
+class GiteaForge:
+    """Implementation of `fanout.ports.Forge` and of all its abilities for one Gitea host."""
+
+    def __init__(self, http: ForgeHttp, policy: str = "") -> None:
+        """Create a client whose calls count for a policy."""
+        self._http = http
+        self._policy = policy
+
+    def for_policy(self, policy: str) -> Forge:
+        """Return the same forge with calls counted for this policy."""
+        return GiteaForge(self._http, policy)
+
+    # ---- reading -------------------------------------------------------------------------------
+
+    def login(self) -> str:
+        """Return the login of the account that fanout has on the host."""
+        return self._one(("user",), lambda answer: answer.text("login"))
+
+    def repository(self, name: RepositoryName) -> RepositoryFacts:
+        """Return the settings of a repository."""
+        return self._one(_path(name), _read_repository)
+
+    def request(self, repository: RepositoryName, number: int) -> ObservedRequest | None:
+        """Return the pull request of this number; None if there is none."""
+        return self._one_or_none(repository, ("pulls", str(number)), _read_request)
+
+    def requests_of_head(
+        self, repository: RepositoryName, head_branch: str
+    ) -> Sequence[ObservedRequest]:
+        """Return the open pull requests from a branch of the repository, to any branch."""
+        # The call for one base and head answers the oldest, which may be closed.
+        path = (*_path(repository), "pulls")
+        requests = self._all(path, _read_request, ("state", "open"))
+        return [
+            request
+            for request in requests
+            if request.head_branch == head_branch and request.head_repository == repository
+        ]
+
+    def search_requests(self, label: str, since: datetime) -> Sequence[RequestMatch]:
+        """Return the pull requests with a label that were updated at or after an instant."""
+        matches = self._all(
+            ("repos", "issues", "search"),
+            lambda answer: _read_match(answer, label),
+            ("type", "pulls"),
+            ("state", "all"),
+            ("labels", label),
+            ("since", since.isoformat()),
+        )
+        # Gitea ignores a label that no repository has, and then answers all pull requests.
+        return list(dict.fromkeys(match for match in matches if match is not None))
+
+    def closed_by(self, repository: RepositoryName, request: ObservedRequest) -> str:
+        """Return the login of whoever closed a pull request last, or ""."""
+        if request.closed is None:
+            return ""
+        events = self._all(
+            (*_path(repository), "issues", str(request.number), "timeline"),
+            lambda answer: (answer.text("type"), _login(answer, "user")),
+            ("since", request.closed.isoformat()),
+        )
+        return next((login for kind, login in reversed(events) if kind == "close"), "")
+
+    def reviews(self, repository: RepositoryName, number: int) -> Sequence[ObservedReview]:
+        """Return the submitted reviews of a pull request, oldest first."""
+        reviews = self._all((*_path(repository), "pulls", str(number), "reviews"), _read_review)
+        submitted = (review for review in reviews if review is not None)
+        return sorted(submitted, key=lambda review: review.instant)
+
+    def statuses(self, repository: RepositoryName, commit: str) -> Sequence[CommitStatus]:
+        """Return the newest status of each context and creator at a commit, newest first."""
+        path = (*_path(repository), "commits", commit, "statuses")
+        # Instants are whole seconds; of statuses within one, the id tells the order.
+        statuses = self._all(path, lambda it: (_read_status(it), it.number("id")))
+        statuses.sort(key=lambda it: (it[0].instant, it[1]), reverse=True)
+        newest: dict[tuple[str, str], CommitStatus] = {}
+        for status, _ in statuses:
+            newest.setdefault((status.context, status.creator), status)
+        return list(newest.values())
+
+    def branch(self, repository: RepositoryName, branch: str) -> BranchFacts | None:
+        """Return the rules of a branch; None if there is no such branch."""
+        return self._one_or_none(repository, ("branches", branch), _read_branch)
+
+    # ---- writing -------------------------------------------------------------------------------
+
+    def open_request(self, repository: RepositoryName, draft: RequestDraft) -> ObservedRequest:
+        """Open a pull request."""
+        response = self._write(
+            "POST",
+            (*_path(repository), "pulls"),
+            {
+                "head": draft.head_branch,
+                "base": draft.base_branch,
+                "title": _marked_title(draft.title, is_draft=draft.is_draft),
+                "body": draft.text,
+            },
+            expected=(404, 409),
+            kind=CallKind.CREATION,
+        )
+        branches = f"from {draft.head_branch} to {draft.base_branch}"
+        if response.status == 409:
+            raise Conflict(
+                f"{repository} has an open pull request {branches} already", reason="RemoteMoved"
+            )
+        if response.status == 404:
+            self.repository(repository)  # raises Denied if the repository is hidden
+            raise Conflict(
+                f"{repository} has no pull request {branches}: one of the branches is missing",
+                reason="RemoteMoved",
+            )
+        return self._parsed("its answer to an opened request", response, _read_request)
+
+    def edit_request(
+        self, repository: RepositoryName, request: ObservedRequest, edit: RequestEdit
+    ) -> None:
+        """Change title, draft flag or text of a pull request.
+
+        Raises Conflict if somebody changed the text since it was observed.
+        """
+        body: dict[str, Any] = {}
+        if edit.title is not None or edit.is_draft is not None:
+            title = request.title if edit.title is None else edit.title
+            is_draft = request.is_draft if edit.is_draft is None else edit.is_draft
+            body["title"] = _marked_title(title, is_draft=is_draft)
+        if edit.text is not None:
+            body |= {"body": edit.text, "content_version": request.text_version}
+        self._edit(repository, request.number, body)
+
+    def close_request(self, repository: RepositoryName, number: int) -> None:
+        """Close a pull request without merging it. Raises Conflict if it was merged."""
+        self._edit(repository, number, {"state": "closed"})
+
+    def reopen_request(self, repository: RepositoryName, number: int) -> None:
+        """Open a closed pull request again. Raises Conflict if it was merged."""
+        self._edit(repository, number, {"state": "open"})
+
+    def set_labels(
+        self,
+        repository: RepositoryName,
+        request: ObservedRequest,
+        *,
+        add: Collection[str],
+        remove: Collection[str] = (),
+    ) -> None:
+        """Add and remove labels of a pull request; those of other names stay."""
+        path = (*_path(repository), "issues", str(request.number), "labels")
+        missing = sorted(set(add) - request.labels)
+        if missing and not set(missing) <= self._add_labels(path, missing).keys():
+            # Gitea leaves out names that the repository does not have.
+            present = self._add_labels(path, missing)
+            for name in sorted(set(missing) - present.keys()):
+                self._create_label(repository, name)
+            self._add_labels(path, missing)
+        unwanted = set(remove) & request.labels
+        if unwanted:
+            labels = dict(self._all(path, _read_label))
+            for name in sorted(unwanted & labels.keys()):
+                self._write("DELETE", (*path, str(labels[name])), expected=(404,))
+
+    def request_reviews(
+        self, repository: RepositoryName, number: int, reviewers: Collection[str]
+    ) -> Collection[str]:
+        """Ask people, or `team/NAME`, for a review; return those who cannot be asked."""
+        if not reviewers or self._ask_for_review(repository, number, reviewers):
+            return ()
+        # Gitea refuses all of them for one whom it does not know.
+        return [
+            reviewer
+            for reviewer in sorted(reviewers)
+            if not self._ask_for_review(repository, number, [reviewer])
+        ]
+
+    def set_status(self, repository: RepositoryName, commit: str, status: CommitStatus) -> None:
+        """Set a status of a commit; creator and instant are the host's to say."""
+        self._write(
+            "POST",
+            (*_path(repository), "statuses", commit),
+            {
+                "context": status.context,
+                "state": str(status.state),
+                "description": status.description,
+                "target_url": status.url,
+            },
+        )
+
+    def merge_request(self, repository: RepositoryName, merge: GuardedMerge) -> None:
+        """Merge a pull request if its head is the commit that was judged."""
+        response = self._write(
+            "POST",
+            (*_path(repository), "pulls", str(merge.number), "merge"),
+            {
+                "Do": _MERGE_STYLES[merge.style],
+                "MergeTitleField": merge.subject,
+                "MergeMessageField": merge.body,
+                "head_commit_id": merge.head_commit,
+                "delete_branch_after_merge": merge.deletes_branch,
+            },
+            expected=(404, 405, 409),
+        )
+        if 200 <= response.status < 300:
+            return
+        words = _message(response)
+        where = f"pull request {merge.number} of {repository}"
+        if response.status == 404:
+            self.repository(repository)  # raises Denied if the repository is hidden
+            raise Conflict(f"{where} is not open any more", reason="RemoteMoved")
+        if "head out of date" in words or "already merged" in words:
+            raise Conflict(f"{where} is not as observed: {words}", reason="RemoteMoved")
+        if "merge style" in words:
+            raise Waiting(
+                f"{repository} does not allow to merge by {merge.style}",
+                reason="MergeStyleForbidden",
+                remedy="allow it in the repository's settings, or set mergeStyle",
+            )
+        quoted = self._http.quote(words) or f"status {response.status}"
+        raise Waiting(f"{where} cannot be merged now: {quoted}", reason="ForgeRefuses")
+
+    def delete_branch(self, repository: RepositoryName, branch: str) -> bool:
+        """Delete a branch; return whether there was one."""
+        path = (*_path(repository), "branches", branch)
+        if self._write("DELETE", path, expected=(404,)).status != 404:
+            return True
+        self.repository(repository)  # raises Denied if the repository is hidden
+        return False
+
+    # ---- calls ---------------------------------------------------------------------------------
+
+    def _edit(self, repository: RepositoryName, number: int, body: Mapping[str, Any]) -> None:
+        path = (*_path(repository), "pulls", str(number))
+        response = self._write("PATCH", path, body, expected=(409, 412))
+        if response.status in (409, 412):
+            words = self._http.quote(_message(response))
+            raise Conflict(
+                f"pull request {number} of {repository} is not as observed: {words}",
+                reason="RemoteMoved",
+            )
+
+    def _add_labels(self, path: tuple[str, ...], names: Sequence[str]) -> Mapping[str, int]:
+        """Add those labels that the repository has; return all labels of the request."""
+        response = self._write("POST", path, {"labels": list(names)})
+        return dict(self._parsed_list("its labels", response, _read_label))
+
+    def _create_label(self, repository: RepositoryName, name: str) -> None:
+        self._write("POST", (*_path(repository), "labels"), {"name": name, "color": _LABEL_COLOR})
+
+    def _ask_for_review(
+        self, repository: RepositoryName, number: int, reviewers: Collection[str]
+    ) -> bool:
+        teams = [it.removeprefix(_TEAM_PREFIX) for it in reviewers if it.startswith(_TEAM_PREFIX)]
+        people = [it for it in reviewers if not it.startswith(_TEAM_PREFIX)]
+        response = self._write(
+            "POST",
+            (*_path(repository), "pulls", str(number), "requested_reviewers"),
+            {"reviewers": sorted(people), "team_reviewers": sorted(teams)},
+            expected=(404, 422),
+        )
+        return 200 <= response.status < 300
+
+    def _one(self, path: tuple[str, ...], read: Callable[[AnswerObject], Value]) -> Value:
+        call = ForgeCall("GET", path, policy=self._policy)
+        return self._parsed(call.resource, self._http.send(call), read)
+
+    def _one_or_none(
+        self,
+        repository: RepositoryName,
+        path: tuple[str, ...],
+        read: Callable[[AnswerObject], Value],
+    ) -> Value | None:
+        call = ForgeCall(
+            "GET", (*_path(repository), *path), policy=self._policy, expected=frozenset({404})
+        )
+        response = self._http.send(call)
+        if response.status == 404:
+            self.repository(repository)  # raises Denied if the repository is hidden
+            return None
+        return self._parsed(call.resource, response, read)
+
+    def _all(
+        self,
+        path: tuple[str, ...],
+        read: Callable[[AnswerObject], Value],
+        *query: tuple[str, str],
+    ) -> list[Value]:
+        """Return all items of a list, page by page. Raises Unavailable for too many pages."""
+        return [value for page in self._pages(path, query, read) for value in page]
+
+    def _pages(
+        self,
+        path: tuple[str, ...],
+        query: tuple[tuple[str, str], ...],
+        read: Callable[[AnswerObject], Value],
+    ) -> Iterator[list[Value]]:
+        for page in range(1, _MAX_PAGES + 1):
+            paging = (("limit", str(_PAGE_SIZE)), ("page", str(page)))
+            call = ForgeCall("GET", path, (*query, *paging), policy=self._policy)
+            response = self._http.send(call)
+            yield self._parsed_list(call.resource, response, read)
+            if not response.has_next_page:
+                return
+        raise self._malformed(call.resource, f"it has more than {_MAX_PAGES} pages")
+
+    def _write(
+        self,
+        method: str,
+        path: tuple[str, ...],
+        body: Mapping[str, Any] | None = None,
+        *,
+        expected: tuple[int, ...] = (),
+        kind: CallKind = CallKind.WRITE,
+    ) -> ForgeResponse:
+        return self._http.send(
+            ForgeCall(
+                method,
+                path,
+                body=body,
+                kind=kind,
+                policy=self._policy,
+                expected=frozenset(expected),
+            )
+        )
+
+    def _parsed(
+        self, name: str, response: ForgeResponse, read: Callable[[AnswerObject], Value]
+    ) -> Value:
+        try:
+            return read(AnswerObject(response.data))
+        except MalformedAnswer as error:
+            raise self._malformed(name, str(error)) from None
+
+    def _parsed_list(
+        self, name: str, response: ForgeResponse, read: Callable[[AnswerObject], Value]
+    ) -> list[Value]:
+        try:
+            return [read(item) for item in answer_objects(response.data)]
+        except MalformedAnswer as error:
+            raise self._malformed(name, str(error)) from None
+
+    def _malformed(self, name: str, problem: str) -> Unavailable:
+        return Unavailable(
+            f"{self._http.access.host} gave no usable answer to {name}: {problem}",
+            reason="ForgeUnavailable",
+        )
+
+
+def _path(repository: RepositoryName) -> tuple[str, ...]:
+    return ("repos", repository.owner, repository.name)
+
+
+def _marked_title(title: str, *, is_draft: bool) -> str:
+    return f"{_DRAFT_PREFIX}{title}" if is_draft else title
+
+
+def _message(response: ForgeResponse) -> str:
+    message = response.data.get("message") if isinstance(response.data, Mapping) else None
+    return message if isinstance(message, str) else ""
+
+
+def _login(answer: AnswerObject, name: str) -> str:
+    user = answer.child(name)
+    return "" if user is None else user.text("login")
+
+
+def _read_name(answer: AnswerObject) -> RepositoryName:
+    owner, _, name = answer.text("full_name").rpartition("/")
+    return RepositoryName(owner, name)
+
+
+def _read_repository(answer: AnswerObject) -> RepositoryFacts:
+    rights = answer.child("permissions")
+    return RepositoryFacts(
+        name=_read_name(answer),
+        default_branch=answer.text("default_branch"),
+        is_archived=answer.flag("archived"),
+        has_requests=answer.flag("has_pull_requests"),
+        may_push=rights is not None and rights.flag("push"),
+        merge_styles=frozenset(
+            style for style, setting in _STYLE_SETTINGS.items() if answer.flag(setting)
+        ),
+    )
+
+
+def _read_request(answer: AnswerObject) -> ObservedRequest:
+    head, base = answer.child("head"), answer.child("base")
+    if head is None or base is None:
+        raise MalformedAnswer("head or base is missing")
+    head_repository = head.child("repo")
+    is_merged, is_draft = answer.flag("merged"), answer.flag("draft")
+    title = answer.text("title")
+    state = RequestState.MERGED if is_merged else RequestState(answer.text("state"))
+    return ObservedRequest(
+        number=answer.number("number"),
+        url=answer.text("html_url"),
+        state=state,
+        is_draft=is_draft,
+        title=_DRAFT_PREFIXES.sub("", title) if is_draft else title,
+        text=answer.text("body", ""),
+        text_version=answer.number("content_version", 0),
+        author=_login(answer, "user"),
+        labels=frozenset(label.text("name") for label in answer.children("labels")),
+        reviewers=frozenset(
+            [user.text("login") for user in answer.children("requested_reviewers")]
+            + [
+                _TEAM_PREFIX + team.text("name")
+                for team in answer.children("requested_reviewers_teams")
+            ]
+        ),
+        head_repository=None if head_repository is None else _read_name(head_repository),
+        head_branch=head.text("ref"),
+        head_commit=head.text("sha"),
+        base_branch=base.text("ref"),
+        created=answer.instant("created_at"),
+        updated=answer.instant("updated_at"),
+        closed=answer.optional_instant("closed_at"),
+        merged=answer.optional_instant("merged_at"),
+        merged_by=_login(answer, "merged_by"),
+        merged_commit=answer.text("merge_commit_sha", "") if is_merged else "",
+    )
+
+
+def _read_match(answer: AnswerObject, label: str) -> RequestMatch | None:
+    repository = answer.child("repository")
+    if repository is None:
+        raise MalformedAnswer("repository is missing")
+    if label not in {it.text("name") for it in answer.children("labels")}:
+        return None
+    return RequestMatch(
+        _read_name(repository), answer.number("number"), answer.instant("updated_at")
+    )
+
+
+def _read_review(answer: AnswerObject) -> ObservedReview | None:
+    verdict = _VERDICTS.get(answer.text("state"))
+    if verdict is None:
+        return None
+    return ObservedReview(
+        reviewer=_login(answer, "user"),
+        verdict=verdict,
+        commit=answer.text("commit_id", ""),
+        instant=answer.instant("submitted_at"),
+        is_dismissed=answer.flag("dismissed"),
+    )
+
+
+def _read_status(answer: AnswerObject) -> CommitStatus:
+    return CommitStatus(
+        context=answer.text("context"),
+        # A state of a later version is not taken for a success.
+        state=_STATUS_STATES.get(answer.text("status"), StatusState.PENDING),
+        creator=_login(answer, "creator"),
+        instant=answer.instant("created_at"),
+        description=answer.text("description", ""),
+        url=answer.text("target_url", ""),
+    )
+
+
+def _read_branch(answer: AnswerObject) -> BranchFacts:
+    commit = answer.child("commit")
+    is_checked = answer.flag("enable_status_check")
+    return BranchFacts(
+        commit="" if commit is None else commit.text("id"),
+        is_protected=answer.flag("protected"),
+        required_contexts=answer.texts("status_check_contexts") if is_checked else frozenset(),
+        required_approvals=answer.number("required_approvals", 0),
+        may_push=answer.flag("user_can_push"),
+        may_merge=answer.flag("user_can_merge"),
+    )
+
+
+def _read_label(answer: AnswerObject) -> tuple[str, int]:
+    return answer.text("name"), answer.number("id")

@@ -1,0 +1,259 @@
+"""Pacing of the calls to one host with one credential.
+
+Everything here is a decision without a clock: each method takes the instant, in seconds of any
+clock that does not go back. Whoever makes the calls (`forge.forge_http`) waits in between.
+
+A limit counts over a sliding window: of `calls_per_minute` calls, no period of 60 s has more. A
+token bucket would allow twice as many in one period, which hosts answer with longer blocks.
+"""
+
+from collections import Counter, deque
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+from math import inf
+
+from fanout.values import frozen
+
+MINUTE, HOUR = 60.0, 3600.0  # seconds
+
+
+class CallKind(StrEnum):
+    """Kind of a call, by the limits that hosts have for it."""
+
+    READ = "read"
+    WRITE = "write"
+    CREATION = "creation"  # a write that makes something people are notified of
+
+
+@frozen
+class CallLimits:
+    """Limits of one host for one credential."""
+
+    calls_per_minute: int = 600
+    creations_per_hour: int = 500
+    write_spacing: float = 0.0  # seconds between the starts of two writes
+    in_flight: int = 4
+    patience: float = MINUTE  # seconds that a call waits for a limit; beyond it is deferred
+
+
+@frozen
+class QueuedCall:
+    """Call that waits for its turn; tickets are in order of arrival."""
+
+    ticket: int
+    kind: CallKind
+    policy: str
+
+
+@frozen
+class DeferredCall:
+    """Call that is not made because it would wait for too long, and when it could be."""
+
+    call: QueuedCall
+    instant: float
+
+
+class SlidingWindow:
+    """Starts of calls within one period, of which there may be `limit`."""
+
+    def __init__(self, limit: int, period: float) -> None:
+        """Create an empty window; `period` in seconds."""
+        self._limit = limit
+        self._period = period
+        self._starts: deque[tuple[float, str]] = deque()
+        self.calls_by_policy: Counter[str] = Counter()
+
+    def free(self, now: float) -> int:
+        """Return how many calls may start now."""
+        self._forget_before(now)
+        return max(self._limit - len(self._starts), 0)
+
+    def earliest(self, now: float, position: int = 0) -> float:
+        """Return the instant at which a call may start if `position` others start before it."""
+        self._forget_before(now)
+        ahead = len(self._starts) + position
+        if ahead < self._limit:
+            return now
+        place = ahead - self._limit
+        start = self._starts[place][0] if place < len(self._starts) else now
+        return start + self._period
+
+    def record(self, policy: str, now: float) -> None:
+        """Count a call that starts now."""
+        self._starts.append((now, policy))
+        self.calls_by_policy[policy] += 1
+
+    def _forget_before(self, now: float) -> None:
+        while self._starts and self._starts[0][0] + self._period <= now:
+            _, policy = self._starts.popleft()
+            self.calls_by_policy[policy] -= 1
+            if not self.calls_by_policy[policy]:
+                del self.calls_by_policy[policy]
+
+
+class Governor:
+    """Queue of the calls to one host: which may start, which wait, and which are deferred.
+
+    Of calls that may start, the one goes first whose policy made the fewest in the last
+    minute; so a policy with one request does not wait behind a thousand of another.
+    """
+
+    def __init__(self, limits: CallLimits) -> None:
+        """Create a governor that has seen no calls."""
+        self._limits = limits
+        self._minute = SlidingWindow(limits.calls_per_minute, MINUTE)
+        self._hour = SlidingWindow(limits.creations_per_hour, HOUR)
+        self._queue: dict[int, QueuedCall] = {}
+        self._in_flight: set[int] = set()
+        self._next_ticket = 0
+        self._next_write = -inf
+        self._held_until = -inf
+        self._shares: dict[str, int] = {}  # creations left by policy
+
+    def enqueue(self, kind: CallKind, policy: str) -> QueuedCall:
+        """Add a call to the queue."""
+        call = QueuedCall(self._next_ticket, kind, policy)
+        self._next_ticket += 1
+        self._queue[call.ticket] = call
+        return call
+
+    def remove(self, call: QueuedCall) -> None:
+        """Forget a call that has ended, was deferred, or that nobody waits for any more."""
+        self._queue.pop(call.ticket, None)
+        self._in_flight.discard(call.ticket)
+
+    def hold_until(self, instant: float) -> None:
+        """Start no call before this instant: the host asks for that (Retry-After)."""
+        self._held_until = max(self._held_until, instant)
+
+    def share_creations(self, demand: Mapping[str, int], now: float) -> None:
+        """Divide the creations that the host still takes among the policies that want some.
+
+        `demand`: number of creations by policy, for one pass; it replaces the previous one.
+        A policy that is not in it gets none, unless it is empty: then nothing is divided.
+        """
+        free = self._hour.free(now)
+        self._shares = dict(share_fairly(free, demand, self._hour.calls_by_policy))
+
+    def admit(self, now: float) -> list[QueuedCall]:
+        """Return the calls that start now, in order, and count them as started."""
+        admitted = []
+        while len(self._in_flight) < self._limits.in_flight:
+            ready = [call for call in self._queue.values() if self._earliest(call, now) <= now]
+            if not ready:
+                break
+            call = min(ready, key=lambda it: (self._minute.calls_by_policy[it.policy], it.ticket))
+            self._start(call, now)
+            admitted.append(call)
+        return admitted
+
+    def defer(self, now: float) -> list[DeferredCall]:
+        """Return the calls that would wait beyond the limit of patience, and remove them."""
+        deferred = [
+            DeferredCall(call, instant)
+            for call in self._queue.values()
+            if (instant := self._earliest(call, now)) > now + self._limits.patience
+        ]
+        for entry in deferred:
+            del self._queue[entry.call.ticket]
+        return deferred
+
+    def next_change(self, now: float) -> float | None:
+        """Return the instant at which time alone lets a call start; None if none waits for it."""
+        instants = [self._earliest(call, now) for call in self._queue.values()]
+        return min((instant for instant in instants if instant > now), default=None)
+
+    def _earliest(self, call: QueuedCall, now: float) -> float:
+        """Return the instant from which the limits allow a call, others in the queue aside."""
+        instant = max(now, self._held_until, self._minute.earliest(now))
+        if call.kind is CallKind.READ:
+            return instant
+        instant = max(instant, self._next_write)
+        if call.kind is CallKind.WRITE:
+            return instant
+        if self._shares and not self._shares.get(call.policy):
+            # What is left belongs to other policies; the next one is free after all of theirs.
+            return max(instant, self._hour.earliest(now, self._hour.free(now)))
+        return max(instant, self._hour.earliest(now))
+
+    def _start(self, call: QueuedCall, now: float) -> None:
+        del self._queue[call.ticket]
+        self._in_flight.add(call.ticket)
+        self._minute.record(call.policy, now)
+        if call.kind is not CallKind.READ:
+            self._next_write = now + self._limits.write_spacing
+        if call.kind is CallKind.CREATION:
+            self._hour.record(call.policy, now)
+            if self._shares:
+                self._shares[call.policy] -= 1
+
+
+def share_fairly(
+    budget: int, demand: Mapping[str, int], calls_by_policy: Mapping[str, int]
+) -> Mapping[str, int]:
+    """Divide a budget so that no policy gets less than another unless it wants less.
+
+    (max-min fairness.) What cannot be divided goes to those with the fewest calls so far,
+    then by name.
+    """
+    shares = dict.fromkeys(demand, 0)
+    while open_policies := [policy for policy in demand if shares[policy] < demand[policy]]:
+        each, rest = divmod(budget, len(open_policies))
+        if each == 0:
+            open_policies.sort(key=lambda it: (calls_by_policy.get(it, 0), it))
+            for policy in open_policies[:rest]:
+                shares[policy] += 1
+            break
+        for policy in open_policies:
+            granted = min(each, demand[policy] - shares[policy])
+            shares[policy] += granted
+            budget -= granted
+    return shares
+
+
+def least_seconds(limits: CallLimits, kinds: Collection[CallKind]) -> float:
+    """Return how long calls of these kinds take at least, for a host that has seen none.
+
+    The duration of the calls themselves is not counted.
+    """
+    writes = sum(kind is not CallKind.READ for kind in kinds)
+    creations = sum(kind is CallKind.CREATION for kind in kinds)
+    return max(
+        _seconds_in_windows(len(kinds), limits.calls_per_minute, MINUTE),
+        _seconds_in_windows(creations, limits.creations_per_hour, HOUR),
+        max(writes - 1, 0) * limits.write_spacing,
+    )
+
+
+def _seconds_in_windows(calls: int, limit: int, period: float) -> float:
+    return max(calls - 1, 0) // limit * period
+
+
+class CircuitBreaker:
+    """Memory of failures in a row of one host; after a few, calls fail without being made.
+
+    Without it a pass over a thousand repositories would wait for a thousand timeouts of a
+    host that is down.
+    """
+
+    def __init__(self, failures: int = 3, seconds: float = 30.0) -> None:
+        """Create a closed breaker; it opens for `seconds` after `failures` in a row."""
+        self._limit = failures
+        self._seconds = seconds
+        self._failures = 0
+        self._open_until = -inf
+
+    def is_open(self, now: float) -> bool:
+        """Return whether calls fail without being made."""
+        return now < self._open_until
+
+    def record_failure(self, now: float) -> None:
+        """Count a call without a usable answer."""
+        self._failures += 1
+        if self._failures >= self._limit:
+            self._open_until = now + self._seconds
+
+    def record_success(self) -> None:
+        """Forget the failures: the host answered."""
+        self._failures = 0
+        self._open_until = -inf

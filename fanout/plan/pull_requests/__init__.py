@@ -1,0 +1,1 @@
+"""Pull requests as the hosts of repositories show them."""

@@ -1,0 +1,167 @@
+"""Pull requests, reviews, statuses and branch rules as a forge shows them.
+
+Logins are those of the host, without its name. Instants are in UTC and whole seconds.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+
+from fanout.api.promotion_policy import MergeStyle
+from fanout.values import frozen
+
+
+@frozen
+class RepositoryName:
+    """Repository on a forge: `owner/name`, or with the path of its groups as the owner."""
+
+    owner: str
+    name: str
+
+    def __str__(self) -> str:
+        """Return `owner/name`."""
+        return f"{self.owner}/{self.name}"
+
+
+class RequestState(StrEnum):
+    """State of a pull request."""
+
+    OPEN = "open"
+    CLOSED = "closed"  # without having been merged
+    MERGED = "merged"
+
+
+@frozen
+class ObservedRequest:
+    """Pull request as a forge shows it.
+
+    `title` is without the prefix by which some forges mark drafts. `text_version` counts the
+    changes of the text where the forge does, so that no change of a person is overwritten.
+    """
+
+    number: int
+    url: str
+    state: RequestState
+    is_draft: bool
+    title: str
+    text: str
+    author: str
+    labels: frozenset[str]
+    reviewers: frozenset[str]  # whose review is asked for
+    head_repository: RepositoryName | None  # None: deleted, or not visible
+    head_branch: str
+    head_commit: str
+    base_branch: str
+    created: datetime
+    updated: datetime
+    closed: datetime | None = None
+    merged: datetime | None = None
+    merged_by: str = ""
+    merged_commit: str = ""  # on the base branch
+    text_version: int = 0
+
+
+@frozen
+class RequestMatch:
+    """Pull request found by a search of the host."""
+
+    repository: RepositoryName
+    number: int
+    updated: datetime
+
+
+@frozen
+class RequestDraft:
+    """Content of a pull request that is to be opened."""
+
+    head_branch: str
+    base_branch: str
+    title: str
+    text: str
+    is_draft: bool
+
+
+@frozen
+class RequestEdit:
+    """Change of a pull request; None leaves a field as it is.
+
+    Title and draft flag change together, because some forges keep the flag in the title.
+    """
+
+    title: str | None = None
+    is_draft: bool | None = None
+    text: str | None = None
+
+
+class ReviewVerdict(StrEnum):
+    """Verdict of a review."""
+
+    APPROVED = "approved"
+    CHANGES_REQUESTED = "changes requested"
+    COMMENTED = "commented"
+
+
+@frozen
+class ObservedReview:
+    """Review of a pull request at one commit."""
+
+    reviewer: str
+    verdict: ReviewVerdict
+    commit: str  # "" if the forge does not say
+    instant: datetime
+    is_dismissed: bool
+
+
+class StatusState(StrEnum):
+    """State of a commit status."""
+
+    SUCCESS = "success"
+    PENDING = "pending"
+    FAILURE = "failure"
+
+
+@frozen
+class CommitStatus:
+    """Newest status of one context at a commit, by one creator."""
+
+    context: str
+    state: StatusState
+    creator: str
+    instant: datetime
+    description: str = ""
+    url: str = ""
+
+
+@frozen
+class BranchFacts:
+    """Rules of a branch, as far as the account of fanout may read them."""
+
+    commit: str
+    is_protected: bool
+    required_contexts: frozenset[str]
+    required_approvals: int
+    may_push: bool
+    may_merge: bool
+
+
+@frozen
+class RepositoryFacts:
+    """Settings of a repository, and the rights of the account of fanout."""
+
+    name: RepositoryName  # the present one, if it was renamed
+    default_branch: str
+    is_archived: bool
+    has_requests: bool
+    may_push: bool
+    merge_styles: frozenset[MergeStyle]
+
+
+@frozen
+class GuardedMerge:
+    """Merge of a pull request, guarded by the head that was judged."""
+
+    number: int
+    head_commit: str
+    style: MergeStyle
+    subject: str
+    body: str
+    deletes_branch: bool = True

@@ -1,0 +1,72 @@
+"""Which forge and which repository there a Git URL means, and who shares a client."""
+
+import pytest
+
+from fanout.api.fanout_configuration import ForgeHost
+from fanout.errors import InvalidInput
+from fanout.forge.forge_hosts import ForgeHosts, locate_repository
+from fanout.ports import Credentials
+
+URLS = [
+    ("https://git.example.com/org/edge.git", "git.example.com", "org/edge"),
+    ("https://Git.Example.com/org/edge", "git.example.com", "org/edge"),
+    ("http://127.0.0.1:3000/org/edge.git/", "127.0.0.1:3000", "org/edge"),
+    ("http://[::1]:3000/org/edge", "[::1]:3000", "org/edge"),
+    ("https://example.com/gitea/org/edge.git", "example.com", "org/edge"),
+    ("ssh://git@git.example.com:2222/org/edge.git", "git.example.com", "org/edge"),
+    ("git@git.example.com:org/edge.git", "git.example.com", "org/edge"),
+    ("git@Git.example.com:Org/Edge", "git.example.com", "Org/Edge"),
+]
+
+
+@pytest.mark.parametrize(("url", "host", "repository"), URLS)
+def test_the_place_of_a_repository(url, host, repository):
+    found = locate_repository(url)
+    assert (found[0], str(found[1])) == (host, repository)
+
+
+@pytest.mark.parametrize("url", ["file:///srv/git/edge.git", "git/edge.git", "https://x/edge"])
+def test_a_url_without_host_or_owner(url):
+    with pytest.raises(InvalidInput, match="names no repository of a forge"):
+        locate_repository(url)
+
+
+def hosts(**fields) -> tuple[ForgeHosts, list[str]]:
+    secret = {"name": "git-example-com"}
+    entry = {"host": "git.example.com", "type": "gitea", "secretRef": secret, **fields}
+    asked: list[str] = []
+
+    def secret_of(name: str) -> Credentials:
+        asked.append(name)
+        return Credentials(password="token-of-tests")
+
+    return ForgeHosts([ForgeHost.model_validate(entry)], secret_of), asked
+
+
+def test_repositories_of_one_host_share_a_client_and_its_governor():
+    found, asked = hosts(callsPerMinute=7)
+    edge, name = found.forge_of("https://git.example.com/org/edge.git")
+    core, _ = found.forge_of("git@git.example.com:org/core.git")
+    assert str(name) == "org/edge"
+    assert edge._http is core._http
+    assert edge._http.access.api == "https://git.example.com/api/v1"
+    assert edge._http._governor._limits.calls_per_minute == 7
+    assert asked == ["git-example-com"]
+    assert "token-of-tests" not in repr(edge._http.access)
+    found.close()
+
+
+def test_a_host_that_nobody_listed():
+    with pytest.raises(InvalidInput, match=r"the host other\.example\.com is not configured"):
+        hosts()[0].forge_of("https://other.example.com/org/edge.git")
+
+
+def test_a_program_without_a_client_yet():
+    with pytest.raises(InvalidInput, match="github is not supported yet"):
+        hosts(type="github")[0].forge_of("https://git.example.com/org/edge.git")
+
+
+def test_a_certificate_authority_that_is_none():
+    found, _ = hosts(certificateAuthority="-----BEGIN CERTIFICATE-----\nnone")
+    with pytest.raises(InvalidInput, match="is no certificate in PEM"):
+        found.forge_of("https://git.example.com/org/edge.git")

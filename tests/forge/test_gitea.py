@@ -1,0 +1,551 @@
+"""Every call of the client for Gitea, on a real one: what it reads, and what it changes there."""
+
+import base64
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+import pytest
+from gitea_server import ADMIN, Gitea
+
+from fanout.api.promotion_policy import MergeStyle
+from fanout.errors import Conflict, Denied, Unavailable, Waiting
+from fanout.forge.forge_http import ForgeHttp, HostAccess
+from fanout.forge.gitea import GiteaForge
+from fanout.plan.pull_requests.observed_request import (
+    CommitStatus,
+    GuardedMerge,
+    ObservedRequest,
+    RepositoryName,
+    RequestDraft,
+    RequestEdit,
+    RequestState,
+    ReviewVerdict,
+    StatusState,
+)
+from fanout.ports import Credentials
+
+pytestmark = pytest.mark.forge
+
+BOT = "fanout-bot"
+HEAD = "drafts/default/_stages/platform.monitoring/prod"
+NUMBERS = itertools.count(1)
+Value = TypeVar("Value")
+
+
+@dataclass
+class Place:
+    """A repository of its own for one test; `bot` and ann may write to it, bob may not."""
+
+    gitea: Gitea
+    forge: GiteaForge
+    name: RepositoryName
+
+    @property
+    def path(self) -> str:
+        return f"/repos/{self.name}"
+
+    def commit(self, branch: str, file: str, text: str, *, by: str = BOT) -> str:
+        """Commit a new file, on a new branch if there is none of this name; return the commit."""
+        branches = {it["name"] for it in self.gitea.get(f"{self.path}/branches") or ()}
+        where = {"branch": branch} if branch in branches or not branches else {}
+        change = {
+            "content": base64.b64encode(text.encode()).decode(),
+            "message": f"Add {file}",
+            **(where or {"branch": "main", "new_branch": branch}),
+        }
+        return self.gitea.post(f"{self.path}/contents/{file}", change, by=by)["commit"]["sha"]
+
+    def open(self, *, head: str = HEAD, is_draft: bool = False) -> ObservedRequest:
+        """Open a request of the bot from a branch that it has committed to."""
+        self.commit(head, f"{head.replace('/', '-')}.yaml", "a: 1\n")
+        draft = RequestDraft(head, "main", "Release v1 to prod", "What changes.", is_draft)
+        return self.forge.open_request(self.name, draft)
+
+    def seen(self, request: ObservedRequest) -> ObservedRequest:
+        """Return the request as it is now."""
+        observed = self.forge.request(self.name, request.number)
+        assert observed is not None
+        return observed
+
+    def merge(self, request: ObservedRequest, **options: object) -> None:
+        """Merge as soon as the server has found out whether it can be merged."""
+        merge = merge_of(request, **options)
+        retried(lambda: self.forge.merge_request(self.name, merge), "try again later")
+
+    def protect(self, **rules: object) -> None:
+        rule = {"rule_name": "main", "enable_push": True, **rules}
+        self.gitea.post(f"{self.path}/branch_protections", rule)
+
+
+def merge_of(request: ObservedRequest, **options) -> GuardedMerge:
+    values = {
+        "number": request.number,
+        "head_commit": request.head_commit,
+        "style": MergeStyle.MERGE,
+        "subject": "Publish v1",
+        "body": "Fanout-Policy: monitoring",
+        **options,
+    }
+    return GuardedMerge(**values)
+
+
+def retried(call: Callable[[], Value], words: str) -> Value:
+    """Repeat a call that waits for the server's own check of mergeability."""
+    end = time.monotonic() + 60
+    while True:
+        try:
+            return call()
+        except Waiting as error:
+            if words not in str(error) or time.monotonic() > end:
+                raise
+        time.sleep(0.2)
+
+
+def forge_for(gitea: Gitea, token: str) -> GiteaForge:
+    access = HostAccess(gitea.host, gitea.api, Credentials(password=token), "gitea-token")
+    return GiteaForge(ForgeHttp(access))
+
+
+@pytest.fixture(scope="session")
+def bot(gitea: Gitea) -> Iterator[GiteaForge]:
+    gitea.add_person(BOT)
+    forge = forge_for(gitea, gitea.tokens[BOT])
+    yield forge
+    forge._http.close()
+
+
+@pytest.fixture
+def place(gitea: Gitea, bot: GiteaForge) -> Place:
+    name = f"edge-{next(NUMBERS)}"
+    gitea.repository(name, writers=(BOT, "ann"))
+    made = Place(gitea, bot, RepositoryName(ADMIN, name))
+    made.commit("main", "README.md", "# Edge\n", by=ADMIN)
+    return made
+
+
+# ---- who and where -----------------------------------------------------------------------------
+
+
+def test_the_account_is_known_by_its_login(bot):
+    assert bot.login() == BOT
+    assert bot.for_policy("platform/monitoring").login() == BOT
+
+
+def test_a_repository_shows_its_settings_and_rights(place):
+    facts = place.forge.repository(place.name)
+    assert facts.name == place.name
+    assert (facts.default_branch, facts.is_archived, facts.has_requests) == ("main", False, True)
+    assert facts.may_push
+    assert facts.merge_styles == {MergeStyle.MERGE, MergeStyle.SQUASH, MergeStyle.REBASE}
+
+
+def test_settings_and_rights_that_an_administrator_changes(place):
+    place.gitea.ask("PATCH", place.path, {"archived": True, "allow_squash_merge": False})
+    facts = place.forge.repository(place.name)
+    assert facts.is_archived
+    assert facts.merge_styles == {MergeStyle.MERGE, MergeStyle.REBASE}
+    reader = forge_for(place.gitea, place.gitea.tokens["bob"])
+    assert not reader.repository(place.name).may_push
+
+
+def test_a_hidden_repository_is_denied_by_every_read(place):
+    place.gitea.ask("PATCH", place.path, {"private": True})
+    stranger = forge_for(place.gitea, place.gitea.tokens["bob"])
+    for call in (
+        lambda: stranger.repository(place.name),
+        lambda: stranger.request(place.name, 1),
+        lambda: stranger.branch(place.name, "main"),
+        lambda: stranger.requests_of_head(place.name, HEAD),
+        lambda: stranger.open_request(place.name, RequestDraft(HEAD, "main", "T", "", False)),
+        lambda: stranger.delete_branch(place.name, HEAD),
+    ):
+        with pytest.raises(Denied, match=str(place.name)) as failure:
+            call()
+        assert failure.value.reason == "ForgeDenied"
+
+
+def test_a_renamed_repository_is_said_with_its_new_address(place):
+    place.gitea.ask("PATCH", place.path, {"name": f"{place.name.name}-moved"})
+    with pytest.raises(Unavailable) as failure:
+        place.forge.repository(place.name)
+    assert failure.value.reason == "ForgeUnavailable"
+    address = f"{place.gitea.api}/repos/{place.name}-moved"
+    assert f"it has moved to {address}" in str(failure.value)
+
+
+# ---- the life of a request ---------------------------------------------------------------------
+
+
+def test_a_request_is_observed_as_it_was_opened(place):
+    opened = place.open()
+    head = place.gitea.get(f"{place.path}/branches/{HEAD}")["commit"]["id"]
+    assert place.seen(opened) == opened
+    assert (opened.state, opened.is_draft) == (RequestState.OPEN, False)
+    assert (opened.title, opened.text) == ("Release v1 to prod", "What changes.")
+    assert (opened.head_branch, opened.head_commit, opened.base_branch) == (HEAD, head, "main")
+    assert (opened.author, opened.head_repository) == (BOT, place.name)
+    assert opened.labels == opened.reviewers == frozenset()
+    assert abs(datetime.now(UTC) - opened.created) < timedelta(minutes=5)
+    assert (opened.closed, opened.merged, opened.merged_by, opened.merged_commit) == (
+        *(None, None),
+        *("", ""),
+    )
+
+
+def test_a_draft_is_marked_ready_and_back(place):
+    opened = place.open(is_draft=True)
+    assert (opened.is_draft, opened.title) == (True, "Release v1 to prod")
+    assert place.gitea.get(f"{place.path}/pulls/{opened.number}")["title"].startswith("WIP: ")
+    place.forge.edit_request(place.name, opened, RequestEdit(is_draft=False))
+    ready = place.seen(opened)
+    assert (ready.is_draft, ready.title) == (False, "Release v1 to prod")
+    place.forge.edit_request(place.name, ready, RequestEdit(title="Release v2", is_draft=True))
+    again = place.seen(opened)
+    assert (again.is_draft, again.title, again.text) == (True, "Release v2", "What changes.")
+
+
+def test_there_is_never_a_second_request_for_the_same_branches(place):
+    opened = place.open()
+    with pytest.raises(Conflict, match="has an open pull request"):
+        place.forge.open_request(place.name, RequestDraft(HEAD, "main", "Again", "", False))
+    assert [it.number for it in place.forge.requests_of_head(place.name, HEAD)] == [opened.number]
+
+
+def test_a_branch_that_is_missing_is_a_conflict(place):
+    with pytest.raises(Conflict, match="one of the branches is missing"):
+        place.forge.open_request(place.name, RequestDraft("nothing", "main", "T", "", False))
+
+
+def test_requests_of_a_head_to_every_base_and_of_nobody_else(place):
+    opened = place.open()
+    place.commit("release", "release.yaml", "a: 1\n")
+    other = {"head": HEAD, "base": "release", "title": "Mine"}
+    to_release = place.gitea.post(f"{place.path}/pulls", other, by="ann")["number"]
+    place.commit("feature", "feature.yaml", "a: 1\n", by="ann")
+    feature = {"head": "feature", "base": "main", "title": "Feature"}
+    place.gitea.post(f"{place.path}/pulls", feature, by="ann")
+    found = place.forge.requests_of_head(place.name, HEAD)
+    assert {it.number: it.base_branch for it in found} == {
+        opened.number: "main",
+        to_release: "release",
+    }
+    place.forge.close_request(place.name, opened.number)
+    assert [it.number for it in place.forge.requests_of_head(place.name, HEAD)] == [to_release]
+
+
+def test_lists_are_read_page_by_page(place, monkeypatch):
+    monkeypatch.setattr("fanout.forge.gitea._PAGE_SIZE", 2)
+    oldest = place.open()
+    for number in range(2, 4):
+        place.open(head=f"drafts/default/{number}")
+    assert [it.number for it in place.forge.requests_of_head(place.name, HEAD)] == [oldest.number]
+    for context in ("a", "b", "c"):
+        ci = {"context": context, "state": "success"}
+        place.gitea.post(f"{place.path}/statuses/{oldest.head_commit}", ci, by="ann")
+    contexts = [it.context for it in place.forge.statuses(place.name, oldest.head_commit)]
+    assert contexts == ["c", "b", "a"]
+
+
+def test_what_a_person_wrote_meanwhile_is_not_overwritten(place):
+    opened = place.open()
+    theirs = {"body": "What changes. Ask me before lunch."}
+    place.gitea.ask("PATCH", f"{place.path}/pulls/{opened.number}", theirs, by="ann")
+    with pytest.raises(Conflict, match="not as observed"):
+        place.forge.edit_request(place.name, opened, RequestEdit(text="What changes now."))
+    seen = place.seen(opened)
+    assert seen.text == theirs["body"]
+    place.forge.edit_request(place.name, seen, RequestEdit(text=f"{seen.text} And more."))
+    assert place.seen(opened).text == f"{theirs['body']} And more."
+
+
+def test_closing_and_reopening_say_who_closed(place):
+    opened = place.open()
+    assert place.forge.closed_by(place.name, opened) == ""
+    place.forge.close_request(place.name, opened.number)
+    closed = place.seen(opened)
+    assert closed.state is RequestState.CLOSED
+    assert closed.closed is not None
+    assert place.forge.closed_by(place.name, closed) == BOT
+    place.forge.reopen_request(place.name, opened.number)
+    assert place.seen(opened).state is RequestState.OPEN
+    state = {"state": "closed"}
+    place.gitea.ask("PATCH", f"{place.path}/pulls/{opened.number}", state, by="ann")
+    assert place.forge.closed_by(place.name, place.seen(opened)) == "ann"
+
+
+def test_a_deleted_branch_closes_its_request(place):
+    opened = place.open()
+    place.gitea.ask("DELETE", f"{place.path}/branches/{HEAD}", by="ann")
+    closed = retried_until(lambda: place.seen(opened), lambda it: it.state is RequestState.CLOSED)
+    assert place.forge.closed_by(place.name, closed) == "ann"
+
+
+def retried_until(look: Callable[[], Value], condition: Callable[[Value], bool]) -> Value:
+    end = time.monotonic() + 60
+    while not condition(value := look()):
+        assert time.monotonic() < end, value
+        time.sleep(0.2)
+    return value
+
+
+def test_a_request_that_there_is_not(place):
+    assert place.forge.request(place.name, 4711) is None
+
+
+# ---- labels, reviewers, reviews ----------------------------------------------------------------
+
+
+def test_labels_are_created_and_those_of_people_stay(place):
+    opened = place.open()
+    place.gitea.post(f"{place.path}/labels", {"name": "urgent", "color": "#ff0000"})
+    theirs = {"labels": ["urgent"]}
+    place.gitea.post(f"{place.path}/issues/{opened.number}/labels", theirs, by="ann")
+    place.forge.set_labels(place.name, opened, add={"fanout", "stage/prod"})
+    labeled = place.seen(opened)
+    assert labeled.labels == {"urgent", "fanout", "stage/prod"}
+    place.forge.set_labels(place.name, labeled, add={"fanout"}, remove={"stage/prod", "other"})
+    assert place.seen(opened).labels == {"urgent", "fanout"}
+    names = [it["name"] for it in place.gitea.get(f"{place.path}/labels")]
+    assert sorted(names) == ["fanout", "stage/prod", "urgent"]
+
+
+def test_a_label_of_the_repository_is_not_created_again(place):
+    place.gitea.post(f"{place.path}/labels", {"name": "fanout", "color": "#ff0000"})
+    opened = place.open()
+    place.forge.set_labels(place.name, opened, add={"fanout"})
+    assert [it["color"] for it in place.gitea.get(f"{place.path}/labels")] == ["ff0000"]
+    assert place.seen(opened).labels == {"fanout"}
+
+
+def test_reviewers_are_asked_and_who_cannot_be_is_returned(place):
+    opened = place.open()
+    assert place.forge.request_reviews(place.name, opened.number, ()) == ()
+    assert place.forge.request_reviews(place.name, opened.number, {"ann"}) == ()
+    unknown = place.forge.request_reviews(place.name, opened.number, {"ada", "nobody"})
+    assert unknown == ["nobody"]
+    assert place.seen(opened).reviewers == {"ann", "ada"}
+
+
+def review(place: Place, number: int, by: str, event: str, commit: str) -> int:
+    body = {"event": event, "body": "seen", "commit_id": commit}
+    return place.gitea.post(f"{place.path}/pulls/{number}/reviews", body, by=by)["id"]
+
+
+def test_reviews_with_the_commit_that_each_is_about(place):
+    opened = place.open()
+    first = opened.head_commit
+    approval = review(place, opened.number, "ann", "APPROVED", first)
+    second = place.commit(HEAD, "more.yaml", "b: 1\n")
+    review(place, opened.number, "bob", "COMMENT", second)
+    review(place, opened.number, "ada", "REQUEST_CHANGES", second)
+    place.forge.request_reviews(place.name, opened.number, {"bob"})
+    observed = place.forge.reviews(place.name, opened.number)
+    assert {it.reviewer: (it.verdict, it.commit, it.is_dismissed) for it in observed} == {
+        "ann": (ReviewVerdict.APPROVED, first, False),
+        "bob": (ReviewVerdict.COMMENTED, second, False),
+        "ada": (ReviewVerdict.CHANGES_REQUESTED, second, False),
+    }
+    assert [it.instant for it in observed] == sorted(it.instant for it in observed)
+    dismissal = f"{place.path}/pulls/{opened.number}/reviews/{approval}/dismissals"
+    place.gitea.post(dismissal, {"message": "outdated"})
+    observed = place.forge.reviews(place.name, opened.number)
+    assert [it.is_dismissed for it in observed if it.reviewer == "ann"] == [True]
+
+
+# ---- statuses and branches ---------------------------------------------------------------------
+
+
+def test_the_newest_status_of_each_context_and_creator_counts(place):
+    commit = place.open().head_commit
+    assert place.forge.statuses(place.name, commit) == []
+    pending = CommitStatus("fanout", StatusState.PENDING, "", datetime.now(UTC), "soak", "")
+    place.forge.set_status(place.name, commit, pending)
+    done = CommitStatus("fanout", StatusState.SUCCESS, "", datetime.now(UTC), "merge it", "")
+    place.forge.set_status(place.name, commit, done)
+    for state in ("pending", "failure"):
+        ci = {"context": "ci/e2e", "state": state, "target_url": "https://ci.example.com/1"}
+        place.gitea.post(f"{place.path}/statuses/{commit}", ci, by="ann")
+    impostor = {"context": "fanout", "state": "error"}
+    place.gitea.post(f"{place.path}/statuses/{commit}", impostor, by="ann")
+    observed = place.forge.statuses(place.name, commit)
+    assert {(it.context, it.creator): (it.state, it.description, it.url) for it in observed} == {
+        ("fanout", BOT): (StatusState.SUCCESS, "merge it", ""),
+        ("ci/e2e", "ann"): (StatusState.FAILURE, "", "https://ci.example.com/1"),
+        ("fanout", "ann"): (StatusState.FAILURE, "", ""),
+    }
+
+
+@pytest.mark.parametrize("state", ["warning", "skipped", "error", "failure", "pending"])
+def test_no_other_state_is_a_success(place, state):
+    commit = place.open().head_commit
+    ci = {"context": "ci", "state": state}
+    place.gitea.post(f"{place.path}/statuses/{commit}", ci, by="ann")
+    [status] = place.forge.statuses(place.name, commit)
+    assert status.state is not StatusState.SUCCESS
+
+
+def test_rules_of_a_branch_are_read_by_a_plain_writer(place):
+    plain = place.forge.branch(place.name, "main")
+    assert plain is not None
+    assert plain.commit == place.gitea.get(f"{place.path}/branches/main")["commit"]["id"]
+    assert (plain.is_protected, plain.may_push, plain.may_merge) == (False, True, True)
+    place.protect(
+        enable_status_check=True,
+        status_check_contexts=["fanout", "ci/e2e"],
+        required_approvals=2,
+        enable_push=False,
+        enable_merge_whitelist=True,
+        merge_whitelist_usernames=["ann"],
+    )
+    facts = place.forge.branch(place.name, "main")
+    assert facts is not None
+    assert (facts.is_protected, facts.may_push, facts.may_merge) == (True, False, False)
+    assert facts.required_contexts == {"fanout", "ci/e2e"}
+    assert facts.required_approvals == 2
+
+
+def test_contexts_of_a_check_that_is_switched_off_are_not_required(place):
+    place.protect(enable_status_check=False, status_check_contexts=["fanout"])
+    facts = place.forge.branch(place.name, "main")
+    assert facts is not None
+    assert facts.required_contexts == frozenset()
+
+
+def test_a_branch_that_there_is_not(place):
+    assert place.forge.branch(place.name, "drafts/default/nothing") is None
+
+
+def test_a_branch_is_deleted_once(place):
+    place.commit(HEAD, "a.yaml", "a: 1\n")
+    assert place.forge.delete_branch(place.name, HEAD)
+    assert place.forge.branch(place.name, HEAD) is None
+    assert not place.forge.delete_branch(place.name, HEAD)
+
+
+# ---- merging -----------------------------------------------------------------------------------
+
+
+def test_a_request_is_merged_with_its_message_and_its_branch_is_deleted(place):
+    opened = place.open()
+    place.merge(opened)
+    merged = place.seen(opened)
+    assert (merged.state, merged.merged_by) == (RequestState.MERGED, BOT)
+    assert merged.merged is not None
+    head = place.forge.branch(place.name, "main")
+    assert head is not None
+    assert merged.merged_commit == head.commit
+    commit = place.gitea.get(f"{place.path}/git/commits/{head.commit}")
+    assert commit["commit"]["message"] == "Publish v1\n\nFanout-Policy: monitoring\n"
+    assert len(commit["parents"]) == 2
+    assert place.forge.branch(place.name, HEAD) is None
+
+
+@pytest.mark.parametrize(("style", "parents"), [(MergeStyle.SQUASH, 1), (MergeStyle.REBASE, 1)])
+def test_other_styles_of_merging(place, style, parents):
+    opened = place.open()
+    place.merge(opened, style=style, deletes_branch=False)
+    merged = place.seen(opened)
+    commit = place.gitea.get(f"{place.path}/git/commits/{merged.merged_commit}")
+    assert len(commit["parents"]) == parents
+    assert place.forge.branch(place.name, HEAD) is not None
+
+
+def test_a_head_that_nobody_judged_is_not_merged(place):
+    opened = place.open()
+    place.commit(HEAD, "later.yaml", "b: 1\n", by="ann")
+    retried_until(lambda: place.seen(opened), lambda it: it.head_commit != opened.head_commit)
+    with pytest.raises(Conflict, match="head out of date"):
+        place.merge(opened)
+    assert place.seen(opened).state is RequestState.OPEN
+
+
+def test_a_draft_is_not_merged(place):
+    opened = place.open(is_draft=True)
+    with pytest.raises(Waiting, match="cannot be merged now: Work in progress") as failure:
+        place.merge(opened)
+    assert failure.value.reason == "ForgeRefuses"
+
+
+def test_what_protection_forbids_is_not_merged(place):
+    place.protect(required_approvals=1)
+    opened = place.open()
+    with pytest.raises(Waiting, match="cannot be merged now") as failure:
+        place.merge(opened)
+    assert failure.value.reason == "ForgeRefuses"
+    review(place, opened.number, "ada", "APPROVED", opened.head_commit)
+    place.merge(opened)
+    assert place.seen(opened).state is RequestState.MERGED
+
+
+def test_a_style_that_the_repository_forbids(place):
+    place.gitea.ask("PATCH", place.path, {"allow_squash_merge": False})
+    opened = place.open()
+    with pytest.raises(Waiting, match="does not allow to merge by Squash") as failure:
+        place.merge(opened, style=MergeStyle.SQUASH)
+    assert failure.value.reason == "MergeStyleForbidden"
+
+
+def test_conflicts_are_not_merged(place):
+    opened = place.open()
+    place.commit("main", f"{HEAD.replace('/', '-')}.yaml", "a: 2\n", by=ADMIN)
+    with pytest.raises(Waiting) as failure:
+        place.merge(opened)
+    assert failure.value.reason == "ForgeRefuses"
+    assert place.seen(opened).state is RequestState.OPEN
+
+
+def test_what_is_merged_or_closed_already_is_a_conflict(place):
+    opened = place.open()
+    place.merge(opened, deletes_branch=False)
+    with pytest.raises(Conflict, match="not as observed"):
+        place.merge(opened)
+    with pytest.raises(Conflict, match="already merged"):
+        place.forge.close_request(place.name, opened.number)
+    second = place.open(head="drafts/default/other")
+    place.forge.close_request(place.name, second.number)
+    with pytest.raises(Conflict, match="not open any more"):
+        place.merge(second)
+
+
+def test_an_archived_repository_takes_no_writes(place):
+    opened = place.open()
+    place.gitea.ask("PATCH", place.path, {"archived": True})
+    with pytest.raises(Unavailable, match="archived"):
+        place.forge.merge_request(place.name, merge_of(opened))
+
+
+# ---- search ------------------------------------------------------------------------------------
+
+
+def test_one_search_finds_what_changed_in_all_repositories(gitea, bot):
+    label = f"fanout-{next(NUMBERS)}"
+    places = []
+    for _ in range(2):
+        name = f"edge-{next(NUMBERS)}"
+        gitea.repository(name, writers=(BOT, "ann"))
+        made = Place(gitea, bot, RepositoryName(ADMIN, name))
+        made.commit("main", "README.md", "# Edge\n", by=ADMIN)
+        places.append(made)
+    start = datetime.now(UTC).replace(microsecond=0)
+    assert bot.search_requests(label, start) == [], "nobody has the label"
+    requests = [made.open() for made in places]
+    for made, request in zip(places, requests, strict=True):
+        bot.set_labels(made.name, request, add={label})
+    places[0].open(head="drafts/default/unlabeled")
+    found = bot.search_requests(label, start)
+    assert {it.repository: it.number for it in found} == {
+        made.name: request.number for made, request in zip(places, requests, strict=True)
+    }
+    since = max(it.updated for it in found) + timedelta(seconds=1)
+    retried_until(lambda: datetime.now(UTC), lambda now: now > since + timedelta(seconds=1))
+    assert bot.search_requests(label, since) == []
+    review(places[1], requests[1].number, "ann", "APPROVED", requests[1].head_commit)
+    assert [it.repository for it in bot.search_requests(label, since)] == [places[1].name]
+    places[0].merge(requests[0])
+    assert {it.repository for it in bot.search_requests(label, since)} == {
+        made.name for made in places
+    }
