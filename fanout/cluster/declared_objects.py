@@ -235,19 +235,12 @@ def _describe_unusable(
 def _duplicate_findings(
     positions: Mapping[ObjectKey, Sequence[SourcePosition]],
 ) -> Iterator[FileFinding]:
-    for key, (first, *repeated) in _with_several_positions(positions):
-        for position in repeated:
-            at = f"{first.file}:{first.line(_NAME_PATH)}"
+    for key, locations in positions.items():
+        for position in locations[1:]:
+            at = f"{locations[0].file}:{locations[0].line(_NAME_PATH)}"
             problem = f"is already declared in namespace {key.namespace} at {at}; none is used"
             fault = FieldError(_NAME_PATH, problem, "rename or remove one")
             yield build_finding(f"{key.kind}/{key.name}", position, fault)
-
-
-def _with_several_positions(
-    positions: Mapping[ObjectKey, Sequence[SourcePosition]],
-) -> Iterator[tuple[ObjectKey, Sequence[SourcePosition]]]:
-    """Return the objects that have more than one position."""
-    return ((key, locations) for key, locations in positions.items() if len(locations) > 1)
 
 
 def _unlocated_duplicate_findings(
@@ -255,9 +248,8 @@ def _unlocated_duplicate_findings(
     positions: Mapping[ObjectKey, Sequence[SourcePosition]],
 ) -> Iterator[FileFinding]:
     """Yield a finding for each duplicate whose lines could not be determined."""
-    located = dict(_with_several_positions(positions))
     for key, files in duplicates.items():
-        if key not in located:
+        if len(positions.get(key, ())) < 2:
             where = ErrorLocation(f"{key.kind}/{key.name}", format_path(_NAME_PATH), files[0])
             also = f", also in {listed}" if (listed := ", ".join(files[1:])) else ""
             problem = f"is declared more than once in namespace {key.namespace}{also}; none is used"

@@ -48,9 +48,6 @@ class PackWriter:
         self._entries: dict[bytes, tuple[int, int, int]] = {}
         self._depths: dict[bytes, int] = {}
 
-    def __len__(self) -> int:
-        return len(self._entries)
-
     def __contains__(self, oid: object) -> bool:
         return oid in self._entries
 
