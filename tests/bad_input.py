@@ -243,6 +243,7 @@ def _every_minute(fleet: Fleet) -> str:
     fleet.later(minutes=1).sweep("--drafts-only")
     with fleet.opened() as program:
         [passed] = program.observe(PassMode(sweep=False)).policies
+    assert passed.decision
     holds = [hold for it in passed.decision.variants.values() for hold in it.holds]
     return "\n".join(hold.sentence for hold in holds)
 

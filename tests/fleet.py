@@ -185,7 +185,11 @@ class Repo:
                 index.remove(path)
             else:
                 mode, data = stored(content)
-                index.add(pygit2.IndexEntry(path, repo.create_blob(data), int(mode, 8)))
+                index.add(
+                    pygit2.IndexEntry(
+                        path, repo.create_blob(data), pygit2.enums.FileMode(int(mode, 8))
+                    )
+                )
         people = (_ada("AUTHOR"), _ada("COMMITTER"))
         return str(
             repo.create_commit(ref, *people, message + "\n", index.write_tree(repo), parents)

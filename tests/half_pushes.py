@@ -110,7 +110,10 @@ def _copy(source: Path, target: Path) -> None:
     """A copy that shares Git's objects, which nobody writes to."""
 
     def copy(file: str, to: str) -> object:
-        return os.link(file, to) if "/objects/" in file else shutil.copy2(file, to)
+        if "/objects/" not in file:
+            return shutil.copy2(file, to)
+        os.link(file, to)
+        return to
 
     shutil.copytree(source, target, symlinks=True, copy_function=copy)
 

@@ -95,7 +95,7 @@ class Hostile:
         if not names:
             return tree
         name, *rest = names
-        old = self.repo[root] if root else None
+        old = self.repo[root].peel(pygit2.Tree) if root else None
         builder = self.repo.TreeBuilder(old) if old is not None else self.repo.TreeBuilder()
         below = str(old[name].id) if old is not None and name in old else ""
         builder.insert(name, self._with(below, rest, tree), 0o40000)

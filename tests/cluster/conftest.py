@@ -39,7 +39,7 @@ class World:
         store = MirrorStore(
             self.directory / f"mirrors-{next(self._number)}",
             install=install,
-            secrets={}.get,
+            secrets=lambda _: None,
             counters=self.counters,
         )
         local = LocalRepository(self.path, create_bare)

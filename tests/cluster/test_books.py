@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime
 from operator import itemgetter
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -121,7 +122,7 @@ def test_a_broken_record_is_told(sentence, data, said):
 
 @given(st.dictionaries(names, values, max_size=6))
 def test_status_is_read_as_it_was_written(lines):
-    shards = {}
+    shards: dict[str, dict[str, Any]] = {}
     for key, value in lines.items():
         shards.setdefault(shard_path(key), {})[key] = value
     for path, shard in shards.items():

@@ -22,7 +22,8 @@ def evidence(check="e2e"):
 
 
 def test_a_record_goes_through_though_others_win_many_races(world, monkeypatch):
-    records, lost = world.process(), []
+    records = world.process()
+    lost: list[object] = []
     change = records._push_commits
 
     def late(commits, by):

@@ -1,5 +1,7 @@
 """Plain objects of many files: put together step by step as if they were read all at once."""
 
+from typing import Any
+
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -35,7 +37,8 @@ def told(stock):
 @example([{"1": [("Site", "b", "x")]}, {"1": [("Site", "b", "x")], "2": [("Site", "a", "x")]}])
 @example([{"1": [("Site", "a", "x")]}, {}])
 def test_every_step_is_what_reading_at_once_yields(steps):
-    known, index = {}, ClusterObjectIndex()
+    known: dict[str, Any] = {}
+    index = ClusterObjectIndex()
     for found in steps:
         now = contents(found, known)
         stock = merge_objects(now, index)

@@ -5,6 +5,7 @@ import pytest
 from fanout.api.fanout_configuration import ForgeHost
 from fanout.errors import InvalidInput
 from fanout.forge.forge_hosts import ForgeHosts, locate_repository
+from fanout.forge.gitea import GiteaForge
 from fanout.ports import Credentials
 
 URLS = [
@@ -48,6 +49,8 @@ def test_repositories_of_one_host_share_a_client_and_its_governor():
     edge, name = found.forge_of("https://git.example.com/org/edge.git")
     core, _ = found.forge_of("git@git.example.com:org/core.git")
     assert str(name) == "org/edge"
+    assert isinstance(edge, GiteaForge)
+    assert isinstance(core, GiteaForge)
     assert edge._http is core._http
     assert edge._http.access.api == "https://git.example.com/api/v1"
     assert edge._http._governor._limits.calls_per_minute == 7

@@ -57,7 +57,8 @@ class Place:
             "message": f"Add {file}",
             **(where or {"branch": "main", "new_branch": branch}),
         }
-        return self.gitea.post(f"{self.path}/contents/{file}", change, by=by)["commit"]["sha"]
+        answer = self.gitea.post(f"{self.path}/contents/{file}", change, by=by)
+        return str(answer["commit"]["sha"])
 
     def open(self, *, head: str = HEAD, is_draft: bool = False) -> ObservedRequest:
         """Open a request of the bot from a branch that it has committed to."""
@@ -332,7 +333,7 @@ def test_reviewers_are_asked_and_who_cannot_be_is_returned(place):
 
 def review(place: Place, number: int, by: str, event: str, commit: str) -> int:
     body = {"event": event, "body": "seen", "commit_id": commit}
-    return place.gitea.post(f"{place.path}/pulls/{number}/reviews", body, by=by)["id"]
+    return int(place.gitea.post(f"{place.path}/pulls/{number}/reviews", body, by=by)["id"])
 
 
 def test_reviews_with_the_commit_that_each_is_about(place):

@@ -121,7 +121,7 @@ class Case:
         return items
 
     def _drafts(self, name: str, repo: Repo) -> dict[str, str]:
-        found = {}
+        found: dict[str, str] = {}
         for branch in repo.drafts():
             path = branch.rpartition("/")[0]
             inside = _packages(repo, f"drafts/default/{branch}", path)

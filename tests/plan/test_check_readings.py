@@ -1,5 +1,7 @@
 """What an answer of a machine comes to: three values, the revision it has seen, and a sentence."""
 
+from typing import Any
+
 import pytest
 
 from fanout.api.gate_vocabulary import Verdict
@@ -166,7 +168,8 @@ def pending_requests(item, responses, objects=()):
 
 
 def test_a_check_of_a_service_requests_its_address_then_the_answer_then_their_values():
-    item, responses = http_check("target.url"), {}
+    item = http_check("target.url")
+    responses: dict[Any, Any] = {}
     [address] = pending_requests(item, responses)
     assert address == ExpressionRequest("target.url", item.variables)
     responses[address] = "http://127.0.0.1/"

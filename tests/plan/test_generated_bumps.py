@@ -40,7 +40,8 @@ def rendering(files, injected):
         prepared, variant, ClusterObjectIndex([config_map("eu", data=injected)])
     )
     found = render_variant(prepared, variant, inputs)
-    known = {entry.oid: data for entry, data in prepared.upstream.files.values()} | found.blobs
+    known = {entry.oid: data for entry, data in prepared.upstream.files.values()}
+    known |= found.blobs
     return {path: (entry.mode, known[entry.oid]) for path, entry in found.entries.items()}
 
 

@@ -40,7 +40,8 @@ def rendering(replicas, injected):
         variant,
         resolve_inputs(prepared, variant, ClusterObjectIndex([config_map("eu", data=injected)])),
     )
-    known = {entry.oid: data for entry, data in prepared.upstream.files.values()} | found.blobs
+    known = {entry.oid: data for entry, data in prepared.upstream.files.values()}
+    known |= found.blobs
     return {path: (entry.mode, known[entry.oid]) for path, entry in found.entries.items()}
 
 

@@ -35,7 +35,8 @@ DECISION = {"policy": "p", "stage": "dev", "variants": ["a"], "action": "Publish
 def read(kind, spec):
     entry = RecordEntry(name="one", at=NOW, by="Ann <ANN@example.com>", kind=kind, spec=spec)
     records = build_gate_records([entry], NOW)
-    [record] = (*records.evidence, *records.approvals, *records.decisions)
+    one: list[object] = [*records.evidence, *records.approvals, *records.decisions]
+    [record] = one
     return record
 
 

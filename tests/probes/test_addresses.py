@@ -9,7 +9,7 @@ from service import Page, service
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.probes import HttpProbes, ProbeLimits
 
-_connected = None
+_connected: list[str] | None = None
 
 
 def _listen(event, arguments):
@@ -24,8 +24,9 @@ sys.addaudithook(_listen)  # cannot be removed; it does nothing outside `connect
 def connected():
     """Every address that a socket of this process begins to connect to."""
     global _connected  # noqa: PLW0603
-    _connected = []
-    yield _connected
+    addresses: list[str] = []
+    _connected = addresses
+    yield addresses
     _connected = None
 
 
@@ -53,10 +54,12 @@ def there():
         yield made
 
 
+def no_secret(name):
+    raise AssertionError(f"nothing here has a secret, and {name!r} is asked for")
+
+
 def ask(url):
-    [answer] = HttpProbes(lambda _: None, {}, ProbeLimits(probe_seconds=5)).ask(
-        [ProbeQuery(url=url)]
-    )
+    [answer] = HttpProbes(no_secret, {}, ProbeLimits(probe_seconds=5)).ask([ProbeQuery(url=url)])
     return answer
 
 

@@ -131,6 +131,8 @@ def test_who_is_not_there_is_asked_once():
         first, second = HttpProbes(secret, {}, ProbeLimits(concurrency=1)).ask(
             [ProbeQuery(url=f"{url}/a"), ProbeQuery(url=url)]
         )
+    assert isinstance(first, ProbeFailure)
+    assert isinstance(second, ProbeFailure)
     assert first.sentence.startswith(f"{url}/a: it cannot be reached: ")
     assert second.sentence.startswith(f"{url}: it cannot be reached: ")
 

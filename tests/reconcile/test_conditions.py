@@ -1,17 +1,18 @@
 """Conditions that need the sandbox: what is asked of it, how often, and what comes of it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from gates.worlds import draft, facts, stage, variant
 
 from fanout.gates.gate_facts import PolicyFacts
+from fanout.ports import Sandbox
 from fanout.reconcile.selection.propagation_conditions import MAX_ROUNDS, PropagationConditions
 from fanout.selection.variant_spec import ExpressionFailure
 
 
-class Sandbox:
+class StubSandbox:
     """Answers by a function of the row, and counts what it is asked; nothing is a closure."""
 
     def __init__(self, *names: str, answer: Callable[[Mapping[str, Any]], object]) -> None:
@@ -27,6 +28,10 @@ class Sandbox:
     def evaluate(self, _: object, rows: Sequence[Mapping[str, Any]]) -> list[list[object]]:
         self.batches.append(len(rows))
         return [[self._answer(row) for row in rows]]
+
+
+def conditions_of(sandbox: StubSandbox) -> PropagationConditions:
+    return PropagationConditions(cast(Sandbox, sandbox))
 
 
 def world(conditions: PropagationConditions, number: int) -> PolicyFacts:
@@ -51,36 +56,36 @@ def released(conditions: PropagationConditions, number: int) -> list[int]:
 
 
 def test_one_batch_for_all_and_none_when_nothing_changed():
-    sandbox = Sandbox("target", answer=lambda row: row["target"]["number"] % 2 == 0)
-    conditions = PropagationConditions(sandbox)
+    sandbox = StubSandbox("target", answer=lambda row: row["target"]["number"] % 2 == 0)
+    conditions = conditions_of(sandbox)
     assert released(conditions, 10) == [0, 2, 4, 6, 8]
     assert released(conditions, 10) == [0, 2, 4, 6, 8]
     assert sandbox.batches == [10]
 
 
 def test_what_looks_alike_is_asked_once():
-    sandbox = Sandbox("variant", answer=lambda row: True)
-    assert released(PropagationConditions(sandbox), 10) == list(range(10))
+    sandbox = StubSandbox("variant", answer=lambda row: True)
+    assert released(conditions_of(sandbox), 10) == list(range(10))
     assert sandbox.batches == [1]
 
 
 def three_of_the_last_fifty(row: Mapping[str, Any]) -> bool:
-    return row["target"]["number"] >= 950 and row["stage"]["inFlight"] < 3
+    return bool(row["target"]["number"] >= 950 and row["stage"]["inFlight"] < 3)
 
 
 def test_many_who_may_not_go_cost_no_round_each():
-    sandbox = Sandbox("target", "stage", answer=three_of_the_last_fifty)
-    assert released(PropagationConditions(sandbox), 1000) == [950, 951, 952]
+    sandbox = StubSandbox("target", "stage", answer=three_of_the_last_fifty)
+    assert released(conditions_of(sandbox), 1000) == [950, 951, 952]
     assert len(sandbox.batches) < 10
 
 
 def every_other(row: Mapping[str, Any]) -> bool:
-    return row["target"]["number"] % 2 == 0 and row["stage"]["updated"] >= 0
+    return bool(row["target"]["number"] % 2 == 0 and row["stage"]["updated"] >= 0)
 
 
 def test_after_so_many_rounds_what_is_open_holds_and_the_next_pass_goes_on():
-    sandbox = Sandbox("target", "stage", answer=every_other)
-    conditions = PropagationConditions(sandbox)
+    sandbox = StubSandbox("target", "stage", answer=every_other)
+    conditions = conditions_of(sandbox)
     decision = conditions.decide(world(conditions, 150))
     assert decision.unanswered == ()
     first = [int(name[1:]) for name in decision.stages["dev"].released]
@@ -95,8 +100,8 @@ def test_after_so_many_rounds_what_is_open_holds_and_the_next_pass_goes_on():
     ("reason", "batches"), [("LimitExceeded", 2), ("ExpressionError", 1)], ids=str
 )
 def test_what_exceeded_a_limit_is_asked_again_in_the_next_pass(reason, batches):
-    sandbox = Sandbox("variant", answer=lambda row: ExpressionFailure(reason, "so it is"))
-    conditions = PropagationConditions(sandbox)
+    sandbox = StubSandbox("variant", answer=lambda row: ExpressionFailure(reason, "so it is"))
+    conditions = conditions_of(sandbox)
     for _ in range(2):
         conditions.begin_pass()
         for _ in range(2):

@@ -26,7 +26,7 @@ def test_a_name_is_a_name_in_kubernetes_whatever_the_target_is_called(ns, policy
 
 @given(st.lists(st.tuples(dns, dns, keys), min_size=2, max_size=8, unique=True))
 def test_different_identities_have_different_names(identities):
-    names = {build_variant_name(*identity, "same") for identity in identities}
+    names = {build_variant_name(ns, policy, key, "same") for ns, policy, key in identities}
     assert len(names) == len(identities)
 
 
