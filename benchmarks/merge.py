@@ -24,8 +24,8 @@ from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import FunctionSpec, VariantSpec
 from fanout.variants.package_preparation import prepare_package
 from fanout.variants.package_rendering import render_variant
-from fanout.variants.render_inputs import resolve_inputs
 from fanout.variants.render_model import RenderLimits, UpstreamPackage
+from fanout.variants.variant_digest import resolve_inputs
 
 _TIMES = 200
 _LARGE = (200, 600, 2_000)
