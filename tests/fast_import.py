@@ -30,6 +30,7 @@ from fanout.plan.observation.repository_state import (
     DraftCommit,
     FileCommit,
     RepositoryChange,
+    StageDraftUpdate,
     StoredTree,
     VendorCommit,
 )
@@ -86,6 +87,8 @@ class _Stream:
             yield from self._tree(stored)
         for draft in change.drafts:
             yield from self._draft(draft)
+        for stage_draft in change.stage_drafts:
+            yield from self._stage_draft(stage_draft)
         for commit in change.files:
             yield from self._files(commit)
         if change.vendor is not None:
@@ -122,6 +125,16 @@ class _Stream:
         yield self._ask_tree(draft.path, draft.path, draft.tree)
         yield self._ask_commit(draft.ref)
 
+    def _stage_draft(self, draft: StageDraftUpdate) -> Iterator[bytes]:
+        head = draft.parent
+        editor = TreeEditor(self._reader.commit(head).tree, self._read)
+        for number, commit in enumerate(draft.commits, 1):
+            yield self._head((head,), commit.timestamp, commit.message)
+            yield from _edits(editor, commit.dropped_paths, commit.trees_by_path.items())
+            if number == len(draft.commits):
+                yield self._ask_commit(draft.ref)
+            head = f":{self._marks}"
+
     def _files(self, commit: FileCommit) -> Iterator[bytes]:
         yield self._head((commit.parent,), commit.timestamp, commit.message)
         for path in commit.dropped_paths:
@@ -143,7 +156,7 @@ class _Stream:
         head = self._change.expected[branch]
         editor = TreeEditor(self._reader.commit(head).tree, self._read)
         for batch in split_merges(self._change.merges):
-            commits = (draft.commit for draft in batch.drafts)
+            commits = dict.fromkeys(draft.commit for draft in batch.drafts)
             yield self._head((head, *commits), batch.timestamp, batch.message)
             packages = ((draft.path, draft.tree) for draft in batch.drafts)
             yield from _edits(editor, batch.dropped_paths, packages)

@@ -6,13 +6,16 @@ from enum import StrEnum
 class Trailer(StrEnum):
     """Key of a commit trailer."""
 
+    BASE = "Fanout-Base"  # of a stage draft: the commit that its chain begins on
     COMMIT = "Fanout-Commit"  # the upstream commit
     CONFLICTS = "Fanout-Conflicts"  # merge conflicts and their winners
     DIGEST = "Fanout-Digest"  # of everything that was rendered from
     INSTALL = "Fanout-Install"
     ONTO = "Fanout-Onto"  # the package's tree downstream, before
+    PACKAGE = "Fanout-Package"  # of a stage draft: a package, with what is its own
     POLICY = "Fanout-Policy"
     RECORDS = "Fanout-Records"  # of a publication: the last record that its release knew
+    REMOVED = "Fanout-Removed"  # of a stage draft: path of a package that left it
     RENDERED = "Fanout-Rendered"  # id of the package's tree without downstream edits
     REVISION = "Fanout-Revision"  # the upstream revision
     STAGE = "Fanout-Stage"

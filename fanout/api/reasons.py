@@ -137,6 +137,7 @@ class Reason(StrEnum):
     SOAK_CUT_SHORT = "SoakCutShort", "the stage before moved on during the soak"
     SOAK_RUNNING = "SoakRunning", "not ready for long enough in a stage before"
     SOURCE_AWAITS = "SourceAwaits", "a cluster object goes through the stages before first"
+    STAGE_DRAFT_PENDING = "StageDraftPending", "another variant of the stage's draft is not ready"
     STARVING = "Starving", "revisions come faster than a soak takes"
     STUCK = "Stuck", "nothing is under way and nothing may start"
     SUBMODULE_REFUSED = "SubmoduleRefused", "a package has a submodule in it"
@@ -230,7 +231,7 @@ _REASONS_BY_CLASS: Mapping[ReasonClass, tuple[Reason, ...]] = {
     ),
     ReasonClass.AUTOMATION: (Reason.AUTOMATION_OFF, Reason.SWEEP_AWAITED),
     ReasonClass.DECISION: (Reason.DECISION_WAITS,),
-    ReasonClass.DRAFT: (Reason.NO_DRAFT,),
+    ReasonClass.DRAFT: (Reason.NO_DRAFT, Reason.STAGE_DRAFT_PENDING),
     ReasonClass.REVISION: (
         Reason.NO_REVISION,
         Reason.NEVER_PUBLISHED,

@@ -64,7 +64,7 @@ class Publication:
 
 @frozen
 class DraftFacts:
-    """A variant's open draft as its branch has it."""
+    """A variant's draft as its branch has it, or as it will be written once it is released."""
 
     revision: str
     digest: str
@@ -77,6 +77,9 @@ class DraftFacts:
     authors: frozenset[str] = frozenset()  # authors of its edits, in the form of `by`
     commits: frozenset[str] = frozenset()  # commits at which evidence about this counts
     written: datetime | None = None  # first time with this digest; None: unknown
+    # Why a released draft cannot be published yet: it is not written, or waits for others on its
+    # branch.
+    publish_hold: Hold | None = None
 
 
 @frozen

@@ -200,18 +200,21 @@ class StageReleaseEvaluator:
             self.budget.take(variant)
             self.released.append(variant.facts.name)
         self._note_check_times(checks)
+        is_released = grant is not None or release
         state = VariantState.DRAFTED if conflict is None else VariantState.HELD
         # A conflict that appears after the release does not take the release back.
-        if grant is not None or release:
+        if is_released:
             state = (
                 VariantState.PROPOSED
                 if is_gate_open and requirements_pass
                 else VariantState.RELEASED
             )
         holds = blockers if requirements_pass else (*blockers, *_unanswered_holds(checks))
+        if is_released and draft.publish_hold is not None:
+            holds = (*holds, draft.publish_hold)
         gate = self._evaluate_gate(inputs.overrides) if inputs.pin is None else None
         next_change = next_change_of_waiting(holds, checks, gate, self._evaluation.now)
-        publish = state is VariantState.PROPOSED and not blockers
+        publish = state is VariantState.PROPOSED and not blockers and draft.publish_hold is None
         return self._build_result(
             variant, state, holds, checks, next_change, release=release, publish=publish
         )

@@ -7,6 +7,7 @@ or environment: the same change yields the same ids on every machine.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 
@@ -30,8 +31,10 @@ from fanout.plan.observation.repository_state import (
     CommitIdentity,
     DraftCommit,
     FileCommit,
+    MergedDraft,
     PublicationMerge,
     RepositoryChange,
+    StageDraftUpdate,
     StoredTree,
     VendorCommit,
 )
@@ -67,6 +70,9 @@ def check_dependencies(change: RepositoryChange, reader: MirrorReader) -> None:
     files = {entry.oid for item in packages for entry in item.entries.values()}
     trees = {draft.tree for merge in change.merges for draft in merge.drafts}
     trees |= set(change.vendor.trees_by_path.values()) if change.vendor else set()
+    for stage_draft in change.stage_drafts:
+        for commit in stage_draft.commits:
+            trees |= set(commit.trees_by_path.values())
     # Checked before anything is written: a missing object would otherwise surface only in the
     # push, after the work is done.
     _require(reader, files - change.blobs.keys())
@@ -82,6 +88,7 @@ def _parent_commits(change: RepositoryChange) -> set[str]:
     """Return the ids of all parents of the commits of the change."""
     commits = {oid for draft in change.drafts for oid in (draft.base, *draft.more_parents)}
     commits |= {draft.commit for merge in change.merges for draft in merge.drafts}
+    commits |= {stage_draft.parent for stage_draft in change.stage_drafts}
     commits |= {commit.parent for commit in change.files}
     commits |= {change.vendor.parent} if change.vendor else set()
     commits |= {change.expected[change.branch]} if change.merges else set()
@@ -111,15 +118,21 @@ def check_tree(path: str, planned: str, written: str) -> None:
 
 
 def split_merges(merges: Iterable[PublicationMerge]) -> Iterator[PublicationMerge]:
-    """Yield one PublicationMerge per merge commit, each with at most 16 drafts (design §5).
+    """Yield one PublicationMerge per merge commit, each of at most 16 branches (design §5).
 
-    Directories are removed from the branch by the last commit of their merge.
+    The packages of a stage draft have one commit, so they stay together. Directories are
+    removed from the branch by the last commit of their merge.
     """
     for merge in merges:
-        for start in range(0, len(merge.drafts) or 1, DRAFTS_PER_MERGE):
+        drafts_by_commit: dict[str, list[MergedDraft]] = {}
+        for draft in merge.drafts:
+            drafts_by_commit.setdefault(draft.commit, []).append(draft)
+        branches = list(drafts_by_commit.values())
+        for start in range(0, len(branches) or 1, DRAFTS_PER_MERGE):
             end = start + DRAFTS_PER_MERGE
-            drop = merge.dropped_paths if end >= len(merge.drafts) else ()
-            yield replace(merge, drafts=merge.drafts[start:end], dropped_paths=drop)
+            drop = merge.dropped_paths if end >= len(branches) else ()
+            drafts = tuple(chain.from_iterable(branches[start:end]))
+            yield replace(merge, drafts=drafts, dropped_paths=drop)
 
 
 def tree_reader(
@@ -237,6 +250,7 @@ class _ChangeWriter:
         for stored in change.trees:
             check_tree("a directory", stored.tree, self._write_package(stored.entries).hex())
         refs = {draft.ref: self._write_draft(draft).hex() for draft in change.drafts}
+        refs |= {draft.ref: self._write_stage_draft(draft) for draft in change.stage_drafts}
         refs |= {commit.ref: self._write_file_commit(commit).hex() for commit in change.files}
         if change.vendor is not None:
             refs[change.vendor.ref] = self._write_vendor(change.vendor)
@@ -254,6 +268,18 @@ class _ChangeWriter:
         parents, author = (draft.base, *draft.more_parents), self._change.identity
         data = encode_commit(root.hex(), parents, author, draft.timestamp, draft.message)
         return self._delta_writer.add(COMMIT, COMMIT, data)
+
+    def _write_stage_draft(self, draft: StageDraftUpdate) -> str:
+        """Write the chain of commits; return the id of the last one."""
+        head = draft.parent
+        editor = self._edit_tree(head)
+        for commit in draft.commits:
+            for path in commit.dropped_paths:
+                editor.remove_directory(path)
+            for path, tree in commit.trees_by_path.items():
+                editor.put(path, tree)
+            head = self._write_commit(editor, (head,), commit.timestamp, commit.message).hex()
+        return head
 
     def _write_package(self, entries: Mapping[str, TreeEntry]) -> bytes:
         layout = self._layouts.layout_of(entries)
@@ -298,7 +324,7 @@ class _ChangeWriter:
                 editor.remove_directory(path)
             for draft in batch.drafts:
                 editor.put(draft.path, draft.tree)
-            parents = (head, *(draft.commit for draft in batch.drafts))
+            parents = (head, *dict.fromkeys(draft.commit for draft in batch.drafts))
             head = self._write_commit(editor, parents, batch.timestamp, batch.message).hex()
             # Each tag points to the merge commit that published its draft, not to the final head:
             # a tag's tree must not contain packages that were published after it.

@@ -118,15 +118,17 @@ def check_change(change: RepositoryChange, drafts_under: str) -> None:
     """
     for ref in change.expected:
         check_ref(ref)
-    for draft in change.drafts:
-        if not draft.base:
+    bases = {draft.ref: draft.base for draft in change.drafts}
+    for ref, base in (bases | {it.ref: it.parent for it in change.stage_drafts}).items():
+        if not base:
             raise InvalidInput(
-                f"draft {draft.ref.removeprefix('refs/heads/')} has nothing to stand on: "
+                f"draft {ref.removeprefix('refs/heads/')} has nothing to stand on: "
                 "the branch of the repository is not there",
                 reason="BranchMissing",
                 remedy="push a first commit to it, or correct spec.branch of the Repository",
             )
     written = [draft.ref for draft in change.drafts] + [commit.ref for commit in change.files]
+    written += [draft.ref for draft in change.stage_drafts]
     written += [change.vendor.ref] if change.vendor else []
     written += [change.branch] if change.merges else []
     written += [draft.tag for merge in change.merges for draft in merge.drafts]
@@ -160,7 +162,9 @@ def apply_change(
     listed_refs = read_listed_refs(mirror)
     _check_expected(mirror, change, listed_refs, access)
     written = dict(change.tags)
-    if change.trees or change.drafts or change.files or change.vendor or change.merges:
+    # A change of stage drafts alone takes packages out of them, and has no trees.
+    contents = (change.trees, change.drafts, change.stage_drafts, change.files, change.merges)
+    if any(contents) or change.vendor:
         objects = writer.write(mirror, change)
         git.counters.add("objects_written", objects.count)
         written |= _drop_repeated_tags(change, objects.refs)

@@ -42,17 +42,18 @@ def _choose_step(
 ) -> DecidedVariant:
     # Suspension stops changes, not the record of a publication that has taken
     # place.
-    if decision.state is VariantState.SUSPENDED:
+    if decision.state is VariantState.SUSPENDED and not variant.observed.shares_draft:
         return DecidedVariant(
             variant, VariantStep.SETTLE if variant.observed.is_unrecorded else VariantStep.KEEP
         )
-    if variant.draft_content is not None:
-        # Equal content does not make an unmanaged package fanout's own: adoption is
-        # published like any other draft.
-        is_in_force = variant.draft_content.tree == variant.observed.path_state.tree and not (
-            variant.observed.is_unmanaged or variant.observed.is_moving
-        )
-        return DecidedVariant(variant, VariantStep.ADOPT if is_in_force else VariantStep.WRITE)
+    if variant.changes_nothing:
+        return DecidedVariant(variant, VariantStep.ADOPT)
+    if variant.observed.shares_draft:
+        step = _choose_shared_step(variant, decision, publish=publish)
+        if step is not None:
+            return step
+    elif variant.draft_content is not None:
+        return DecidedVariant(variant, VariantStep.WRITE)
     if publish and decision.publish:
         return DecidedVariant(variant, VariantStep.PUBLISH, release=decision.release)
     if variant.observed.is_unrecorded:
@@ -65,3 +66,24 @@ def _choose_step(
     ):
         return DecidedVariant(variant, VariantStep.REMOVE)
     return DecidedVariant(variant, VariantStep.KEEP, release=publish and decision.release)
+
+
+def _choose_shared_step(
+    variant: RenderedVariant, decision: VariantEvaluation, *, publish: bool
+) -> DecidedVariant | None:
+    """Choose whether the variant joins or leaves the draft of its stage; None: neither.
+
+    Only what is released is in a draft of a stage. A package with edits does not leave: its
+    branch is the only place that has them.
+    """
+    draft, is_released = variant.observed.draft, decision.state in _RELEASED
+    is_due = variant.draft_content is not None
+    if is_due and is_released and (publish or not decision.release):
+        return DecidedVariant(variant, VariantStep.WRITE, release=decision.release)
+    may_leave = draft is not None and not draft.has_edits and not variant.observed.is_unrecorded
+    if may_leave and (is_due or not is_released):
+        return DecidedVariant(variant, VariantStep.REMOVE)
+    return None
+
+
+_RELEASED = (VariantState.RELEASED, VariantState.PROPOSED)

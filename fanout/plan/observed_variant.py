@@ -32,6 +32,7 @@ class ObservedVariant:
     spec: VariantSpec
     repository_state: RepositoryState
     draft_ref: str  # branch of its draft
+    shares_draft: bool = False  # that branch is the draft of its stage
     path_state: PathState  # content of the branch at its path
     status_line: VariantLine
     draft: OpenDraft | None = None
@@ -56,8 +57,12 @@ class ObservedVariant:
 
     @property
     def is_granted(self) -> bool:
+        """Return whether the recorded release is for exactly the draft on its branch."""
+        return self.grants(self.draft)
+
+    def grants(self, draft: OpenDraft | None) -> bool:
         """Return whether the recorded release is for exactly this draft at this place."""
-        grant, draft = self.status_line.grant, self.draft
+        grant = self.status_line.grant
         return (
             grant is not None
             and draft is not None

@@ -10,7 +10,9 @@ from fanout.gates.gate_facts import RevisionHistory
 from fanout.gates.record_facts import RecordPosition
 from fanout.plan.actions import ActionKind, Plan, PlanAction
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
+from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
+from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.records.policy_status import (
     GrantLine,
     PreviousLocationLine,
@@ -231,16 +233,17 @@ def _line_actions(
 
 
 def _build_grant(variant: RenderedVariant, moment: RecordPosition) -> GrantLine:
-    assert variant.observed.draft is not None, "only a standing draft is released"
-    trailers = variant.observed.draft.trailers
+    draft = find_release_draft(variant)
+    assert draft is not None, "only a draft is released"
+    trailers = draft.trailers
     grant = GrantLine(
         revision=trailers.revision,
         commit=trailers.commit,
         digest=trailers.digest,
-        tree=variant.observed.draft.tree or "",
+        tree=draft.tree or "",
         at=moment.now,
-        reads=_draft_reads(variant),
-        rejected=limit_lines(rejected_lines_of_draft(variant.observed.draft)),
+        reads=_draft_reads(variant, draft),
+        rejected=limit_lines(rejected_lines_of_draft(draft)),
         records=moment.last_record,
     )
     if variant.observed.status_line.place == (
@@ -253,13 +256,12 @@ def _build_grant(variant: RenderedVariant, moment: RecordPosition) -> GrantLine:
     )
 
 
-def _draft_reads(variant: RenderedVariant) -> Mapping[str, str]:
+def _draft_reads(variant: RenderedVariant, draft: OpenDraft) -> Mapping[str, str]:
     """Return the cluster objects that the draft depends on; known only if it is current."""
-    return (
-        variant.selected.inputs.object_versions
-        if variant.selected.inputs is not None and variant.selected.has_current_draft
-        else {}
-    )
+    is_current = variant.selected.has_current_draft or not draft.commit
+    if variant.selected.inputs is None or not is_current:
+        return {}
+    return variant.selected.inputs.object_versions
 
 
 def _adopted_publication(variant: RenderedVariant, moment: RecordPosition) -> PublishedLine:
@@ -311,7 +313,7 @@ def _publication_after_push(
         tree=variant.observed.draft.tree or "",
         at=moment.now,
         pristine=trailers.rendered,
-        reads=_draft_reads(variant),
+        reads=_draft_reads(variant, variant.observed.draft),
         heard=moment.last_evidence,
         since=published.in_force_since(trailers.revision) if published is not None else None,
         rejected=limit_lines(rejected_lines_of_draft(variant.observed.draft)),
@@ -360,8 +362,7 @@ def _step_actions(planned: DecidedVariant) -> list[PlanAction]:
     variant, step = planned.rendered, planned.step
     actions = [_build_action(ActionKind.RELEASE, variant)] if planned.release else []
     if step in _ACTION_KINDS:
-        reason = "what it proposes is in force already" if step is VariantStep.REMOVE else ""
-        actions.append(_build_action(_ACTION_KINDS[step], variant, reason))
+        actions.append(_build_action(_ACTION_KINDS[step], variant, _removal_reason(planned)))
     if variant.observed.is_unrecorded and variant.observed.published is not None:
         detail = f"that {variant.spec.name} is published at {variant.observed.published.revision}"
         actions.append(_build_action(ActionKind.RECORD, variant, detail))
@@ -376,6 +377,14 @@ def _step_actions(planned: DecidedVariant) -> list[PlanAction]:
             _build_action(ActionKind.REMOVE_DRAFT, variant, "its content is on the branch")
         )
     return actions
+
+
+def _removal_reason(planned: DecidedVariant) -> str:
+    if planned.step is not VariantStep.REMOVE:
+        return ""
+    if planned.rendered.selected.is_in_force:
+        return "what it proposes is in force already"
+    return "it is not released any more"
 
 
 def _build_action(kind: ActionKind, variant: RenderedVariant, detail: str = "") -> PlanAction:

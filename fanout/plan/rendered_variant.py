@@ -22,6 +22,7 @@ class RenderedVariant:
     rendering: RenderedPackage | None = None  # without edits made by hand
     merged: MergedRendering | None = None  # the rendering with edits made by hand
     rendering_failure: FanoutError | None = None
+    publish_hold: Hold | None = None  # its stage's draft waits for another variant in it
 
     @property
     def observed(self) -> ObservedVariant:
@@ -42,6 +43,20 @@ class RenderedVariant:
     def draft_content(self) -> RenderedPackage | None:
         """Return the content of the draft: the merged rendering, or the rendering alone."""
         return self.merged.content if self.merged is not None else self.rendering
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Return whether the new content is what the branch has already, as the variant's own.
+
+        Equal content does not make an unmanaged package fanout's own: adoption is published like
+        any other draft.
+        """
+        observed = self.observed
+        return (
+            self.draft_content is not None
+            and self.draft_content.tree == observed.path_state.tree
+            and not (observed.is_unmanaged or observed.is_moving)
+        )
 
     @property
     def disputes(self) -> tuple[MergeDispute, ...]:

@@ -5,9 +5,14 @@ from dataclasses import astuple, field
 
 from fanout.package.tree_ids import BlobUnion
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
+from fanout.plan.draft_messages import (
+    build_draft_trailers,
+    draft_subject,
+    new_conflict_lines,
+    replaced_drafts,
+)
 from fanout.plan.draft_trailers import (
     NO_VALUE,
-    DraftTrailers,
     format_draft_message,
     format_publication_message,
     with_last_record,
@@ -15,14 +20,13 @@ from fanout.plan.draft_trailers import (
 )
 from fanout.plan.edits.merge_disputes import (
     conflict_paragraph,
-    format_disputes,
-    rejected_lines,
     rejected_lines_of_draft,
 )
 from fanout.plan.observation.repository_state import (
     CommitIdentity,
     DraftCommit,
     MergedDraft,
+    OpenDraft,
     PublicationMerge,
     RepositoryChange,
     RepositoryState,
@@ -34,15 +38,9 @@ from fanout.plan.removal.move_cleanup import CleanupItem, vendor_drops
 from fanout.plan.removal.move_cleanup import cleanup_commit as leaving
 from fanout.plan.removal.removal_plan import PackageRemoval, VariantRemoval, build_removal_commits
 from fanout.plan.rendered_variant import RenderedVariant
+from fanout.plan.stage_drafts.stage_draft_plan import plan_stage_drafts
 from fanout.selection.variant_naming import drafts_prefix, tag_ref, vendor_ref
 from fanout.values import frozen, replace
-
-_DRAFT_REMOVING_STEPS = (
-    VariantStep.PUBLISH,
-    VariantStep.SETTLE,
-    VariantStep.ADOPT,
-    VariantStep.REMOVE,
-)
 
 
 @frozen
@@ -115,12 +113,27 @@ def _build_change(work: _RepositoryWork, settings: CommitSettings) -> Repository
     steps = sorted(work.steps, key=lambda planned: planned.rendered.spec.path)
     state = work.state
     writes = [planned.rendered for planned in steps if planned.step is VariantStep.WRITE]
+    own_writes = [variant for variant in writes if not variant.observed.shares_draft]
+    published, withdrawn = _published_drafts(work), _withdrawn_drafts(work)
+    stage_drafts = plan_stage_drafts(
+        state,
+        [variant for variant in writes if variant.observed.shares_draft],
+        [draft for draft in published if draft.is_shared],
+        [draft for draft in withdrawn if draft.is_shared],
+        settings.install,
+    )
     rendered_variants = [
         planned.rendered
         for planned in steps
         if planned.step in (VariantStep.WRITE, VariantStep.ADOPT)
     ]
-    removed = _removed_drafts(work)
+    # Removals are a second push, after the one that writes: a ref in both would lose the new
+    # draft.
+    removed = sorted(
+        {draft.ref for draft in (*published, *withdrawn) if not draft.is_shared}
+        - {variant.observed.draft_ref for variant in own_writes}
+        | set(stage_drafts.removed_refs)
+    )
     vendor = _build_vendor_commit(work, steps, settings.install)
     tags = _tags_for_manual_merges(steps)
     cleanup = leaving(work.cleanup_items)
@@ -129,15 +142,16 @@ def _build_change(work: _RepositoryWork, settings: CommitSettings) -> Repository
         *((cleanup,) if cleanup is not None else ()),
         *build_removal_commits(work.removals),
     )
-    if not (writes or removed or vendor or merges or tags):
+    if not (writes or stage_drafts.writes or removed or vendor or merges or tags):
         return None
     change = RepositoryChange(
         remote=state.remote,
         identity=settings.identity,
         expected={},
         blobs=_collect_blobs(rendered_variants),
-        trees=_pristine_trees(rendered_variants),
-        drafts=tuple(_build_draft(variant, settings) for variant in writes),
+        trees=(*_pristine_trees(rendered_variants), *stage_drafts.trees),
+        drafts=tuple(_build_draft(variant, settings) for variant in own_writes),
+        stage_drafts=stage_drafts.writes,
         branch=state.branch if merges else "",
         merges=merges,
         tags=tags,
@@ -148,21 +162,26 @@ def _build_change(work: _RepositoryWork, settings: CommitSettings) -> Repository
     return _with_expected_refs(change, state)
 
 
-def _removed_drafts(work: _RepositoryWork) -> list[str]:
-    """Return the draft refs to remove, except those written in the same pass."""
-    written = {
-        item.rendered.observed.draft_ref for item in work.steps if item.step is VariantStep.WRITE
-    }
-    removed = [
-        item.rendered.observed.draft_ref
+def _published_drafts(work: _RepositoryWork) -> list[OpenDraft]:
+    """Return the drafts whose content is on the branch after this pass."""
+    return [
+        item.rendered.observed.draft
         for item in work.steps
-        if item.rendered.observed.draft is not None and item.step in _DRAFT_REMOVING_STEPS
+        if item.rendered.observed.draft is not None
+        and item.step in (VariantStep.PUBLISH, VariantStep.SETTLE, VariantStep.ADOPT)
     ]
-    removed += [item.open_draft.ref for item in work.cleanup_items if item.open_draft is not None]
-    removed += [draft.ref for _, removal in work.removals for draft in removal.removed_drafts]
-    # Removals are a second push, after the one that writes: a ref in both would
-    # lose the new draft.
-    return sorted(set(removed) - written)
+
+
+def _withdrawn_drafts(work: _RepositoryWork) -> list[OpenDraft]:
+    """Return the drafts that go without having been published."""
+    drafts = [
+        item.rendered.observed.draft
+        for item in work.steps
+        if item.rendered.observed.draft is not None and item.step is VariantStep.REMOVE
+    ]
+    drafts += [item.open_draft for item in work.cleanup_items if item.open_draft is not None]
+    drafts += [draft for _, removal in work.removals for draft in removal.removed_drafts]
+    return drafts
 
 
 def _tags_for_manual_merges(steps: Sequence[DecidedVariant]) -> dict[str, str]:
@@ -178,7 +197,9 @@ def _tags_for_manual_merges(steps: Sequence[DecidedVariant]) -> dict[str, str]:
 
 def _with_expected_refs(change: RepositoryChange, state: RepositoryState) -> RepositoryChange:
     """Return the change with the observed id of every ref that it touches."""
-    touched = [draft.ref for draft in change.drafts] + [*change.removed_drafts, *change.tags]
+    touched = [draft.ref for draft in change.drafts]
+    touched += [draft.ref for draft in change.stage_drafts]
+    touched += [*change.removed_drafts, *change.tags]
     if change.merges:
         touched.append(change.branch)
         touched += [draft.tag for merge in change.merges for draft in merge.drafts]
@@ -193,34 +214,16 @@ def _with_expected_refs(change: RepositoryChange, state: RepositoryState) -> Rep
 
 def _build_draft(variant: RenderedVariant, settings: CommitSettings) -> DraftCommit:
     assert variant.draft_content is not None, "a draft is rendered before it is written"
-    assert variant.rendering is not None, "and what it was before people's edits is known"
-    assert variant.selected.inputs is not None, "and has inputs"
-    spec = variant.spec
-    conflict_lines = rejected_lines(variant.merged.conflicts) if variant.merged is not None else ()
-    # Edited drafts are parents of the new one, by which their branches can go.
-    taken_drafts = [it for it in variant.observed.open_drafts if it[2].has_edits]
-    trailers = DraftTrailers(
-        install=settings.install,
-        policy=f"{spec.namespace}/{spec.policy}",
-        variant=spec.name,
-        stage=spec.stage or "none",
-        revision=variant.selected.revision,
-        commit=variant.selected.upstream_commit,
-        digest=variant.selected.inputs.digest,
-        onto=variant.observed.onto_tree,
-        tree=variant.draft_content.tree,
-        conflicts=format_disputes(variant.disputes),
-        takes=" ".join(sorted([draft.commit for _, _, draft in taken_drafts])),
-        rendered=variant.rendering.tree,
-    )
     return DraftCommit(
         ref=variant.observed.draft_ref,
         base=variant.observed.repository_state.head,
-        path=spec.path,
+        path=variant.spec.path,
         entries=variant.draft_content.entries,
         tree=variant.draft_content.tree,
         message=format_draft_message(
-            _draft_subject(variant), trailers, conflict_paragraph(conflict_lines)
+            draft_subject(variant),
+            build_draft_trailers(variant, settings.install),
+            conflict_paragraph(new_conflict_lines(variant)),
         ),
         # The time comes from the inputs, not from the clock: the same inputs give the
         # same commit id.
@@ -228,28 +231,11 @@ def _build_draft(variant: RenderedVariant, settings: CommitSettings) -> DraftCom
         more_parents=tuple(
             [
                 draft.commit
-                for state, _, draft in taken_drafts
+                for state, draft in replaced_drafts(variant)
                 if state.identity == variant.observed.repository_state.identity
             ]
         ),
     )
-
-
-def _draft_subject(variant: RenderedVariant) -> str:
-    spec = variant.spec
-    if variant.selected.is_rollback:
-        return f"Take {spec.path} back to {spec.upstream_package} {variant.selected.revision}"
-    verb = (
-        "Adopt"
-        if variant.observed.is_unmanaged
-        else "Update"
-        if variant.observed.path_state.tree
-        else "Add"
-    )
-    location = spec.path
-    if variant.observed.is_moving:
-        verb, location = "Move", f"{variant.observed.package_location.path} to {spec.path}"
-    return f"{verb} {location} at {spec.upstream_package} {variant.selected.revision}"
 
 
 def _collect_blobs(rendered_variants: Iterable[RenderedVariant]) -> BlobUnion:
@@ -378,7 +364,7 @@ def _build_vendor_commit(
     """Build the next commit of the branch of renderings, or None without a change."""
     state = work.state
     put: dict[str, str] = {}
-    drop = vendor_drops(work.cleanup_items, install)
+    drop = vendor_drops(work.cleanup_items)
     drop += [path for _, removal in work.removals for path in removal.dropped_renderings]
     times = [state.vendor_time, state.head_time]
     for planned in steps:

@@ -15,11 +15,16 @@ from fanout.plan.moves.move_locations import (
     PreviousLocation,
     location_author,
 )
-from fanout.plan.observation.repository_state import EMPTY_PATH, PristineRenderings, RepositoryState
+from fanout.plan.observation.repository_state import (
+    EMPTY_PATH,
+    OpenDraft,
+    PristineRenderings,
+    RepositoryState,
+)
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import PublishedLine, VariantLine
+from fanout.plan.stage_drafts.draft_location import locate_draft
 from fanout.selection.path_collisions import PathOwner
-from fanout.selection.variant_naming import draft_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import frozen, replace
 
@@ -46,6 +51,7 @@ class ObservationContext:
     unfinished_push: PristineRenderings | None = None  # before a publication that is not whole
     # what is at its path was published for another, and is not its own
     taken_hold: Hold | None = None
+    shares_drafts: bool = False  # its policy has drafts of stages
     keeps_package: bool = False  # it is written by hand, and its package stays when it goes
 
 
@@ -59,21 +65,23 @@ def observe_variant(
 
     `status_line` is None for a variant that is not on record yet.
     """
-    ref = draft_ref(context.install, spec.path, spec.policy or spec.name)
-    draft = repository_state.drafts.get(ref)
+    location = locate_draft(
+        spec, repository_state, context.install, shares_drafts=context.shares_drafts
+    )
     status_line = status_line or VariantLine(
         repository=repository_state.identity, path=spec.path, orphan=context.keeps_package
     )
     variant = ObservedVariant(
         spec=spec,
         repository_state=repository_state,
-        draft_ref=ref,
+        draft_ref=location.ref,
+        shares_draft=location.is_shared,
         path_state=repository_state.path_states.get(spec.path, EMPTY_PATH),
         status_line=status_line
         if status_line.orphan == context.keeps_package
         else replace(status_line, orphan=context.keeps_package),
         published=status_line.published,
-        draft=draft if draft and draft.trailers.variant == spec.name else None,
+        draft=location.draft,
         may_adopt=context.may_adopt,
         choices=context.choices,
         previous=context.previous,
@@ -87,7 +95,7 @@ def observe_variant(
     publication = _unrecorded_publication(variant, context)
     if publication is not None:
         variant = replace(variant, published=publication, is_unrecorded=True)
-    obstacle = _find_obstacle(variant, context)
+    obstacle = _find_obstacle(variant, context, location.occupant)
     return variant if obstacle is None else replace(variant, obstacle=obstacle)
 
 
@@ -176,8 +184,13 @@ def unreadable_repository_hold(failure: FanoutError, owner: str) -> Hold:
     return Hold("RepositoryUnavailable", str(failure), actor=owner)
 
 
-def _find_obstacle(variant: ObservedVariant, context: ObservationContext) -> Hold | None:
-    """Return the first hold that prevents any draft for this variant."""
+def _find_obstacle(
+    variant: ObservedVariant, context: ObservationContext, occupant: OpenDraft | None
+) -> Hold | None:
+    """Return the first hold that prevents any draft for this variant.
+
+    `occupant` is another variant's draft in place of its own.
+    """
     spec, state = variant.spec, variant.repository_state
     owner = "the maintainers of " + spec.repository
     if state.failure is not None:
@@ -210,11 +223,14 @@ def _find_obstacle(variant: ObservedVariant, context: ObservationContext) -> Hol
     # which the checks below would report as a fault.
     if context.move_hold is not None or context.wait_hold is not None:
         return context.move_hold
-    return _occupied_path_hold(variant, context, owner)
+    return _occupied_path_hold(variant, context, occupant, owner)
 
 
 def _occupied_path_hold(
-    variant: ObservedVariant, context: ObservationContext, owner: str
+    variant: ObservedVariant,
+    context: ObservationContext,
+    occupant: OpenDraft | None,
+    owner: str,
 ) -> Hold | None:
     """Return a hold if another package or draft occupies the variant's path or branch."""
     spec, state = variant.spec, variant.repository_state
@@ -225,9 +241,8 @@ def _occupied_path_hold(
         and not variant.is_moving
     ):
         return context.taken_hold
-    is_other_draft = variant.draft is None and variant.draft_ref in state.drafts
     if variant.draft_ref in state.unmanaged_drafts or (
-        is_other_draft and not context.replaces_draft
+        occupant is not None and not context.replaces_draft
     ):
         ref = variant.draft_ref.removeprefix("refs/heads/")
         return Hold(

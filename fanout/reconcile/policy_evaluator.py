@@ -42,6 +42,7 @@ from fanout.plan.removal.move_cleanup import (
     remaining_holds,
 )
 from fanout.plan.rendered_variant import without_candidate
+from fanout.plan.stage_drafts.stage_draft_holds import hold_back_stage_drafts
 from fanout.ports import GitStore
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.evidence.check_probes import CheckProber
@@ -175,9 +176,10 @@ class PolicyEvaluator:
         selected = self._select_candidates(observed)
         rendered = self._render_drafts(selected)
         decided = self._decide_gates(rendered)
-        # Variants that exchange paths publish together or not at all, which only the decision
-        # reveals. If one has to wait, the gates decide again with that hold among the facts.
-        decided = self._hold_back_moves(decided)
+        # Variants that exchange paths publish together or not at all, and so do those of a stage's
+        # draft, which only the decision reveals. If one has to wait, the gates decide again with
+        # that hold among the facts.
+        decided = self._hold_back(decided)
         # A stage without verification passes when this pass publishes it. The gates are asked for
         # candidates once more, because drafts of the next stage follow in the same pass.
         decided = self._draft_next_candidates(decided)
@@ -261,16 +263,18 @@ class PolicyEvaluator:
         )
         return DecidedPolicy(rendered, facts, self.conditions.decide(facts), rendered.variants)
 
-    def _hold_back_moves(self, decided: DecidedPolicy) -> DecidedPolicy:
-        """Decide again with holds on moves that must wait; without any, nothing changes."""
-        held_variants = hold_back_moves(decided.rendered.variants, decided.decision)
-        if not held_variants:
-            return decided
-        rendered = RenderedPolicy(decided.rendered.selected, held_variants)
-        observed = rendered.selected.observed
-        # Without the memo: these holds last for this pass only.
-        facts = build_policy_facts(observed.gate_inputs, held_variants, observed.evidence)
-        return DecidedPolicy(rendered, facts, self.conditions.decide(facts), held_variants)
+    def _hold_back(self, decided: DecidedPolicy) -> DecidedPolicy:
+        """Decide again with holds on variants that must wait, until no other one has to."""
+        # Each round holds back at least one variant that would be published, so it ends.
+        while held_variants := hold_back_moves(
+            decided.rendered.variants, decided.decision
+        ) or hold_back_stage_drafts(decided.rendered.variants, decided.decision):
+            rendered = RenderedPolicy(decided.rendered.selected, held_variants)
+            observed = rendered.selected.observed
+            # Without the memo: these holds last for this pass only.
+            facts = build_policy_facts(observed.gate_inputs, held_variants, observed.evidence)
+            decided = DecidedPolicy(rendered, facts, self.conditions.decide(facts), held_variants)
+        return decided
 
     def _draft_next_candidates(self, decided: DecidedPolicy) -> DecidedPolicy:
         """Render drafts of candidates that become due once this pass has published.

@@ -27,13 +27,18 @@ from fanout.plan.moves.move_locations import (
 from fanout.plan.observation.repository_state import EMPTY_PATH, OpenDraft, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
+from fanout.plan.stage_drafts.draft_location import DraftLocation, locate_draft
 from fanout.plan.variant_observation import ObservationContext, observe_variant
 from fanout.ports import GitStore
 from fanout.reconcile.adoption.clone_origin import find_origin
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.observation.mirror_access import OpenReader, open_one_at_a_time
-from fanout.reconcile.observation.repository_listing import adopts_existing, orphans_packages
+from fanout.reconcile.observation.repository_listing import (
+    adopts_existing,
+    orphans_packages,
+    shares_drafts,
+)
 from fanout.reconcile.ownership.path_ownership import (
     PathOwnership,
     find_emptied_repositories,
@@ -52,7 +57,7 @@ from fanout.reconcile.records.rewound_records import (
 )
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
 from fanout.selection.path_collisions import PackagePlace, PathOwner
-from fanout.selection.variant_naming import draft_ref, drafts_prefix, tag_ref
+from fanout.selection.variant_naming import tag_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.telemetry.error_isolation import BARRIER
 from fanout.values import frozen, replace
@@ -88,11 +93,12 @@ class VariantObserver:
     variant_memo: VariantMemo
     record_baseline: RecordBaseline
     _misplaced_drafts: dict[str, list[MisplacedDraft]] = field(default_factory=dict)
-    # by place and ref
+    # by place and key of the draft
     _departing_drafts: dict[tuple[str, str], OpenDraft] = field(default_factory=dict)
+    _specs: dict[str, VariantSpec] = field(default_factory=dict)
     _wanted_paths: dict[str, PackagePlace] = field(default_factory=dict)
     # memo of trailers, by draft tip
-    _trailers_by_tip: dict[str, DraftTrailers | None] = field(default_factory=dict)
+    _trailers_by_tip: dict[str, Mapping[str, DraftTrailers]] = field(default_factory=dict)
     # Context of all variants; most have no other.
     _shared_context: ObservationContext = field(init=False)
     _open_reader: OpenReader = field(init=False)  # while the variants are observed
@@ -106,6 +112,7 @@ class VariantObserver:
             keeps_package=self.resolved_policy.upstream_policy is None
             and orphans_packages(self.resolved_policy),
             choices=_find_default_choices(self.resolved_policy),
+            shares_drafts=shares_drafts(self.resolved_policy),
         )
 
     def observe_variants(self) -> tuple[ObservedVariant, ...]:
@@ -113,6 +120,7 @@ class VariantObserver:
         variants = self.resolved_policy.variants
         for spec in variants:
             place = self.resolved_policy.place_by_variant[spec.name]
+            self._specs[spec.name] = spec
             self._wanted_paths[spec.name] = place, spec.path
         self._find_misplaced_drafts()
         self.variant_memo.retain(self._wanted_paths)
@@ -136,16 +144,37 @@ class VariantObserver:
 
     def _find_misplaced_drafts(self) -> None:
         """Collect drafts of this policy's variants that are not at their variant's path."""
-        prefix, owner = drafts_prefix(self.install), trailer_owner(self.resolved_policy)
+        owner = trailer_owner(self.resolved_policy)
         for place, located in self.path_ownership.repository_by_place.items():
             for draft in located.state.drafts.values():
                 variant = draft.trailers.variant
-                path = draft.ref.removeprefix(prefix).rpartition("/")[0]
-                is_misplaced = self._wanted_paths.get(variant, (place, path)) != (place, path)
-                if draft.trailers.policy == owner and is_misplaced:
-                    misplaced_draft = MisplacedDraft(located.state, located.repository, path, draft)
+                if draft.trailers.policy == owner and self._is_misplaced(place, draft):
+                    misplaced_draft = MisplacedDraft(
+                        located.state, located.repository, draft.path, draft
+                    )
                     self._misplaced_drafts.setdefault(variant, []).append(misplaced_draft)
-                    self._departing_drafts[place, draft.ref] = draft
+                    self._departing_drafts[place, draft.key] = draft
+
+    def _is_misplaced(self, place: str, draft: OpenDraft) -> bool:
+        """Return whether the draft is of a present variant that has its draft elsewhere."""
+        spec = self._specs.get(draft.trailers.variant)
+        if spec is None:
+            return False
+        if self._wanted_paths[spec.name] != (place, draft.path):
+            return True
+        # Most drafts are on the variant's own branch, as they are to be.
+        if not draft.is_shared and not self._shared_context.shares_drafts:
+            return False
+        state = self.path_ownership.repository_by_place[place].state
+        return self._locate_draft(spec, state).key != draft.key
+
+    def _locate_draft(self, spec: VariantSpec, repository_state: RepositoryState) -> DraftLocation:
+        return locate_draft(
+            spec,
+            repository_state,
+            self.install,
+            shares_drafts=self._shared_context.shares_drafts,
+        )
 
     def _observe_contained(self, spec: VariantSpec) -> ObservedVariant:
         """Observe the variant; an internal error holds this variant alone.
@@ -325,10 +354,12 @@ class VariantObserver:
                 hold = hold or occupied_path_hold(spec, tenant)
             else:
                 waiting_hold = occupied_path_hold(spec, tenant)
+        wanted_key = self._locate_draft(spec, repository_state).key
         misplaced_drafts = (
             it
             for it in self._misplaced_drafts.get(spec.name, ())
-            if (it.repository_state.identity, it.path) != wanted_location
+            if (it.repository_state.identity, it.draft.key)
+            != (repository_state.identity, wanted_key)
         )
         winners = winners_of_variant(self.resolutions, spec.stage, spec.name)
         context = replace(
@@ -353,8 +384,8 @@ class VariantObserver:
         """Return whether the draft replaces an orphaned variant's draft, and the hold to wait."""
         if not self._departing_drafts:
             return False, None
-        ref = draft_ref(self.install, spec.path, spec.policy or spec.name)
-        other_draft = self._departing_drafts.get((repository_state.identity, ref))
+        key = self._locate_draft(spec, repository_state).key
+        other_draft = self._departing_drafts.get((repository_state.identity, key))
         if other_draft is None or other_draft.trailers.variant == spec.name:
             return False, None
         return (False, draft_branch_hold(other_draft)) if other_draft.has_edits else (True, None)

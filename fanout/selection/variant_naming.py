@@ -3,6 +3,7 @@
 import hashlib
 import re
 
+NO_STAGE = "none"  # in refs and trailers: the policy has no stages
 LIMIT = 63  # characters of a name that is also a label's value
 
 _NOT_IN_A_NAME = re.compile(r"[^a-z0-9]+")
@@ -35,6 +36,19 @@ def draft_ref(install: str, path: str, owner: str) -> str:
     `owner` is the policy, or the hand-written variant.
     """
     return f"refs/heads/drafts/{install}/{path}/{owner}"
+
+
+def stage_draft_ref(install: str, namespace: str, policy: str, stage: str) -> str:
+    """Return the ref of the draft that the released variants of a stage share.
+
+    `stage` is "" for a policy without stages. No package path begins with `_stages`.
+    """
+    return f"refs/heads/drafts/{install}/_stages/{namespace}.{policy}/{stage or NO_STAGE}"
+
+
+def is_stage_draft(install: str, ref: str) -> bool:
+    """Return whether the ref is that of a stage draft of the installation."""
+    return ref.startswith(f"refs/heads/drafts/{install}/_stages/")
 
 
 def drafts_prefix(install: str) -> str:

@@ -31,6 +31,7 @@ from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import Hold
 
 HELD = Hold("PathTaken", "somebody else's")
+UNWRITTEN = replace(draft("v1"), publish_hold=Hold("NoDraft", "it is written by this pass"))
 
 #   sentence, world, state, release, publish, reasons
 ROWS = [
@@ -69,6 +70,30 @@ ROWS = [
         0,
         0,
         ["SweepAwaited"],
+    ),
+    (
+        "a draft that is written only when released goes in the next pass",
+        prod(OK, open_draft=UNWRITTEN),
+        "Proposed",
+        1,
+        0,
+        ["NoDraft"],
+    ),
+    (
+        "its release is on record, and it is not written yet",
+        prod(OK, open_draft=UNWRITTEN, grant=grant("v1")),
+        "Proposed",
+        0,
+        0,
+        ["NoDraft"],
+    ),
+    (
+        "it is not released: what it waits for is the gate",
+        prod(open_draft=UNWRITTEN),
+        "Drafted",
+        0,
+        0,
+        ["AfterPending"],
     ),
     ("a release on record goes on", prod(OK, grant=grant("v1")), "Proposed", 0, 1, []),
     (

@@ -160,5 +160,7 @@ OK = said("dev", PASSED)
 
 def prod(*records, rule=PROD, has=None, open_draft="v1", now=10.0, world=None, **fields):
     """Prod's variant p behind dev, which is published at v1 and has what the records say."""
-    p = variant("p", "prod", has, draft=draft(open_draft) if open_draft else None, **fields)
+    if isinstance(open_draft, str):
+        open_draft = draft(open_draft) if open_draft else None
+    p = variant("p", "prod", has, draft=open_draft, **fields)
     return facts((DEV, rule), (READY_DEV, p), *records, now=now, **(world or {}))

@@ -22,6 +22,8 @@ from fanout.plan.observation.repository_state import (
     PublicationMerge,
     Remote,
     RepositoryChange,
+    StageDraftCommit,
+    StageDraftUpdate,
     StoredTree,
     VendorCommit,
 )
@@ -101,6 +103,19 @@ def publication_merges(commits, places, trees):
     )
 
 
+def stage_drafts(places, trees, commits):
+    each = st.builds(
+        StageDraftCommit,
+        trees_by_path=st.dictionaries(places, trees, max_size=4),
+        dropped_paths=st.lists(places, max_size=3).map(tuple),
+        message=messages,
+        timestamp=times,
+    )
+    ref = st.just("refs/heads/drafts/_stages/a.b/prod")
+    chain = st.lists(each, min_size=1, max_size=3).map(tuple)
+    return st.builds(StageDraftUpdate, ref, commits, chain)
+
+
 @st.composite
 def changes(draw, base):
     places = draw(st.sampled_from([free, free, free | blocked]))
@@ -151,6 +166,7 @@ def changes(draw, base):
             StoredTree(entries[n], trees[n]) for n in range(len(made)) if draw(st.booleans())
         ),
         drafts=drafts,
+        stage_drafts=draw(st.just(()) | st.tuples(stage_drafts(places, some, commits))),
         branch=MAIN,
         merges=tuple(draw(st.lists(publication_merges(commits, places, some), max_size=2))),
         vendor=draw(st.none() | st.just(vendor)),

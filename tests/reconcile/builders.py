@@ -120,6 +120,7 @@ def open_draft(variant: str, path: str, *, edited: bool = False, policy: str = "
     )
     return OpenDraft(
         ref=f"refs/heads/drafts/default/{path}/monitoring",
+        path=path,
         commit="c" * 40,
         tree="t",
         trailers=trailers,

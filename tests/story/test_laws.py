@@ -27,6 +27,7 @@ class Company:
     verified: tuple[bool, bool]  # dev, prod
     soak: bool
     events: list[Event]
+    draft_per: str
 
     @property
     def status(self) -> int:
@@ -38,7 +39,10 @@ class Company:
         dev, prod = (f", {VERIFIED}" if asked else "" for asked in self.verified)
         after = "after: {stages: [dev], soak: 1h}" if self.soak else "after: {stages: [dev]}"
         stages = f"  stages:\n  - {{name: dev{dev}}}\n  - {{name: prod, {after}{prod}}}\n"
-        fleet.write("policy.yaml", POLICY[: POLICY.index("  stages:")] + stages)
+        text = POLICY[: POLICY.index("  stages:")] + stages
+        fleet.write(
+            "policy.yaml", text.replace("spec:\n", f"spec:\n  draftPer: {self.draft_per}\n")
+        )
         return fleet
 
 
@@ -91,7 +95,13 @@ EVENTS = st.one_of(
     st.builds(changed, st.sampled_from(["1d", "2d"])),
     st.builds(
         edited,
-        st.sampled_from(["main", "drafts/default/sites/s0/monitoring"]),
+        st.sampled_from(
+            [
+                "main",
+                "drafts/default/sites/s0/monitoring",
+                "drafts/default/_stages/default.monitoring/dev",
+            ]
+        ),
         st.sampled_from([0, 1]),
     ),
     st.builds(waited, st.sampled_from([1, 90])),
@@ -105,6 +115,7 @@ COMPANIES = st.builds(
     st.tuples(st.booleans(), st.booleans()),
     st.booleans(),
     st.lists(EVENTS, min_size=1, max_size=4),
+    st.sampled_from(["Variant", "Stage"]),
 )
 
 
@@ -113,7 +124,7 @@ def expected(company: Company, fleet: Fleet) -> int:
     return 3 if "Failed" in fleet.states().values() else company.status
 
 
-@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=16, suppress_health_check=[HealthCheck.too_slow])
 @given(COMPANIES)
 def test_drafts_are_up_to_date_after_each_pass_and_sweeps_come_to_an_end(company: Company):
     with tempfile.TemporaryDirectory() as directory:

@@ -94,9 +94,6 @@ UNSUPPORTED_FIELDS: tuple[UnsupportedField, ...] = (
         f"{_TARGET_PATH}.objectSelector.namespace",
         "objects are those of the policy's namespace and those without one",
     ),
-    UnsupportedField(
-        _POLICY, "spec.draftPer", "every variant has its own draft", values=("Stage",)
-    ),
     UnsupportedField(_POLICY, "spec.history", "all revisions are remembered", allowed_values=(10,)),
     *_update_strategy_rows(_POLICY),
     _conflict_policy_row(_POLICY),

@@ -52,6 +52,12 @@ def build_no_draft(
     elif all(is_published_at(variant, revision) for variant in variants):
         problem = f"{problem}: it is published there already"
         remedy = "there is nothing to approve"
+    elif any(variant.observed.shares_draft for variant in variants):
+        problem = f"{problem} that is up to date"
+        remedy = (
+            "a variant is in the draft of its stage, and is written when it is released;"
+            f" `fanout explain {item.resolved_policy.name}/{stage}` tells what it waits for"
+        )
     else:
         problem = f"{problem} that is up to date"
         remedy = "see `fanout get drafts`; `fanout sweep --drafts-only` brings drafts up to date"

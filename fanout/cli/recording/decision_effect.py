@@ -16,6 +16,7 @@ from fanout.gates.gate_wording import format_count, format_names, label_stage
 from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import Pin, find_pin
 from fanout.plan.actions import ActionKind
+from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import format_instant
 from fanout.plan.rendered_variant import RenderedVariant
@@ -129,7 +130,7 @@ def report_undrafted(
     decisions = item.decision.variants
     number = sum(
         not is_in_force(variant, revision)
-        and (variant.observed.draft is None or variant.observed.draft.tree not in trees)
+        and not _has_tree(variant, trees)
         and decisions[variant.spec.name].state is not VariantState.SUSPENDED
         for variant in variants
     )
@@ -182,9 +183,14 @@ def is_published_at(variant: RenderedVariant, revision: str) -> bool:
 
 
 def _is_drafted_at(variant: RenderedVariant, revision: str) -> bool:
-    return (
-        variant.observed.draft is not None and variant.observed.draft.trailers.revision == revision
-    )
+    draft = find_release_draft(variant)
+    return draft is not None and draft.trailers.revision == revision
+
+
+def _has_tree(variant: RenderedVariant, trees: Collection[str]) -> bool:
+    """Return whether the draft to release has one of the trees."""
+    draft = find_release_draft(variant)
+    return draft is not None and draft.tree in trees
 
 
 def is_in_force(variant: RenderedVariant, revision: str) -> bool:
@@ -300,8 +306,7 @@ def promotion_effect(
     pending = sum(
         variant.spec.name not in published and not is_in_force(variant, revision)
         for variant in stage_variants
-        if not trees
-        or (variant.observed.draft is not None and variant.observed.draft.tree in trees)
+        if not trees or _has_tree(variant, trees)
     )
     kinds = (ActionKind.PUBLISH, ActionKind.RELEASE, ActionKind.WRITE_DRAFT)
     advanced = _variants_done(report, *kinds) & {it.spec.name for it in stage_variants}

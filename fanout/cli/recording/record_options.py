@@ -10,6 +10,7 @@ import click
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.completion import complete_policies, complete_stages
 from fanout.git.git_identity import read_identity
+from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import frozen
@@ -96,15 +97,27 @@ def resolve_author(by: str | None) -> CommitIdentity:
     return git_author
 
 
-def current_trees(variants: Sequence[RenderedVariant], revision: str) -> list[str]:
-    """Return the trees of the up-to-date drafts, which people can have reviewed."""
+def current_trees(
+    variants: Sequence[RenderedVariant], revision: str, *, written_only: bool
+) -> list[str]:
+    """Return the trees of the up-to-date drafts, which people can have reviewed.
+
+    Of a draft that is written only when it is released people have seen `fanout diff`; with
+    `written_only` it is left out.
+    """
+    drafts = [
+        find_release_draft(variant)
+        for variant in variants
+        if variant.selected.has_current_draft
+        or (variant.draft_content is not None and not written_only)
+    ]
     return sorted(
         {
-            variant.observed.draft.tree
-            for variant in variants
-            if variant.observed.draft is not None
-            and variant.observed.draft.tree
-            and variant.selected.has_current_draft
-            and variant.observed.draft.trailers.revision == revision
+            draft.tree
+            for draft in drafts
+            if draft is not None
+            and draft.tree
+            and draft.trailers.revision == revision
+            and (draft.commit or not written_only)
         }
     )

@@ -60,7 +60,7 @@ def command(settings: Settings, request: RecordRequest, revision: str, check: st
         candidates = select_variants(item, stage, named_variants)
         selection = select_decided(item, candidates, "approved", accept=bool(named_variants))
         selected_variants = selection.variants
-        trees = spec["trees"] = current_trees(selected_variants, revision)
+        trees = spec["trees"] = current_trees(selected_variants, revision, written_only=True)
         if not trees:
             raise build_no_draft(item, stage, revision, selected_variants)
         reviewed = find_reviewed(item, selected_variants, trees)

@@ -89,7 +89,7 @@ def command(
         names = spec.get("variants", ())
         requested = select_variants(item, stage, names)
         selection = select_decided(item, requested, "published", accept=accept_conflicts)
-        trees = current_trees(selection.variants, candidate)
+        trees = current_trees(selection.variants, candidate, written_only=False)
         # An override of verification is also about the published revision, which needs no draft.
         if not trees and not overrides_verification:
             idle = find_nothing_to_publish(item, stage, selection.variants, candidate)

@@ -24,6 +24,7 @@ from fanout.gates.gate_rules import Variables
 from fanout.gates.record_facts import (
     RecordPosition,
 )
+from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.edits.merge_disputes import ConflictResolution, parse_disputes
 from fanout.plan.observation.repository_state import OpenDraft
@@ -172,10 +173,10 @@ def _memoized_facts(
     return variant_facts
 
 
-def _count_undecided(variant: ObservedVariant, gate_inputs: GateInputs) -> int:
-    """Count the merge conflicts of the open draft that nothing has settled."""
-    draft, spec = variant.draft, variant.spec
-    if draft is None or variant.choices.default_side is not None:
+def _count_undecided(variant: ObservedVariant, draft: OpenDraft, gate_inputs: GateInputs) -> int:
+    """Count the merge conflicts of the draft that nothing has settled."""
+    spec = variant.spec
+    if variant.choices.default_side is not None:
         return 0
     resolutions = (it for it in gate_inputs.resolutions if it.covers(spec.stage, spec.name))
     if any(not it.choices and it.revision == draft.trailers.revision for it in resolutions):
@@ -223,6 +224,7 @@ def _build_variant_facts(
     """Build the facts of one variant; `rendered` is None before candidates are selected."""
     selected = rendered.selected if rendered is not None else None
     spec, published, grant = variant.spec, variant.published, variant.status_line.grant
+    draft = find_release_draft(rendered) if rendered is not None else variant.draft
     attributes = gate_inputs.attributes.get(spec.name, NO_ATTRIBUTES)
     return VariantFacts(
         name=spec.name,
@@ -244,11 +246,11 @@ def _build_variant_facts(
         )
         if published
         else None,
-        draft=_build_draft_facts(variant, variant.draft, rendered, evidence, gate_inputs)
-        if variant.draft and not variant.is_unrecorded
+        draft=_build_draft_facts(variant, draft, rendered, evidence, gate_inputs)
+        if draft and not variant.is_unrecorded
         else None,
         grant=Grant(grant.revision, grant.digest, grant.at)
-        if grant and variant.is_granted
+        if grant and variant.grants(draft)
         else None,
         suspended=spec.suspended,
         readings=evidence.readings,
@@ -270,14 +272,15 @@ def _build_draft_facts(
     gate_inputs: GateInputs,
 ) -> DraftFacts:
     selected = rendered.selected if rendered is not None else None
-    is_current = selected is not None and selected.has_current_draft
+    is_written = bool(draft.commit)
+    is_current = selected is not None and (selected.has_current_draft or not is_written)
     draft_line = gate_inputs.draft_lines.get(variant.spec.name)
     return DraftFacts(
         revision=draft.trailers.revision,
         digest=draft.trailers.digest,
         tree=draft.tree or "",
         current=is_current,
-        conflict_count=_count_undecided(variant, gate_inputs),
+        conflict_count=_count_undecided(variant, draft, gate_inputs),
         adopts=variant.is_unmanaged,
         # The inputs of this pass describe the draft only if it is current.
         reads=selected.inputs.object_versions
@@ -285,11 +288,20 @@ def _build_draft_facts(
         else {},
         authors=_draft_authors(rendered, draft),
         moves=variant.is_moving,
-        commits=evidence.drafted_commits | {draft.commit},
+        commits=evidence.drafted_commits | {draft.commit} if is_written else frozenset(),
         written=draft_line.at
         if draft_line is not None and draft_line.digest == draft.trailers.digest
         else None,
+        publish_hold=_publish_hold(rendered, is_written=is_written),
     )
+
+
+def _publish_hold(rendered: RenderedVariant | None, *, is_written: bool) -> Hold | None:
+    """Return why the draft cannot be published in this pass even if it is released."""
+    if not is_written:
+        sentence = "its stage's draft has it once it is released"
+        return Hold(Reason.NO_DRAFT, sentence, "the next pass that writes drafts")
+    return rendered.publish_hold if rendered is not None else None
 
 
 def facts_after_pass(facts_before: PolicyFacts, decision: PolicyEvaluation) -> PolicyFacts:

@@ -105,8 +105,31 @@ class DraftCommit:
 
 
 @frozen
+class StageDraftCommit:
+    """One commit of a stage draft: packages put in, by path, and packages taken out."""
+
+    _: KW_ONLY
+    trees_by_path: Mapping[str, str]  # directory → tree id
+    dropped_paths: tuple[str, ...] = ()  # directories
+    message: str
+    timestamp: int
+
+
+@frozen
+class StageDraftUpdate:
+    """A stage draft to write: commits on top of each other, the first one on `parent`.
+
+    `parent` is a head of the target branch, or the tip of the draft that people committed to.
+    """
+
+    ref: str
+    parent: str
+    commits: tuple[StageDraftCommit, ...]
+
+
+@frozen
 class StoredTree:
-    """A directory that no commit of the change contains but that the vendor commit names."""
+    """A directory whose files no draft of the change lists: commits name it by its id."""
 
     entries: Mapping[str, TreeEntry]
     tree: str  # its id, as computed before anything is written
@@ -129,9 +152,10 @@ class MergedDraft:
 class PublicationMerge:
     """Publication of one stage in one repository.
 
-    The writer makes one commit for each 16 drafts, in this order, each on top of the one
-    before; a tag points to the commit that merges its draft. Without drafts it is one
-    commit that removes packages from the branch.
+    The writer makes one commit for each 16 draft branches, in this order, each on top of the
+    one before; a tag points to the commit that merges its draft. All packages of a stage draft
+    are merged by one commit. Without drafts it is one commit that removes packages from the
+    branch.
     """
 
     drafts: tuple[MergedDraft, ...]
@@ -178,6 +202,7 @@ class RepositoryChange:
     blobs: Mapping[str, bytes] = field(default_factory=dict)  # new file content, by blob id
     trees: tuple[StoredTree, ...] = ()
     drafts: tuple[DraftCommit, ...] = ()
+    stage_drafts: tuple[StageDraftUpdate, ...] = ()
     branch: str = ""  # full name of the ref that the merges move
     merges: tuple[PublicationMerge, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)  # to be created on existing commits
@@ -202,13 +227,15 @@ EMPTY_PATH = PathState(None)
 
 @frozen
 class OpenDraft:
-    """A draft branch of this installation."""
+    """Draft of one package of this installation: a branch, or its part of a stage draft."""
 
     _: KW_ONLY
     ref: str
-    commit: str  # its tip
+    path: str  # of the package
+    commit: str  # tip of the branch
     tree: str | None  # of the package at the tip
     trailers: DraftTrailers  # of fanout's newest commit on it
+    is_shared: bool = False  # the branch is a stage draft
     is_edited: bool  # a person's commits are on it
     settled_keys: frozenset[str] = frozenset()  # keys of the disputes that those commits decided
     faults: tuple[InvalidInput, ...] = ()  # errors that people's commits brought into the draft
@@ -217,9 +244,34 @@ class OpenDraft:
     rejected_lines: tuple[str, ...] = ()
 
     @property
+    def key(self) -> str:
+        """Return the key of the draft in its repository."""
+        return shared_draft_key(self.ref, self.path) if self.is_shared else self.ref
+
+    @property
     def has_edits(self) -> bool:
         """Return whether the draft holds edits, on top of fanout's commit or merged into it."""
         return self.is_edited or bool(self.trailers.takes)
+
+
+def shared_draft_key(ref: str, path: str) -> str:
+    """Return the key of a package in a stage draft; no ref has a colon."""
+    return f"{ref}:{path}"
+
+
+@frozen
+class StageDraft:
+    """The branch of a stage draft; its packages are among the drafts of the repository.
+
+    `is_edited` means that people committed to it, whatever they changed.
+    """
+
+    _: KW_ONLY
+    ref: str
+    commit: str  # its tip
+    timestamp: int  # of the tip
+    base: str  # the commit of the target branch that it begins on
+    is_edited: bool = False
 
 
 @frozen
@@ -247,7 +299,8 @@ class RepositoryState:
     published_renderings: Mapping[str, str] = field(default_factory=dict)
     # pristine renderings of open drafts
     drafted_renderings: Mapping[str, str] = field(default_factory=dict)
-    drafts: Mapping[str, OpenDraft] = field(default_factory=dict)  # by ref
+    drafts: Mapping[str, OpenDraft] = field(default_factory=dict)  # by `OpenDraft.key`
+    stage_drafts: Mapping[str, StageDraft] = field(default_factory=dict)  # by ref
     # draft refs that are not fanout's
     unmanaged_drafts: Mapping[str, str] = field(default_factory=dict)
     # by path: the other installation that has drafts there

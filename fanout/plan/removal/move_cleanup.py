@@ -22,7 +22,6 @@ from fanout.plan.observation.repository_state import OpenDraft, PublicationMerge
 from fanout.plan.records.policy_status import PreviousLocationLine
 from fanout.plan.removal.removal_plan import VariantRemoval
 from fanout.plan.rendered_variant import RenderedVariant, with_wait_hold
-from fanout.selection.variant_naming import drafts_prefix
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import frozen, replace
 
@@ -221,19 +220,14 @@ def cleanup_commit(items: Sequence[CleanupItem]) -> PublicationMerge | None:
     )
 
 
-def vendor_drops(items: Sequence[CleanupItem], install: str) -> list[str]:
+def vendor_drops(items: Sequence[CleanupItem]) -> list[str]:
     """Return the directories of pristine renderings that no variant needs any more."""
     drop = []
     for it in items:
         if it.open_draft is not None and it.path in it.state.drafted_renderings:
-            prefix = f"{drafts_prefix(install)}{it.path}/"
-            draft_refs = [
-                ref
-                for ref in it.state.drafts
-                if ref.startswith(prefix) and "/" not in ref.removeprefix(prefix)
-            ]
+            keys = [draft.key for draft in it.state.drafts.values() if draft.path == it.path]
             # Drafts of several policies at one path share one directory of renderings.
-            if draft_refs == [it.open_draft.ref]:
+            if keys == [it.open_draft.key]:
                 drop.append(f"drafts/{it.path}")
         if it.drops_rendering and it.path in it.state.published_renderings:
             drop.append(f"published/{it.path}")

@@ -26,6 +26,7 @@ from fanout.plan.observation.repository_state import (
     VendorCommit,
 )
 from fanout.plan.records.policy_status import VariantLine
+from fanout.plan.stage_drafts.stage_draft_plan import plan_stage_drafts
 from fanout.selection.variant_naming import drafts_prefix, vendor_ref
 from fanout.values import frozen, replace
 
@@ -152,16 +153,9 @@ class PackageRemoval:
     @property
     def _has_other_draft(self) -> bool:
         """Return whether another variant has an open draft at the path."""
-        own_refs = {draft.ref for draft in self._own_drafts}
-        draft_refs = self.repository_state.drafts if self.repository_state else ()
-        return any(draft_path(ref) == self.path for ref in draft_refs if ref not in own_refs)
-
-
-def draft_path(ref: str) -> str:
-    """Return the package path in the ref of a draft, between installation and policy."""
-    # refs/heads/drafts/<install>/<path>/<policy>: only the path may contain
-    # slashes.
-    return ref.split("/", 4)[4].rpartition("/")[0]
+        own_keys = {draft.key for draft in self._own_drafts}
+        drafts = self.repository_state.drafts.values() if self.repository_state else ()
+        return any(draft.path == self.path for draft in drafts if draft.key not in own_keys)
 
 
 def build_removal_change(
@@ -195,19 +189,24 @@ def build_removal_change(
             ),
         )
     vendor = _drop_renderings(removals, state, install, timestamp)
-    draft_refs = tuple(
-        sorted({draft.ref for removal in removals for draft in removal.removed_drafts})
+    drafts = [draft for removal in removals for draft in removal.removed_drafts]
+    stage_drafts = plan_stage_drafts(
+        state, [], published=[], withdrawn=[it for it in drafts if it.is_shared], install=install
     )
-    touched = [commit.ref for commit in files] + ([vendor.ref] if vendor else []) + list(draft_refs)
+    own_refs = {draft.ref for draft in drafts if not draft.is_shared}
+    draft_refs = sorted(own_refs | set(stage_drafts.removed_refs))
+    touched = [*(commit.ref for commit in files), *(it.ref for it in stage_drafts.writes)]
+    touched += [*([vendor.ref] if vendor else []), *draft_refs]
     if not touched:
         return None
     return RepositoryChange(
         remote=state.remote,
         identity=identity,
         expected={ref: state.refs.get(ref, "") for ref in sorted(touched)},
+        stage_drafts=stage_drafts.writes,
         files=files,
         vendor=vendor,
-        removed_drafts=draft_refs,
+        removed_drafts=tuple(draft_refs),
         drafts_under=drafts_prefix(install),
     )
 

@@ -319,12 +319,12 @@ def _find_emptied(
         for name, it in policy_result.status.variants.items()
         if name not in removed_variants
     }
-    removed_refs = {draft.ref for removal in removals for draft in removal.removed_drafts}
+    removed_keys = {draft.key for removal in removals for draft in removal.removed_drafts}
     repository_states = [
         replace(
             repository_state,
             drafts={
-                ref: it for ref, it in repository_state.drafts.items() if ref not in removed_refs
+                key: it for key, it in repository_state.drafts.items() if key not in removed_keys
             },
         )
         for repository_state in (removal.repository_state for removal in removals)

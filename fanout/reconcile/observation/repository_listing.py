@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from fanout.api.git_repository import Repository
 from fanout.api.package_variant import AdoptionPolicy, DeletionPolicy
+from fanout.api.upstream_policy import DraftPer
 from fanout.api.urls import canonicalize_url
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.plan.observation.repository_state import RefListingRequest, Remote
@@ -28,6 +29,12 @@ def adopts_existing(resolved_policy: ResolvedPolicy) -> bool:
         declaration is not None
         and declaration.spec.adoption_policy is AdoptionPolicy.ADOPT_EXISTING
     )
+
+
+def shares_drafts(resolved_policy: ResolvedPolicy) -> bool:
+    """Return True if the released variants of a stage share one draft in each repository."""
+    policy = resolved_policy.upstream_policy
+    return policy is not None and policy.spec.draft_per is DraftPer.STAGE
 
 
 def orphans_packages(resolved_policy: ResolvedPolicy) -> bool:

@@ -27,16 +27,27 @@ from fanout.plan.observation.repository_state import (
     RefListingRequest,
     Remote,
     RepositoryState,
+    StageDraft,
 )
 from fanout.ports import GitStore, ObjectReader
 from fanout.reconcile.observation.mirror_access import read_with_recovery
-from fanout.selection.variant_naming import drafts_prefix, vendor_ref
+from fanout.reconcile.observation.stage_draft_reader import StagePackage, read_stage_draft
+from fanout.selection.variant_naming import drafts_prefix, is_stage_draft, vendor_ref
 from fanout.telemetry.error_isolation import BARRIER
+from fanout.values import frozen
 
 _TAG_PATTERN = re.compile(r"refs/tags/(.+)/v([1-9][0-9]*)")
 _RENDERING_BRANCH_PATTERN = re.compile(r"refs/heads/fanout/([^/]+)/rendered")
 _MAX_EDIT_COMMITS = 64  # commits by people on top of a draft
 _MAX_CARRIED_COMMITS = 1024  # commits by people in all drafts that a draft took over
+
+
+@frozen
+class _SharedDraft:
+    """A stage draft and the drafts of its packages."""
+
+    stage_draft: StageDraft
+    drafts: tuple[OpenDraft, ...]
 
 
 @dataclass(slots=True)
@@ -49,6 +60,7 @@ class _RepositoryMemo:
     state: RepositoryState | None = None
     # by ref and commit; None: the commit is not fanout's, nor any below it
     drafts: dict[tuple[str, str], OpenDraft | None] = field(default_factory=dict)
+    shared_drafts: dict[tuple[str, str], _SharedDraft | None] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -102,16 +114,26 @@ class RepositoryObserver:
         head, vendor = refs.get(branch, ""), refs.get(vendor_ref(self.install), "")
         prefix = drafts_prefix(self.install)
         tips = {ref: oid for ref, oid in refs.items() if ref.startswith(prefix)}
+        shared_refs = {ref for ref in tips if is_stage_draft(self.install, ref)}
         with self.git.reader(remote) as reader:
+            shared_drafts = {
+                ref: _get_shared_draft(memo, reader, ref, tips[ref]) for ref in shared_refs
+            }
+            packages = [it for shared in shared_drafts.values() if shared for it in shared.drafts]
             # A draft may be the only trace of an orphaned variant.
-            package_paths = sorted({*paths, *(_package_path(prefix, ref) for ref in tips)} - {""})
+            drafted_paths = {_package_path(prefix, ref) for ref in tips.keys() - shared_refs}
+            package_paths = sorted({*paths, *drafted_paths, *(it.path for it in packages)} - {""})
             on_branch = _read_paths(memo, reader, head, package_paths)
             rendering_paths = [
                 f"{kind}/{path}" for kind in ("published", "drafts") for path in package_paths
             ]
             pristine = _read_paths(memo, reader, vendor, rendering_paths)
             times = [_read_time(memo, reader, oid) for oid in (head, vendor)]
-            drafts = {ref: _get_draft(memo, reader, prefix, ref, oid) for ref, oid in tips.items()}
+            drafts = {
+                ref: _get_draft(memo, reader, prefix, ref, oid)
+                for ref, oid in tips.items()
+                if ref not in shared_refs
+            }
         # Without this a long-running process would keep the paths of every commit it ever saw.
         _drop_stale(memo, {head, vendor}, tips)
         memo.observed_paths = paths
@@ -126,8 +148,14 @@ class RepositoryObserver:
             path_states=on_branch,
             published_renderings=_filter_trees(pristine, "published/", package_paths),
             drafted_renderings=_filter_trees(pristine, "drafts/", package_paths),
-            drafts={ref: draft for ref, draft in drafts.items() if draft is not None},
-            unmanaged_drafts={ref: tips[ref] for ref, draft in drafts.items() if draft is None},
+            drafts={ref: draft for ref, draft in drafts.items() if draft is not None}
+            | {draft.key: draft for draft in packages},
+            stage_drafts={
+                ref: shared.stage_draft for ref, shared in shared_drafts.items() if shared
+            },
+            unmanaged_drafts={
+                ref: tips[ref] for ref, draft in (drafts | shared_drafts).items() if draft is None
+            },
             other_installations=_find_other_installations(refs, self.install, paths),
             publication_numbers=_find_highest_tags(refs),
         )
@@ -163,6 +191,67 @@ def _get_draft(
     return memo.drafts[ref, oid]
 
 
+def _get_shared_draft(
+    memo: _RepositoryMemo, reader: ObjectReader, ref: str, oid: str
+) -> _SharedDraft | None:
+    if (ref, oid) not in memo.shared_drafts:
+        try:
+            memo.shared_drafts[ref, oid] = _read_shared_draft(reader, ref, oid)
+        except InvalidInput:  # an unreadable commit does not show that the draft is fanout's
+            memo.shared_drafts[ref, oid] = None
+    return memo.shared_drafts[ref, oid]
+
+
+def _read_shared_draft(reader: ObjectReader, ref: str, oid: str) -> _SharedDraft | None:
+    chain = read_stage_draft(reader, oid)
+    if chain is None:
+        return None
+    stage_draft = StageDraft(
+        ref=ref,
+        commit=oid,
+        timestamp=chain.timestamp,
+        base=chain.base,
+        is_edited=chain.is_edited,
+    )
+    return _SharedDraft(
+        stage_draft,
+        tuple(
+            _build_shared_draft(reader, stage_draft, path, package)
+            for path, package in chain.packages.items()
+        ),
+    )
+
+
+def _build_shared_draft(
+    reader: ObjectReader, stage_draft: StageDraft, path: str, package: StagePackage
+) -> OpenDraft:
+    trailers, tree = package.trailers, package.tree
+    faults: tuple[InvalidInput, ...] = ()
+    settled = frozenset[str]()
+    try:
+        faults = _find_faults(reader, path, tree, trailers)
+        if not faults:
+            settled = _find_resolved_conflicts(reader, tree, trailers)
+    except InvalidInput as error:  # content that no package may have; other drafts are still read
+        faults = (add_package(error, path),)
+    lines = parse_conflict_paragraph(package.message) if trailers.conflicts != NO_VALUE else ()
+    return OpenDraft(
+        ref=stage_draft.ref,
+        path=path,
+        commit=stage_draft.commit,
+        tree=tree,
+        trailers=trailers,
+        is_shared=True,
+        is_edited=tree != trailers.tree,
+        settled_keys=settled,
+        faults=faults,
+        editors=package.editors,
+        rejected_lines=tuple(
+            line.removeprefix(f"{path}: ") for line in lines if line.startswith(f"{path}: ")
+        ),
+    )
+
+
 def _package_path(prefix: str, ref: str) -> str:
     """Return the package path of a draft branch."""
     return ref.removeprefix(prefix).rpartition("/")[0]
@@ -196,6 +285,7 @@ def _read_draft(reader: ObjectReader, path: str, ref: str, oid: str) -> OpenDraf
     has_conflicts = trailers.conflicts != NO_VALUE
     return OpenDraft(
         ref=ref,
+        path=path,
         commit=oid,
         tree=tree,
         trailers=trailers,
@@ -303,3 +393,6 @@ def _drop_stale(memo: _RepositoryMemo, commits: set[str], tips: Mapping[str, str
     memo.path_states = {oid: states for oid, states in memo.path_states.items() if oid in commits}
     memo.commit_times = {oid: when for oid, when in memo.commit_times.items() if oid in commits}
     memo.drafts = {key: it for key, it in memo.drafts.items() if tips.get(key[0]) == key[1]}
+    memo.shared_drafts = {
+        key: it for key, it in memo.shared_drafts.items() if tips.get(key[0]) == key[1]
+    }

@@ -12,12 +12,14 @@ from fanout.plan.draft_trailers import parse_trailers
 from fanout.plan.moves.move_locations import location_author
 from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState
 from fanout.plan.records.policy_status import PublishedLine
+from fanout.plan.stage_drafts.draft_location import find_draft
+from fanout.plan.stage_drafts.stage_commit import parse_stage_commit
 from fanout.ports import GitStore, ObjectReader
 from fanout.reconcile.adoption.clone_origin import find_upstream_lock
 from fanout.reconcile.observation.upstream_packages import get_upstream_path
 from fanout.reconcile.ownership.path_ownership import trailer_owner
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
-from fanout.selection.variant_naming import draft_ref, tag_ref
+from fanout.selection.variant_naming import tag_ref
 from fanout.selection.variant_spec import VariantSpec
 
 _POLICY_TRAILER_PREFIX = f"{Trailer.POLICY.value}: "
@@ -57,7 +59,7 @@ def find_publisher_hold(
         if owner == trailer_owner(resolved_policy):
             return None
         if owner:
-            draft = repository_state.drafts.get(draft_ref(install, path, spec.policy or spec.name))
+            draft = find_draft(spec, repository_state, install)
             is_merged = draft is not None and draft.tree == tree
             # The tag names another policy, but the tree is this variant's draft: a person merged it
             # over the other policy's package.
@@ -78,9 +80,10 @@ def _read_publisher(reader: ObjectReader, oid: str) -> str:
         if message_line.startswith(_POLICY_TRAILER_PREFIX):
             return message_line.removeprefix(_POLICY_TRAILER_PREFIX).strip()
     for parent in commit.parents[1:]:
-        trailers = parse_trailers(reader.commit(parent).message) if reader.has(parent) else None
-        if trailers is not None:
-            return trailers.policy
+        message = reader.commit(parent).message if reader.has(parent) else ""
+        draft = parse_trailers(message) or parse_stage_commit(message)
+        if draft is not None:
+            return draft.policy
     return ""
 
 

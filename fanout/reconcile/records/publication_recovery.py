@@ -7,16 +7,17 @@ publication that no status line reports and no commit of the published branch ev
 contained did not happen (design §3).
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from fanout.plan.draft_trailers import DraftTrailers
 from fanout.plan.observation.repository_state import EMPTY_PATH, PristineRenderings, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import VariantLine
+from fanout.plan.stage_drafts.draft_location import find_draft
 from fanout.ports import ObjectReader
 from fanout.reconcile.observation.mirror_access import OpenReader
 from fanout.reconcile.rollback.publication_history import PublicationHistory
-from fanout.selection.variant_naming import draft_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import replace
 
@@ -38,7 +39,7 @@ def is_unrecorded_publication(variant: ObservedVariant) -> bool:
 def recover_publication(
     variant: ObservedVariant,
     open_reader: OpenReader,
-    trailers_by_tip: dict[str, DraftTrailers | None],
+    trailers_by_tip: dict[str, Mapping[str, DraftTrailers]],
     now: datetime,
 ) -> ObservedVariant:
     """Return the variant with the publication that its newest tag shows.
@@ -87,9 +88,7 @@ def find_interrupted_publication(
     # The recorded publication has this rendering, so its push was complete.
     if published_line is not None and published_line.pristine in ("", rendered):
         return None
-    draft = repository_state.drafts.get(draft_ref(install, path, spec.policy or spec.name))
-    if draft is not None and draft.trailers.variant != spec.name:
-        draft = None
+    draft = find_draft(spec, repository_state, install)
     if draft is not None and draft.trailers.rendered not in ("", rendered):
         return None  # of the variant that was at the path before
     grant = (

@@ -6,7 +6,7 @@ trailer but neither the record nor the release exists, the records are older tha
 repositories (design §3, "Order of effects").
 """
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from datetime import datetime
 
 from fanout.errors import InvalidInput
@@ -35,7 +35,7 @@ def compare_with_publication(
     variant: ObservedVariant,
     baseline: RecordBaseline,
     open_reader: OpenReader,
-    trailers_by_tip: dict[str, DraftTrailers | None],
+    trailers_by_tip: dict[str, Mapping[str, DraftTrailers]],
 ) -> ObservedVariant:
     """Return the variant with its newest publication, if that is not on record.
 

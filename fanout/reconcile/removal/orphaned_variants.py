@@ -29,7 +29,6 @@ from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.plan.removal.removal_plan import (
     PackageRemoval,
     VariantRemoval,
-    draft_path,
     removal_due_since,
 )
 from fanout.reconcile.observation.repository_listing import orphans_packages
@@ -153,7 +152,7 @@ def find_drafts(
             trailers = draft.trailers
             if trailers.policy == owner and (includes_edited or not draft.has_edits):
                 stage = "" if trailers.stage == NO_VALUE else trailers.stage
-                yield trailers.variant, (repository_state.identity, draft_path(draft.ref)), stage
+                yield trailers.variant, (repository_state.identity, draft.path), stage
 
 
 def plan_removals(

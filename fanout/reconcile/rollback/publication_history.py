@@ -5,7 +5,7 @@ person merged it in another way, for example by squashing, Kptfile and rendering
 describe it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from hashlib import sha256
 from itertools import chain
@@ -19,8 +19,10 @@ from fanout.plan.rollback.earlier_publication import (
     is_other_state,
     locked_revision,
 )
+from fanout.plan.stage_drafts.stage_commit import parse_stage_commit
 from fanout.ports import ObjectReader
 from fanout.reconcile.adoption.clone_origin import find_upstream_lock
+from fanout.reconcile.observation.stage_draft_reader import read_stage_trailers
 from fanout.selection.variant_naming import tag_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import frozen, replace
@@ -62,7 +64,7 @@ class PublicationHistory:
     repository_state: RepositoryState
     spec: VariantSpec
     # Memo by draft tip: many drafts share a merge.
-    trailers_by_tip: dict[str, DraftTrailers | None]
+    trailers_by_tip: dict[str, Mapping[str, DraftTrailers]]
     recorded_number: int = 0  # of the newest publication on record
 
     def list_revisions(self) -> tuple[str, ...]:
@@ -234,28 +236,34 @@ class PublicationHistory:
         own_trailers = parse_trailers(commit_object.message)
         if own_trailers is not None and own_trailers.variant == self.spec.name:
             return own_trailers
-        for parent in commit_object.parents[1:]:
-            trailers = self._draft_trailers(parent)
-            if trailers is not None and trailers.variant == self.spec.name:
+        is_stage_commit = parse_stage_commit(commit_object.message) is not None
+        for tip in (*([commit] if is_stage_commit else []), *commit_object.parents[1:]):
+            trailers = self._draft_trailers(tip).get(self.spec.name)
+            if trailers is not None:
                 return trailers
         return None
 
-    def _draft_trailers(self, tip: str) -> DraftTrailers | None:
+    def _draft_trailers(self, tip: str) -> Mapping[str, DraftTrailers]:
         if tip not in self.trailers_by_tip:
             self.trailers_by_tip[tip] = self._read_draft_trailers(tip)
         return self.trailers_by_tip[tip]
 
-    def _read_draft_trailers(self, tip: str) -> DraftTrailers | None:
+    def _read_draft_trailers(self, tip: str) -> Mapping[str, DraftTrailers]:
+        """Return the trailers of a draft, or of all in a stage draft, by variant."""
         commit = tip
         for _ in range(_MAX_EDIT_COMMITS):
             if not self.reader.has(commit):
-                return None
+                return {}
             commit_object = self.reader.commit(commit)
             trailers = parse_trailers(commit_object.message)
-            if trailers is not None or not commit_object.parents:
-                return trailers
+            if trailers is not None:
+                return {trailers.variant: trailers}
+            if parse_stage_commit(commit_object.message) is not None:
+                return read_stage_trailers(self.reader, tip)
+            if not commit_object.parents:
+                return {}
             commit = commit_object.parents[0]
-        return None
+        return {}
 
     def _find_rendering(self, lock: UpstreamLock) -> str:
         """Return the newest published rendering of the same upstream state, or ""."""

@@ -147,7 +147,7 @@ class _Readers:
 
     git: GitStore
     stack: ExitStack
-    _open: dict[str, tuple[ObjectReader, dict[str, DraftTrailers | None]]] = field(
+    _open: dict[str, tuple[ObjectReader, dict[str, Mapping[str, DraftTrailers]]]] = field(
         default_factory=dict
     )
 

@@ -1,0 +1,80 @@
+"""Content of the message of a draft's commit: trailers, subject and rejected values."""
+
+from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers
+from fanout.plan.edits.merge_disputes import format_disputes, rejected_lines
+from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
+from fanout.plan.rendered_variant import RenderedVariant
+from fanout.selection.variant_naming import install_of
+
+
+def build_draft_trailers(variant: RenderedVariant, install: str) -> DraftTrailers:
+    """Build the trailers of the draft that is written for a rendered variant."""
+    assert variant.draft_content is not None, "a draft is rendered before it is written"
+    assert variant.rendering is not None, "and what it was before people's edits is known"
+    assert variant.selected.inputs is not None, "and has inputs"
+    spec = variant.spec
+    return DraftTrailers(
+        install=install,
+        policy=f"{spec.namespace}/{spec.policy}",
+        variant=spec.name,
+        stage=spec.stage or NO_VALUE,
+        revision=variant.selected.revision,
+        commit=variant.selected.upstream_commit,
+        digest=variant.selected.inputs.digest,
+        onto=variant.observed.onto_tree,
+        tree=variant.draft_content.tree,
+        conflicts=format_disputes(variant.disputes),
+        takes=" ".join(sorted([draft.commit for _, draft in replaced_drafts(variant)])),
+        rendered=variant.rendering.tree,
+    )
+
+
+def find_release_draft(variant: RenderedVariant) -> OpenDraft | None:
+    """Return the draft whose release is to be decided, or None.
+
+    In a stage draft that is the new content, which nothing has before its release; its commit
+    is "" until it is written. Else it is the draft on the variant's branch.
+    """
+    observed = variant.observed
+    if not observed.shares_draft or variant.draft_content is None or variant.changes_nothing:
+        return observed.draft
+    taken = [draft for _, draft in replaced_drafts(variant)]
+    return OpenDraft(
+        ref=observed.draft_ref,
+        path=variant.spec.path,
+        commit="",
+        tree=variant.draft_content.tree,
+        trailers=build_draft_trailers(variant, install_of(observed.draft_ref)),
+        is_shared=True,
+        is_edited=False,
+        editors=frozenset().union(*(draft.editors for draft in taken)),
+        rejected_lines=new_conflict_lines(variant),
+    )
+
+
+def new_conflict_lines(variant: RenderedVariant) -> tuple[str, ...]:
+    """Return a line for each value that the merge of the draft being written rejected."""
+    return rejected_lines(variant.merged.conflicts) if variant.merged is not None else ()
+
+
+def draft_subject(variant: RenderedVariant) -> str:
+    """Return the subject of the commit that writes the draft of one variant."""
+    spec = variant.spec
+    if variant.selected.is_rollback:
+        return f"Take {spec.path} back to {spec.upstream_package} {variant.selected.revision}"
+    verb = (
+        "Adopt"
+        if variant.observed.is_unmanaged
+        else "Update"
+        if variant.observed.path_state.tree
+        else "Add"
+    )
+    location = spec.path
+    if variant.observed.is_moving:
+        verb, location = "Move", f"{variant.observed.package_location.path} to {spec.path}"
+    return f"{verb} {location} at {spec.upstream_package} {variant.selected.revision}"
+
+
+def replaced_drafts(variant: RenderedVariant) -> list[tuple[RepositoryState, OpenDraft]]:
+    """Return the edited drafts that the new one replaces, with their repositories."""
+    return [(state, draft) for state, _, draft in variant.observed.open_drafts if draft.has_edits]

@@ -1,0 +1,1 @@
+"""Drafts of stages: one branch for all variants of a stage that are released together."""

@@ -1,0 +1,65 @@
+"""Location of a variant's draft: a branch of its own, or the draft of its stage."""
+
+from fanout.plan.observation.repository_state import (
+    OpenDraft,
+    RepositoryState,
+    shared_draft_key,
+)
+from fanout.selection.variant_naming import draft_ref, stage_draft_ref
+from fanout.selection.variant_spec import VariantSpec
+from fanout.values import frozen
+
+
+@frozen
+class DraftLocation:
+    """The branch of a variant's draft, and the draft there.
+
+    `occupant` is the draft of another variant at this place.
+    """
+
+    ref: str
+    is_shared: bool
+    key: str  # of the draft in its repository
+    draft: OpenDraft | None
+    occupant: OpenDraft | None = None
+
+
+def locate_draft(
+    spec: VariantSpec, repository_state: RepositoryState, install: str, *, shares_drafts: bool
+) -> DraftLocation:
+    """Return where the draft of the variant is, or is to be written.
+
+    `shares_drafts` is what the policy asks for. A draft with edits stays where it is until it is
+    published: its branch is the only place that has them.
+    """
+    own = _at(spec, repository_state, install, is_shared=False)
+    if not spec.policy:
+        return own
+    shared = _at(spec, repository_state, install, is_shared=True)
+    wanted, other = (shared, own) if shares_drafts else (own, shared)
+    return other if other.draft is not None and other.draft.has_edits else wanted
+
+
+def find_draft(
+    spec: VariantSpec, repository_state: RepositoryState, install: str
+) -> OpenDraft | None:
+    """Return the draft of the variant at its path, wherever it is, or None."""
+    for is_shared in (False, True):
+        location = _at(spec, repository_state, install, is_shared=is_shared)
+        if location.draft is not None:
+            return location.draft
+    return None
+
+
+def _at(
+    spec: VariantSpec, repository_state: RepositoryState, install: str, *, is_shared: bool
+) -> DraftLocation:
+    if is_shared:
+        ref = stage_draft_ref(install, spec.namespace, spec.policy, spec.stage)
+        key = shared_draft_key(ref, spec.path)
+    else:
+        ref = key = draft_ref(install, spec.path, spec.policy or spec.name)
+    draft = repository_state.drafts.get(key)
+    if draft is None or draft.trailers.variant == spec.name:
+        return DraftLocation(ref, is_shared, key, draft)
+    return DraftLocation(ref, is_shared, key, None, draft)

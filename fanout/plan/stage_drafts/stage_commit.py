@@ -1,0 +1,159 @@
+"""Commits of a stage draft: the packages that each one writes, as lines of its message.
+
+A stage draft is a chain of commits on a head of the target branch, each with at most 16
+packages (design-forges, "Git"). The trailers of a commit hold for all of its packages; one
+line for each package has what differs. What is in a draft is read back from these lines
+alone.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY
+
+from fanout.api.commit_trailers import Trailer
+from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers
+from fanout.values import frozen
+
+PACKAGES_PER_COMMIT = 16  # so that no message outgrows what a page of a forge shows
+
+
+@frozen
+class StageCommit:
+    """Statement of one commit of a stage draft about its packages.
+
+    All packages have the same installation, policy, stage, upstream revision and upstream
+    commit; `packages` maps the path of each to its trailers. `removed` are the paths of
+    packages that have left the draft by this commit. `base` is the commit of the target branch
+    that the chain begins on.
+    """
+
+    _: KW_ONLY
+    policy: str  # "<namespace>/<name>"
+    base: str
+    packages: Mapping[str, DraftTrailers]
+    removed: tuple[str, ...] = ()
+
+
+@frozen
+class StageCommitTrailers:
+    """Trailers that all packages of a commit have in common."""
+
+    _: KW_ONLY
+    install: str
+    policy: str  # "<namespace>/<name>"
+    stage: str
+    revision: str
+    commit: str  # upstream commit
+    base: str
+
+
+def format_stage_commit(
+    subject: str,
+    trailers: StageCommitTrailers,
+    packages: Mapping[str, DraftTrailers],
+    removed: Iterable[str] = (),
+    body: str = "",
+) -> str:
+    """Format the message of a commit of a stage draft.
+
+    `packages` are those that the commit writes, by path; `body` is a paragraph for people.
+    """
+    lines = [
+        f"{Trailer.INSTALL}: {trailers.install}",
+        f"{Trailer.POLICY}: {trailers.policy}",
+        f"{Trailer.STAGE}: {trailers.stage}",
+        f"{Trailer.REVISION}: {trailers.revision}",
+        f"{Trailer.COMMIT}: {trailers.commit}",
+        f"{Trailer.BASE}: {trailers.base}",
+    ]
+    for path, package in sorted(packages.items()):
+        # The path comes last, because it alone may contain spaces.
+        lines.append(
+            f"{Trailer.PACKAGE}: {package.variant} {package.digest} {package.onto} {package.tree}"
+            f" {package.rendered or package.tree} {path}"
+        )
+        if package.conflicts != NO_VALUE:
+            lines.append(f"{Trailer.CONFLICTS}: {package.variant} {package.conflicts}")
+        if package.takes:
+            lines.append(f"{Trailer.TAKES}: {package.variant} {package.takes}")
+    lines += [f"{Trailer.REMOVED}: {path}" for path in sorted(removed)]
+    above = f"{subject.strip()}\n\n{body}" if body else f"{subject.strip()}\n"
+    return f"{above}\n" + "".join([f"{line}\n" for line in lines])
+
+
+def parse_stage_commit(message: str) -> StageCommit | None:
+    """Parse the message of a commit; None if it is not a commit of a stage draft.
+
+    A message with a line that cannot be understood is none either: what a newer version
+    wrote is left alone.
+    """
+    single: dict[Trailer, str] = {}
+    rows: list[tuple[Trailer, str]] = []
+    for line in message.rstrip("\n").rpartition("\n\n")[2].split("\n"):
+        key, colon, value = line.partition(": ")
+        if not colon or key not in _TRAILERS:
+            return None
+        trailer = Trailer(key)
+        if trailer in _PER_PACKAGE:
+            rows.append((trailer, value))
+        else:
+            single[trailer] = value
+    if single.keys() != _REQUIRED:
+        return None
+    return _read_rows(single, rows)
+
+
+_PER_PACKAGE = frozenset({Trailer.PACKAGE, Trailer.CONFLICTS, Trailer.TAKES, Trailer.REMOVED})
+_REQUIRED = frozenset(
+    {
+        Trailer.INSTALL,
+        Trailer.POLICY,
+        Trailer.STAGE,
+        Trailer.REVISION,
+        Trailer.COMMIT,
+        Trailer.BASE,
+    }
+)
+_TRAILERS = frozenset(it.value for it in _PER_PACKAGE | _REQUIRED)
+
+
+def _read_rows(
+    single: Mapping[Trailer, str], rows: Iterable[tuple[Trailer, str]]
+) -> StageCommit | None:
+    packages: dict[str, dict[str, str]] = {}
+    paths_by_variant: dict[str, str] = {}
+    removed: list[str] = []
+    for trailer, value in rows:
+        variant, _, rest = value.partition(" ")
+        if trailer is Trailer.REMOVED:
+            removed.append(value)
+        elif trailer is Trailer.PACKAGE:
+            words = value.split(" ", maxsplit=len(_PACKAGE_FIELDS))
+            if len(words) <= len(_PACKAGE_FIELDS):
+                return None
+            *values, path = words
+            packages[path] = dict(zip(_PACKAGE_FIELDS, values, strict=True))
+            paths_by_variant[variant] = path
+        elif variant in paths_by_variant:
+            packages[paths_by_variant[variant]][_FIELDS[trailer]] = rest
+        else:
+            return None
+    return StageCommit(
+        policy=single[Trailer.POLICY],
+        base=single[Trailer.BASE],
+        packages={
+            path: DraftTrailers(
+                install=single[Trailer.INSTALL],
+                policy=single[Trailer.POLICY],
+                stage=single[Trailer.STAGE],
+                revision=single[Trailer.REVISION],
+                commit=single[Trailer.COMMIT],
+                **fields,
+            )
+            for path, fields in packages.items()
+        },
+        removed=tuple(removed),
+    )
+
+
+_PACKAGE_FIELDS = ("variant", "digest", "onto", "tree", "rendered")
+_FIELDS = {Trailer.CONFLICTS: "conflicts", Trailer.TAKES: "takes"}

@@ -1,0 +1,222 @@
+"""Planning of stage drafts: which packages each has after the pass, and its new commits.
+
+Where nobody has committed to the branch, a draft whose packages change is written anew from
+the head of the target branch. Where somebody has, commits are appended, so that nothing that
+people wrote is lost (design-forges, "Who is in a request").
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY, field
+from itertools import groupby
+
+from fanout.plan.draft_messages import build_draft_trailers, draft_subject, new_conflict_lines
+from fanout.plan.draft_trailers import DraftTrailers
+from fanout.plan.edits.merge_disputes import conflict_paragraph
+from fanout.plan.observation.repository_state import (
+    EMPTY_PATH,
+    OpenDraft,
+    RepositoryState,
+    StageDraftCommit,
+    StageDraftUpdate,
+    StoredTree,
+)
+from fanout.plan.rendered_variant import RenderedVariant
+from fanout.plan.stage_drafts.stage_commit import (
+    PACKAGES_PER_COMMIT,
+    StageCommitTrailers,
+    format_stage_commit,
+)
+from fanout.values import frozen
+
+
+@frozen
+class StageDraftChanges:
+    """Changes of the stage drafts of one repository.
+
+    `trees` are the packages that the new commits name; `removed_refs` the branches on which
+    nothing remains.
+    """
+
+    writes: tuple[StageDraftUpdate, ...] = ()
+    trees: tuple[StoredTree, ...] = ()
+    removed_refs: tuple[str, ...] = ()
+
+
+@frozen
+class _Package:
+    """A package as a commit of the draft is to write it."""
+
+    _: KW_ONLY
+    path: str
+    tree: str
+    trailers: DraftTrailers
+    subject: str  # of a commit that writes this package alone
+    timestamp: int  # of the upstream commit; 0: not known, and not needed
+    conflict_lines: tuple[str, ...] = ()
+
+
+@frozen
+class _DraftPlan:
+    """The packages that come, stay and leave in one stage draft."""
+
+    written: list[RenderedVariant] = field(default_factory=list)
+    published: list[OpenDraft] = field(default_factory=list)
+    withdrawn: list[OpenDraft] = field(default_factory=list)
+
+
+def plan_stage_drafts(
+    state: RepositoryState,
+    written: Iterable[RenderedVariant],
+    published: Iterable[OpenDraft],
+    withdrawn: Iterable[OpenDraft],
+    install: str,
+) -> StageDraftChanges:
+    """Plan the stage drafts of one repository.
+
+    `written` are released variants with new content, `published` the packages whose content is
+    on the target branch after this pass, `withdrawn` those that leave their draft unpublished.
+    """
+    plans: dict[str, _DraftPlan] = {}
+    for variant in written:
+        plans.setdefault(variant.observed.draft_ref, _DraftPlan()).written.append(variant)
+    for draft in published:
+        plans.setdefault(draft.ref, _DraftPlan()).published.append(draft)
+    for draft in withdrawn:
+        plans.setdefault(draft.ref, _DraftPlan()).withdrawn.append(draft)
+    writes: list[StageDraftUpdate] = []
+    removed_refs: list[str] = []
+    for ref, plan in sorted(plans.items()):
+        write = _plan_draft(state, ref, plan, install)
+        if write is not None:
+            writes.append(write)
+        elif ref in state.stage_drafts:
+            removed_refs.append(ref)
+    trees = tuple(
+        StoredTree(variant.draft_content.entries, variant.draft_content.tree)
+        for plan in plans.values()
+        for variant in plan.written
+        if variant.draft_content is not None
+    )
+    return StageDraftChanges(tuple(writes), trees, tuple(removed_refs))
+
+
+def _plan_draft(
+    state: RepositoryState, ref: str, plan: _DraftPlan, install: str
+) -> StageDraftUpdate | None:
+    """Return the new commits of one stage draft, or None if no package is left in it."""
+    present = [draft for draft in state.drafts.values() if draft.is_shared and draft.ref == ref]
+    written_paths = {variant.spec.path for variant in plan.written}
+    withdrawn = {draft.path for draft in plan.withdrawn} - written_paths
+    left = (withdrawn | {draft.path for draft in plan.published}) - written_paths
+    staying = [draft for draft in present if draft.path not in written_paths | left]
+    if not plan.written and not staying:
+        return None
+    packages = [_written_package(variant, install) for variant in plan.written]
+    branch = state.stage_drafts.get(ref)
+    if branch is not None and branch.is_edited and staying:
+        floor = max(state.head_time, branch.timestamp)
+        appended = [*_build_commits(packages, branch.base, floor)]
+        if left:
+            common = _common_trailers(present[0].trailers, branch.base)
+            appended.append(_removal_commit(state, sorted(left), withdrawn, common, floor))
+        return StageDraftUpdate(ref, branch.commit, tuple(appended))
+    packages += [_staying_package(draft) for draft in staying]
+    commits = _build_commits(packages, state.head, state.head_time)
+    return StageDraftUpdate(ref, state.head, tuple(commits))
+
+
+def _removal_commit(
+    state: RepositoryState,
+    left: Sequence[str],
+    withdrawn: Collection[str],
+    common: StageCommitTrailers,
+    timestamp: int,
+) -> StageDraftCommit:
+    """Return the commit that takes packages out of a draft that people committed to.
+
+    A withdrawn package gets back what the target branch has. What was published is left as it
+    is: put back, a merge of the draft would revert the publication.
+    """
+    present_trees = {
+        path: tree
+        for path in left
+        if path in withdrawn and (tree := state.path_states.get(path, EMPTY_PATH).tree) is not None
+    }
+    subject = f"Take {left[0] if len(left) == 1 else f'{len(left)} packages'} out of the draft"
+    return StageDraftCommit(
+        trees_by_path=present_trees,
+        dropped_paths=tuple(
+            path for path in left if path in withdrawn and path not in present_trees
+        ),
+        message=format_stage_commit(subject, common, {}, left),
+        timestamp=timestamp,
+    )
+
+
+def _build_commits(
+    packages: Iterable[_Package], base: str, floor: int
+) -> Iterator[StageDraftCommit]:
+    """Yield commits of at most 16 packages, each of one upstream commit."""
+    ordered = sorted(packages, key=lambda it: (*_source(it), it.path))
+    for _, group in groupby(ordered, _source):
+        alike = tuple(group)
+        for start in range(0, len(alike), PACKAGES_PER_COMMIT):
+            chunk = alike[start : start + PACKAGES_PER_COMMIT]
+            trailers = chunk[0].trailers
+            subject = (
+                chunk[0].subject
+                if len(chunk) == 1
+                else f"Update {len(chunk)} packages at {trailers.revision}"
+            )
+            lines = [f"{it.path}: {line}" for it in chunk for line in it.conflict_lines]
+            yield StageDraftCommit(
+                trees_by_path={it.path: it.tree for it in chunk},
+                message=format_stage_commit(
+                    subject,
+                    _common_trailers(trailers, base),
+                    {it.path: it.trailers for it in chunk},
+                    body=conflict_paragraph(lines),
+                ),
+                # The time comes from the inputs, not from the clock: the same inputs give the same
+                # commit id.
+                timestamp=max(floor, *(it.timestamp for it in chunk)),
+            )
+
+
+def _source(package: _Package) -> tuple[str, str]:
+    return package.trailers.revision, package.trailers.commit
+
+
+def _common_trailers(trailers: DraftTrailers, base: str) -> StageCommitTrailers:
+    return StageCommitTrailers(
+        install=trailers.install,
+        policy=trailers.policy,
+        stage=trailers.stage,
+        revision=trailers.revision,
+        commit=trailers.commit,
+        base=base,
+    )
+
+
+def _written_package(variant: RenderedVariant, install: str) -> _Package:
+    assert variant.draft_content is not None, "a draft is rendered before it is written"
+    return _Package(
+        path=variant.spec.path,
+        tree=variant.draft_content.tree,
+        trailers=build_draft_trailers(variant, install),
+        subject=draft_subject(variant),
+        timestamp=variant.selected.upstream_time,
+        conflict_lines=new_conflict_lines(variant),
+    )
+
+
+def _staying_package(draft: OpenDraft) -> _Package:
+    assert draft.tree is not None, "a package that people took out of a draft was edited"
+    return _Package(
+        path=draft.path,
+        tree=draft.tree,
+        trailers=draft.trailers,
+        subject=f"Update {draft.path} at {draft.trailers.revision}",
+        timestamp=0,
+        conflict_lines=draft.rejected_lines,
+    )

@@ -1,0 +1,126 @@
+"""Reader of stage drafts: the packages of a chain of commits, and what people added."""
+
+from collections.abc import Mapping, Sequence
+
+from fanout.api.promotion_policy import normalize_person
+from fanout.plan.draft_trailers import DraftTrailers
+from fanout.plan.observation.repository_state import Commit
+from fanout.plan.stage_drafts.stage_commit import StageCommit, parse_stage_commit
+from fanout.ports import ObjectReader
+from fanout.values import frozen
+
+_MAX_EDIT_COMMITS = 64  # commits by people on top of fanout's newest one
+_MAX_COMMITS = 4096  # of a chain; 64,000 packages
+
+
+@frozen
+class StagePackage:
+    """A package in a stage draft: what fanout wrote, and what the tip has."""
+
+    trailers: DraftTrailers
+    message: str  # of the commit that wrote it
+    tree: str | None  # at the tip
+    editors: frozenset[str]  # people whose commits changed it
+
+
+@frozen
+class StageDraftContent:
+    """A stage draft as its branch has it; `packages` by path."""
+
+    base: str
+    timestamp: int
+    is_edited: bool
+    packages: Mapping[str, StagePackage]
+
+
+@frozen
+class _ChainCommit:
+    commit: Commit
+    stated: StageCommit | None  # None: a commit of a person
+
+
+def read_stage_draft(reader: ObjectReader, tip: str) -> StageDraftContent | None:
+    """Read the branch of a stage draft; None if it is not one that fanout wrote.
+
+    Raises InvalidInput for a commit or a tree that cannot be read.
+    """
+    chain = _walk(reader, tip)
+    if chain is None:
+        return None
+    written = _find_written(chain)
+    trees = reader.paths(tip, sorted(written))
+    packages: dict[str, StagePackage] = {}
+    for path, link in sorted(written.items()):
+        assert link.stated is not None, "only fanout's commits name packages"
+        trailers, tree = link.stated.packages[path], trees[path].tree
+        editors = frozenset[str]()
+        if tree != trailers.tree or trailers.takes:
+            editors = _find_editors(reader, chain, path)
+        packages[path] = StagePackage(trailers, link.commit.message, tree, editors)
+    is_edited = any(link.stated is None for link in chain) or any(
+        package.tree != package.trailers.tree for package in packages.values()
+    )
+    [stated, *_] = [link.stated for link in chain if link.stated is not None]
+    return StageDraftContent(stated.base, chain[0].commit.timestamp, is_edited, packages)
+
+
+def read_stage_trailers(reader: ObjectReader, tip: str) -> Mapping[str, DraftTrailers]:
+    """Return the trailers of the packages of a stage draft, by variant; none if it is not one."""
+    found: dict[str, DraftTrailers] = {}
+    for path, link in _find_written(_walk(reader, tip) or ()).items():
+        assert link.stated is not None, "only fanout's commits name packages"
+        found[link.stated.packages[path].variant] = link.stated.packages[path]
+    return found
+
+
+def _find_written(chain: Sequence[_ChainCommit]) -> Mapping[str, _ChainCommit]:
+    """Return the commit that wrote each package that is still in the draft, by path."""
+    written: dict[str, _ChainCommit] = {}
+    removed: set[str] = set()
+    # Newest first: the first line about a path is the one that holds.
+    for link in chain:
+        if link.stated is not None:
+            for path in link.stated.packages.keys() - removed:
+                written.setdefault(path, link)
+            removed |= set(link.stated.removed) - written.keys()
+    return written
+
+
+def _walk(reader: ObjectReader, tip: str) -> Sequence[_ChainCommit] | None:
+    """Return the commits of the chain, newest first; None if the branch is not a chain."""
+    chain: list[_ChainCommit] = []
+    base, oid = "", tip
+    # Bounded: a branch below drafts/ may be pushed by anyone, with any history.
+    for _ in range(_MAX_COMMITS):
+        if oid == base:
+            return chain
+        commit = reader.commit(oid)
+        stated = parse_stage_commit(commit.message)
+        if stated is not None and base not in ("", stated.base):
+            return None
+        base = stated.base if stated is not None else base
+        chain.append(_ChainCommit(commit, stated))
+        if not commit.parents or (not base and len(chain) > _MAX_EDIT_COMMITS):
+            return None
+        oid = commit.parents[0]
+    return None
+
+
+def _find_editors(reader: ObjectReader, chain: Sequence[_ChainCommit], path: str) -> frozenset[str]:
+    """Return authors and committers of the commits by which people changed the package.
+
+    A commit of fanout that people amended keeps its message, but not the tree that it names.
+    """
+    editors: set[str] = set()
+    for link in chain:
+        before = reader.paths(link.commit.parents[0], [path])[path].tree
+        after = reader.paths(link.commit.oid, [path])[path].tree
+        stated = link.stated.packages.get(path) if link.stated is not None else None
+        if after not in (before, stated.tree if stated is not None else None):
+            editors |= {
+                normalize_person(link.commit.author),
+                normalize_person(link.commit.committer),
+            }
+        if stated is not None and not stated.takes:
+            break  # what was before, fanout has replaced
+    return frozenset(editors)
