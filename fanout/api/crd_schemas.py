@@ -139,10 +139,7 @@ def _object_schema(model: type[KRMObject]) -> dict[str, Any]:
 
 
 def to_structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a JSON Schema of pydantic to a structural one.
-
-    `definitions` are its `$defs`.
-    """
+    """Convert a JSON Schema of pydantic to a structural one. `definitions` are its `$defs`."""
     resolved = _resolve_schema(schema, definitions)
     result = {key: resolved[key] for key in _STRUCTURAL_KEYWORDS if key in resolved}
     # Kubernetes refuses a `type` beside int-or-string, so the alternatives are not merged either.
@@ -173,20 +170,14 @@ def to_structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> 
 
 
 def _map_value_schemas(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the schema of a map's values.
-
-    Kubernetes cannot express a pattern for its keys.
-    """
+    """Return the schema of a map's values. Kubernetes cannot express a pattern for its keys."""
     if isinstance(schema.get("additionalProperties"), Mapping):
         return [schema["additionalProperties"]]
     return list(schema.get("patternProperties", {}).values())[:1]
 
 
 def _resolve_schema(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema without references and without `or null`.
-
-    Keywords beside these win.
-    """
+    """Return the schema without references and without `or null`. Keywords beside these win."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         siblings = {key: value for key, value in schema.items() if key != "$ref"}
@@ -213,10 +204,7 @@ JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def build_json_schemas() -> Mapping[str, dict[str, Any]]:
-    """Return a JSON Schema (draft 2020-12) by kind or view.
-
-    Rules across fields are not in them.
-    """
+    """Return a JSON Schema (draft 2020-12) by kind or view. Rules across fields are not in them."""
     schemas = {name: _build_json_schema(model) for name, model in KINDS.items()}
     return schemas | {
         view.__name__: _build_json_schema(view) for view in (*VIEWS, *SCENARIO_RESULTS)

@@ -25,10 +25,7 @@ _REMEDY = "write hours, minutes and seconds in this order, like 1h30m10s"
 
 
 def parse_duration(text: str) -> timedelta:
-    """Parse `1h30m10s`.
-
-    Raises InvalidValue for anything else, days and fractions included.
-    """
+    """Parse `1h30m10s`. Raises InvalidValue for anything else, days and fractions included."""
     match = _DURATION.fullmatch(text)
     if text and match:
         hours, minutes, seconds = (int(part or 0) for part in match.groups())
@@ -50,10 +47,7 @@ def parse_duration(text: str) -> timedelta:
 
 
 def format_duration(value: timedelta) -> str:
-    """Return the shortest text that `parse_duration` reads as the same.
-
-    Fractions are cut off.
-    """
+    """Return the shortest text that `parse_duration` reads as the same. Fractions are cut off."""
     minutes, seconds = divmod(int(value.total_seconds()), 60)
     hours, minutes = divmod(minutes, 60)
     parts = ((hours, "h"), (minutes, "m"), (seconds, "s"))
@@ -61,10 +55,7 @@ def format_duration(value: timedelta) -> str:
 
 
 def parse_instant(value: object) -> datetime:
-    """Parse an RFC 3339 instant and return it in UTC.
-
-    Raises InvalidValue, also without a zone.
-    """
+    """Parse an RFC 3339 instant and return it in UTC. Raises InvalidValue, also without a zone."""
     if isinstance(value, str):
         if not re.fullmatch(INSTANT_PATTERN[1:-1], value, re.ASCII):
             raise InvalidValue(f"{value!r} is not an instant", "write it like 2030-01-31T16:00:00Z")

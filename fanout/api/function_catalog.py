@@ -76,10 +76,7 @@ def catalog_name(image: str) -> str:
 
 
 def full_image(image: str, tag: str = "") -> str:
-    """Return the image as a container runtime needs it.
-
-    A bare name gets the catalog's prefix.
-    """
+    """Return the image as a container runtime needs it. A bare name gets the catalog's prefix."""
     qualified_image = image if "/" in image.partition("@")[0] else f"{CATALOG}{image}"
     if not tag:
         return qualified_image

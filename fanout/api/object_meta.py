@@ -162,10 +162,7 @@ class LabelSelector(Model):
 
 
 class Label(StrEnum):
-    """Keys of the labels and annotations that fanout writes or reads.
-
-    A closed list, sorted.
-    """
+    """Keys of the labels and annotations that fanout writes or reads. A closed list, sorted."""
 
     INSTALL = "fanout.dev/install"
     POLICY = "fanout.dev/policy"

@@ -254,10 +254,7 @@ Quorum = Annotated[
 
 
 def parse_factor(value: object) -> Fraction:
-    """Parse a number above 1, exactly as written: 1.1 is eleven tenths.
-
-    Raises InvalidValue.
-    """
+    """Parse a number above 1, exactly as written: 1.1 is eleven tenths. Raises InvalidValue."""
     if isinstance(value, Fraction):
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float)):

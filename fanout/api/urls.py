@@ -97,10 +97,7 @@ _GIT_REMEDY = "write a path, or a URL that begins with file://, https://, http:/
 
 
 def parse_protocol(url: str) -> GitProtocol:
-    """Return the protocol that Git would use.
-
-    Raises InvalidValue for one that is never allowed.
-    """
+    """Return the protocol that Git would use. Raises InvalidValue for one that is never allowed."""
     # `transport::address` makes Git run git-remote-<transport>; `ext::` runs any command.
     if re.match(r"[A-Za-z0-9+.-]+::", url):
         helper = url.partition("::")[0]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
+from operator import attrgetter
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
@@ -66,8 +67,7 @@ class _PartialSpan:
     complete: bool = False
 
 
-def _span_since(partial: _PartialSpan) -> int:
-    return partial.since
+_span_since = attrgetter("since")
 
 
 class RecurringWindow:
@@ -160,10 +160,7 @@ class RecurringWindow:
         partial.complete = end is not None
 
     def _is_skipped(self, start: int) -> bool:
-        """Return whether clocks skip this occurrence from begin to end.
-
-        Both then fire at once.
-        """
+        """Return whether clocks skip this occurrence from begin to end. Both then fire at once."""
         if self._ends is None or self._ends.last_before(start, start) is None:
             return False
         at = datetime.fromtimestamp(start, UTC)
@@ -249,10 +246,7 @@ _SPANS_PER_STEP = 20  # spans checked in the time of one step
 
 @frozen
 class PublicationCalendar:
-    """Allow and deny windows of one PromotionPolicy.
-
-    The name is empty if it belongs to none.
-    """
+    """Allow and deny windows of one PromotionPolicy. The name is empty if it belongs to none."""
 
     name: str
     allow: tuple[RecurringWindow, ...] = ()
@@ -365,10 +359,7 @@ def _closing_cause(calendars: Iterable[PublicationCalendar], at: int) -> _Closur
 def _closes_at(
     calendars: Iterable[PublicationCalendar], at: int
 ) -> tuple[int | None, _ClosureCause | None]:
-    """Return when an open instant's time closes and the cause.
-
-    Of several the first calendar's.
-    """
+    """Return when an open instant's time closes and the cause. Of several the first calendar's."""
     edges: list[tuple[int, _ClosureCause]] = []
     for calendar in calendars:
         starts = ((span.start, window) for window, span in _spans(calendar.deny, at))

@@ -14,10 +14,7 @@ SECOND = timedelta(seconds=1)
 
 
 def parse_zone(name: str) -> ZoneInfo:
-    """Return the zone of an IANA name.
-
-    Raises InvalidInput, which suggests the closest name.
-    """
+    """Return the zone of an IANA name. Raises InvalidInput, which suggests the closest name."""
     if name not in LOCAL_NAMES and not name.startswith(("posix/", "right/")):
         try:
             return ZoneInfo(name)

@@ -77,10 +77,7 @@ class FreightRequest:
 
     @property
     def is_direct(self) -> bool:
-        """Freight may come from the Warehouse itself.
-
-        Kargo then ignores other sources.
-        """
+        """Freight may come from the Warehouse itself. Kargo then ignores other sources."""
         return self.sources.get("direct") is True
 
     @property
@@ -91,10 +88,7 @@ class FreightRequest:
 
     @property
     def has_valid_stages(self) -> bool:
-        """The upstream Stages are a list or absent.
-
-        Other values are reported elsewhere.
-        """
+        """The upstream Stages are a list or absent. Other values are reported elsewhere."""
         return isinstance(self.sources.get("stages"), list | tuple | None)
 
     def stage_for_request(self, passing_stages: frozenset[str]) -> Mapping[str, Any]:
@@ -109,10 +103,7 @@ class FreightRequest:
 
 
 def find_requests(stage: KargoObject) -> Mapping[str, FreightRequest]:
-    """Return the requests of a Stage by Warehouse name.
-
-    The first one for a Warehouse counts.
-    """
+    """Return the requests of a Stage by Warehouse name. The first one for a Warehouse counts."""
     requests: dict[str, FreightRequest] = {}
     for number, entry in enumerate(as_list(stage.spec.get(REQUESTS_FIELD))):
         origin = as_mapping(as_mapping(entry).get("origin"))
@@ -358,10 +349,7 @@ def convert_stage_annotations(source: SourceField) -> Iterator[TargetField | Rem
 
 
 def convert_upstream_stages(source: SourceField) -> Iterator[TargetField | Remark]:
-    """Convert the upstream stages and the number of them that must pass.
-
-    Kargo's default is one.
-    """
+    """Convert the upstream stages and the number of them that must pass. Kargo's default is one."""
     sources = _sources(source)
     if not isinstance(source.value, list | tuple):
         yield TargetField(source.target, source.value, source.path)
@@ -397,10 +385,7 @@ def convert_availability_strategy(source: SourceField) -> Iterator[TargetField |
 
 
 def convert_soak(source: SourceField) -> Iterator[TargetField | Remark]:
-    """Convert the required soak time.
-
-    Go's durations have fractions and any order of units.
-    """
+    """Convert the required soak time. Go's durations have fractions and any order of units."""
     try:
         seconds = _parse_go_duration(source.value)
     except InvalidValue as error:

@@ -58,10 +58,7 @@ class ContentVersions:
 
 
 class ClusterObjectIndex:
-    """Objects by (group, kind), namespace and name.
-
-    Iteration is in order of namespace and name.
-    """
+    """Objects by (group, kind), namespace and name. Iteration is in order of namespace and name."""
 
     def __init__(self, objects: Iterable[Object] = ()) -> None:
         self._kinds: Kinds = {

@@ -41,10 +41,7 @@ class MatchableSelector(Protocol):
 
 
 def matches(selector: MatchableSelector, labels: Mapping[str, str]) -> bool:
-    """Return whether the selector selects an object with these labels.
-
-    An empty one selects all.
-    """
+    """Return whether the selector selects an object with these labels. An empty one selects all."""
     for key, value in selector.match_labels.items():
         if labels.get(key) != value:
             return False
@@ -121,10 +118,7 @@ class FlagRequirement:
 
 @frozen
 class FlagSelector:
-    """Terms of a selector flag, all of which must hold.
-
-    Without any, everything is selected.
-    """
+    """Terms of a selector flag, all of which must hold. Without any, everything is selected."""
 
     match_expressions: tuple[FlagRequirement, ...] = ()
     match_labels: Mapping[str, str] = field(default_factory=dict)

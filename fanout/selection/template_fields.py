@@ -9,9 +9,9 @@ the variant builder goes on with the results as plain values. There are two roun
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Protocol
+from typing import Any
 
-from fanout.api.upstream_policy import TargetEntry, UpstreamPolicy
+from fanout.api.upstream_policy import MapExpression, TargetEntry, UpstreamPolicy
 from fanout.pending_inputs import Responses, get_responses
 from fanout.selection.target_selection import VariantTarget
 from fanout.selection.variant_spec import ExpressionFailure, Object, TargetFailure
@@ -44,19 +44,6 @@ class TemplateFailure(Exception):
     def to_target_failure(self, policy: str, target: str) -> TargetFailure:
         """Return the failure that the target gets instead of a variant."""
         return TargetFailure(policy, target, self.reason, self.problem, self.field)
-
-
-class TemplatePair(Protocol):
-    """An entry of a template's map: key and value, each a text or an expression."""
-
-    @property
-    def key(self) -> str | None: ...
-    @property
-    def key_expr(self) -> str | None: ...
-    @property
-    def value(self) -> str | None: ...
-    @property
-    def value_expr(self) -> str | None: ...
 
 
 @frozen
@@ -134,7 +121,7 @@ class TemplateFields:
         return TemplateField(literal, expression, values, self.field_path(field))
 
     def build_map(
-        self, literal: Mapping[str, str], pairs: Iterable[TemplatePair], field: str
+        self, literal: Mapping[str, str], pairs: Iterable[MapExpression], field: str
     ) -> TemplateMap:
         """Build a map of literals that is overlaid by pairs."""
         return TemplateMap(

@@ -9,9 +9,7 @@ from functools import cache
 from typing import TypeVar
 
 from fanout.api.git_repository import Repository
-from fanout.api.package_variant import RESERVED_KEYS, PackageVariant
-from fanout.api.package_variant import Function as Written
-from fanout.api.package_variant import Function as WrittenFunction
+from fanout.api.package_variant import RESERVED_KEYS, Function, PackageVariant
 from fanout.api.upstream_policy import FunctionTemplate, TargetEntry, UpstreamPolicy
 from fanout.package.package_limits import find_package_path_problem
 from fanout.selection.target_selection import VariantTarget
@@ -33,7 +31,7 @@ from fanout.selection.variant_spec import (
 )
 
 
-def build_function(api_function: Written, config: Mapping[str, str]) -> FunctionSpec:
+def _build_function(api_function: Function, config: Mapping[str, str]) -> FunctionSpec:
     """Convert a pipeline function of the API, with its evaluated configuration."""
     return FunctionSpec(
         image=api_function.image,
@@ -121,10 +119,7 @@ class _TemplateReader:
         return f"{directory.strip('/')}/{package}".lstrip("/")
 
     def _context(self) -> Callable[[str], dict[str, str]]:
-        """Build packageContext.data and dataExprs.
-
-        The keys that kpt writes itself are refused.
-        """
+        """Build packageContext.data and dataExprs. The keys that kpt writes itself are refused."""
         package_context = self._entry.template.package_context
         field = "packageContext.dataExprs"
         template_map = self._fields.build_map(
@@ -174,7 +169,7 @@ class _TemplateReader:
 
         def build(key: str) -> tuple[FunctionSpec, ...]:
             pairs = zip(functions, template_fields, strict=True)
-            return tuple(build_function(function, blank.to_map(key)) for function, blank in pairs)
+            return tuple(_build_function(function, blank.to_map(key)) for function, blank in pairs)
 
         return _share_constant(build, varies=any(blank.pairs for blank in template_fields))
 
@@ -273,10 +268,7 @@ class VariantBuilder:
 
 
 def build_hand_written(variant: PackageVariant, downstream: Repository) -> VariantSpec:
-    """Build the variant of a PackageVariant that a person wrote.
-
-    It has no policy and no stage.
-    """
+    """Build the variant of a PackageVariant that a person wrote. It has no policy and no stage."""
     spec, meta = variant.spec, variant.metadata
     return VariantSpec(
         name=meta.name,
@@ -301,5 +293,5 @@ def build_hand_written(variant: PackageVariant, downstream: Repository) -> Varia
     )
 
 
-def _hand_written_function(api_function: WrittenFunction) -> FunctionSpec:
-    return build_function(api_function, dict(sorted(api_function.config_map.items())))
+def _hand_written_function(api_function: Function) -> FunctionSpec:
+    return _build_function(api_function, dict(sorted(api_function.config_map.items())))

@@ -31,10 +31,7 @@ def variant_digest(namespace: str, policy: str, target: str) -> str:
 
 
 def draft_ref(install: str, path: str, owner: str) -> str:
-    """Return the ref of a variant's draft.
-
-    `owner` is the policy, or the hand-written variant.
-    """
+    """Return the ref of a variant's draft. `owner` is the policy, or the hand-written variant."""
     return f"refs/heads/drafts/{install}/{path}/{owner}"
 
 

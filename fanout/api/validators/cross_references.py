@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TypeVar
 
 from fanout.api.fanout_configuration import FanoutConfiguration
@@ -123,10 +124,8 @@ def check_variant_dependencies(
     variants_by_key = {(it.metadata.namespace, it.metadata.name): it for it in variants}
     policy_keys = {(it.metadata.namespace, it.metadata.name) for it in policies}
     policy_namespaces = {namespace for namespace, _ in policy_keys}
-    known_policies, known_variants = (
-        policy_keys | invalid_policies,
-        variants_by_key.keys() | invalid_variants,
-    )
+    known_policies = policy_keys | invalid_policies
+    known_variants = variants_by_key.keys() | invalid_variants
     for variant in variants:
         namespace = variant.metadata.namespace
         for index, dependency in enumerate(variant.spec.depends_on):
@@ -195,27 +194,16 @@ class InvalidObjects:
 
         A misspelled kind counts as any.
         """
-        return frozenset(
-            name
-            for declared_kind, object_namespace, name in self.names
-            if _may_be_kind(declared_kind, kind) and namespace in ("", object_namespace)
-        )
+        keys = self.keys_of_kind(kind)
+        return frozenset(name for place, name in keys if namespace in ("", place))
 
     def keys_of_kind(self, kind: str) -> frozenset[tuple[str, str]]:
-        """Return (namespace, name) of the objects of this kind.
-
-        A misspelled kind counts as any.
-        """
-        keys = (
+        """Return (namespace, name) of the objects of this kind. A misspelled kind counts as any."""
+        return frozenset(
             (namespace, name)
             for declared_kind, namespace, name in self.names
-            if _may_be_kind(declared_kind, kind)
+            if declared_kind == kind or declared_kind not in KINDS
         )
-        return frozenset(keys)
-
-
-def _may_be_kind(declared_kind: str, kind: str) -> bool:
-    return declared_kind == kind or declared_kind not in KINDS
 
 
 NO_INVALID_OBJECTS = InvalidObjects()
@@ -235,43 +223,34 @@ def cross_check(
     promotions = _objects_of(PromotionPolicy, objects)
     variants = _objects_of(PackageVariant, objects)
     for policy in policies:
-        errors += ((policy, error) for error in warn_doubtful_settings(policy))
+        errors += _errors_of(policy, warn_doubtful_settings(policy))
     for variant in variants:
         warnings = warn_external_functions(variant.spec.pipeline, ("spec", "pipeline"))
-        errors += ((variant, error) for error in warnings)
+        errors += _errors_of(variant, warnings)
     # Every name may be declared in a file that could not be read, so none can be called
     # missing.
     if invalid.has_unreadable_files:
         return errors
     for policy in policies:
         errors += _check_repositories(policy, _policy_repositories(policy), repositories, invalid)
-        errors += ((policy, error) for error in _check_commit_statuses(policy, repositories))
+        errors += _errors_of(policy, _check_commit_statuses(policy, repositories))
         if not invalid.names_of_kind("PromotionPolicy", policy.metadata.namespace):
-            errors += ((policy, error) for error in check_approvers(policy, promotions))
+            errors += _errors_of(policy, check_approvers(policy, promotions))
     for variant in variants:
         errors += _check_repositories(
             variant, _variant_repositories(variant), repositories, invalid
         )
     for promotion in promotions:
         invalid_names = invalid.names_of_kind("UpstreamPolicy", promotion.metadata.namespace)
-        errors += (
-            (promotion, error)
-            for error in _check_promotion_policies(promotion, policies, invalid_names)
-        )
-        errors += (
-            (promotion, error)
-            for error in _check_promotion_stages(promotion, policies, invalid_names)
-        )
+        policy_errors = _check_promotion_policies(promotion, policies, invalid_names)
+        stage_errors = _check_promotion_stages(promotion, policies, invalid_names)
+        errors += _errors_of(promotion, chain(policy_errors, stage_errors))
         invalid_names = invalid.names_of_kind("PackageVariant", promotion.metadata.namespace)
-        errors += (
-            (promotion, error)
-            for error in _check_promotion_variants(promotion, variants, invalid_names)
-        )
+        variant_errors = _check_promotion_variants(promotion, variants, invalid_names)
+        errors += _errors_of(promotion, variant_errors)
     for scenario in _objects_of(Scenario, objects):
         invalid_names = invalid.names_of_kind("UpstreamPolicy", scenario.metadata.namespace)
-        errors += (
-            (scenario, error) for error in _check_scenario(scenario, policies, invalid_names)
-        )
+        errors += _errors_of(scenario, _check_scenario(scenario, policies, invalid_names))
     errors += check_variant_dependencies(
         variants,
         policies,
@@ -285,6 +264,10 @@ def is_visible(repository: Repository, namespace: str) -> bool:
     """Return whether objects of this namespace may use the repository."""
     own = repository.metadata.namespace == namespace
     return own or namespace in repository.spec.allowed_namespaces
+
+
+def _errors_of(item: KRMObject, errors: Iterable[FieldError]) -> Iterator[ObjectError]:
+    return ((item, error) for error in errors)
 
 
 def _objects_of(kind: type[Kind], objects: Iterable[KRMObject]) -> list[Kind]:
@@ -324,11 +307,7 @@ def _policy_repositories(policy: UpstreamPolicy) -> Iterator[tuple[FieldPath, st
 def _check_commit_statuses(
     policy: UpstreamPolicy, repositories: Sequence[Repository]
 ) -> Iterator[FieldError]:
-    usable_repositories = [
-        repository
-        for repository in repositories
-        if is_visible(repository, policy.metadata.namespace)
-    ]
+    usable_repositories = [it for it in repositories if is_visible(it, policy.metadata.namespace)]
     _, *downstream = _policy_repositories(policy)
     return check_commit_statuses(policy, {name for _, name in downstream}, usable_repositories)
 
@@ -345,12 +324,8 @@ def _check_repositories(
     invalid: InvalidObjects,
 ) -> Iterator[ObjectError]:
     namespace = item.metadata.namespace
-    usable = {
-        repository.metadata.name for repository in repositories if is_visible(repository, namespace)
-    }
-    namespaces = {
-        repository.metadata.name: repository.metadata.namespace for repository in repositories
-    }
+    usable = {it.metadata.name for it in repositories if is_visible(it, namespace)}
+    namespaces = {it.metadata.name: it.metadata.namespace for it in repositories}
     for path, name in references:
         if name in usable or name in invalid.names_of_kind("Repository"):
             continue
@@ -413,19 +388,9 @@ def _check_scenario(
 ) -> Iterator[FieldError]:
     name, stages = scenario.spec.policy, scenario.spec.stages
     if name:
-        policies_in_namespace = [
-            policy_in_namespace
-            for policy_in_namespace in policies
-            if policy_in_namespace.metadata.namespace == scenario.metadata.namespace
-        ]
-        policy = next(
-            (
-                policy_in_namespace
-                for policy_in_namespace in policies_in_namespace
-                if policy_in_namespace.metadata.name == name
-            ),
-            None,
-        )
+        key = (scenario.metadata.namespace, name)
+        named = (it for it in policies if (it.metadata.namespace, it.metadata.name) == key)
+        policy = next(named, None)
         if policy is None:
             problem = f"there is no UpstreamPolicy {name} in this namespace"
             remedy = suggest_name(

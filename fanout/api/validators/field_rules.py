@@ -92,10 +92,7 @@ def check_unique(data: Mapping[str, Any], pattern: str, noun: str) -> Iterator[F
 
 
 def _is_reportable(path: FieldPath, name: str) -> bool:
-    """Return whether an unknown name is reported here.
-
-    Invalid names get an error of their own.
-    """
+    """Return whether an unknown name is reported here. Invalid names get an error of their own."""
     return path[-1] == "stageExpr" or _STAGE_NAME.match(name) is not None
 
 
@@ -274,63 +271,54 @@ _CHECK_EXPRESSION_FIELDS = (
 )
 
 EXCLUSIVE_FIELDS: tuple[ExclusiveFields, ...] = (
-    ExclusiveFields(
-        (*_POLICY_KINDS, *_VARIANT_KINDS),
-        "spec.upstream.revision",
-        ("tag", "semver", "latest", "commit"),
-        is_required=True,
-    ),
-    ExclusiveFields(
-        _POLICY_KINDS,
-        "spec.targets[*]",
-        ("repositories", "repositorySelector", "objectSelector"),
-        is_required=True,
-    ),
-    ExclusiveFields(_POLICY_KINDS, _TEMPLATE_PATH, ("stage", "stageExpr")),
-    ExclusiveFields(_POLICY_KINDS, _TEMPLATE_PATH, ("priority", "priorityExpr")),
-    ExclusiveFields(
-        _POLICY_KINDS, f"{_TEMPLATE_PATH}.downstream", ("repository", "repositoryExpr")
-    ),
-    ExclusiveFields(_POLICY_KINDS, f"{_TEMPLATE_PATH}.downstream", ("package", "packageExpr")),
-    ExclusiveFields(
-        _POLICY_KINDS, f"{_TEMPLATE_PATH}.injectors[*]", ("name", "nameExpr"), is_required=True
+    *(
+        ExclusiveFields(kinds, path, fields, is_required=True)
+        for kinds, path, fields in (
+            (
+                (*_POLICY_KINDS, *_VARIANT_KINDS),
+                "spec.upstream.revision",
+                ("tag", "semver", "latest", "commit"),
+            ),
+            (
+                _POLICY_KINDS,
+                "spec.targets[*]",
+                ("repositories", "repositorySelector", "objectSelector"),
+            ),
+            (_POLICY_KINDS, f"{_TEMPLATE_PATH}.injectors[*]", ("name", "nameExpr")),
+            *(
+                (_POLICY_KINDS, path, (field, f"{field}Expr"))
+                for path in _MAP_EXPRESSIONS
+                for field in ("key", "value")
+            ),
+            *((kinds, path, ("image", "exec")) for kinds, path in _FUNCTION_ENTRIES),
+            (_VARIANT_KINDS, "spec.dependsOn[*]", ("policy", "variant")),
+            *((_POLICY_KINDS, path, _CHECK_TYPES) for path in _CHECK_PATHS),
+            *(
+                (_POLICY_KINDS, f"{path}.{check_type}", (field, f"{field}Expr"))
+                for path in _CHECK_PATHS
+                for check_type, field in _CHECK_EXPRESSION_FIELDS
+            ),
+            (("PromotionPolicy",), "spec.windows[*]", ("allow", "deny")),
+            (("PromotionPolicy",), "spec.windows[*].allow", ("duration", "until")),
+            (("PromotionPolicy",), "spec.windows[*].deny", ("duration", "until")),
+            (("Evidence",), "spec", ("revision", "commit")),
+        )
     ),
     *(
-        ExclusiveFields(_POLICY_KINDS, path, ("key", "keyExpr"), is_required=True)
-        for path in _MAP_EXPRESSIONS
+        ExclusiveFields(kinds, path, fields)
+        for kinds, path, fields in (
+            (_POLICY_KINDS, _TEMPLATE_PATH, ("stage", "stageExpr")),
+            (_POLICY_KINDS, _TEMPLATE_PATH, ("priority", "priorityExpr")),
+            (_POLICY_KINDS, f"{_TEMPLATE_PATH}.downstream", ("repository", "repositoryExpr")),
+            (_POLICY_KINDS, f"{_TEMPLATE_PATH}.downstream", ("package", "packageExpr")),
+            *(
+                (kinds, path, (field, "configPath"))
+                for kinds, path in _FUNCTION_ENTRIES
+                for field in ("configMap", "configMapExprs")
+            ),
+            (_POLICY_KINDS, "spec.stages[*].after", ("require", "atLeast")),
+        )
     ),
-    *(
-        ExclusiveFields(_POLICY_KINDS, path, ("value", "valueExpr"), is_required=True)
-        for path in _MAP_EXPRESSIONS
-    ),
-    *(
-        ExclusiveFields(kind, path, ("image", "exec"), is_required=True)
-        for kind, path in _FUNCTION_ENTRIES
-    ),
-    *(ExclusiveFields(kind, path, ("configMap", "configPath")) for kind, path in _FUNCTION_ENTRIES),
-    *(
-        ExclusiveFields(kind, path, ("configMapExprs", "configPath"))
-        for kind, path in _FUNCTION_ENTRIES
-    ),
-    ExclusiveFields(_POLICY_KINDS, "spec.stages[*].after", ("require", "atLeast")),
-    ExclusiveFields(_VARIANT_KINDS, "spec.dependsOn[*]", ("policy", "variant"), is_required=True),
-    *(
-        ExclusiveFields(_POLICY_KINDS, path, _CHECK_TYPES, is_required=True)
-        for path in _CHECK_PATHS
-    ),
-    *(
-        ExclusiveFields(_POLICY_KINDS, f"{path}.{way}", (field, f"{field}Expr"), is_required=True)
-        for path in _CHECK_PATHS
-        for way, field in _CHECK_EXPRESSION_FIELDS
-    ),
-    ExclusiveFields(("PromotionPolicy",), "spec.windows[*]", ("allow", "deny"), is_required=True),
-    ExclusiveFields(
-        ("PromotionPolicy",), "spec.windows[*].allow", ("duration", "until"), is_required=True
-    ),
-    ExclusiveFields(
-        ("PromotionPolicy",), "spec.windows[*].deny", ("duration", "until"), is_required=True
-    ),
-    ExclusiveFields(("Evidence",), "spec", ("revision", "commit"), is_required=True),
 )
 
 
@@ -523,11 +511,8 @@ def _check_approver_groups(data: Mapping[str, Any]) -> Iterator[FieldError]:
             yield FieldError(path, problem, "write Name <ann@example.com>, or the address alone")
 
 
-def _check_secret_names(data: Mapping[str, Any]) -> Iterator[FieldError]:
+def _check_configuration_names(data: Mapping[str, Any]) -> Iterator[FieldError]:
     yield from check_unique(data, "checkSecrets[*].name", "secret")
-
-
-def _check_forge_hosts(data: Mapping[str, Any]) -> Iterator[FieldError]:
     yield from check_unique(data, "forges[*].host", "host")
 
 
@@ -669,7 +654,7 @@ _RULES_BY_KIND: Mapping[str, tuple[Rule, ...]] = {
         check_functions,
     ),
     "PromotionPolicy": (_check_promotion_subjects, _check_approver_groups, _check_schedule_fields),
-    "FanoutConfiguration": (_check_secret_names, _check_forge_hosts),
+    "FanoutConfiguration": (_check_configuration_names,),
     "Evidence": (_check_record_subject, _check_stage_present),
     "Approval": (_check_record_subject, _check_stage_present, _check_approved_trees),
     "Decision": (_check_record_subject, _check_decision),

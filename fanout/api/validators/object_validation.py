@@ -190,10 +190,7 @@ _MESSAGE_BUILDERS: Mapping[str, Callable[[Any, Mapping[str, Any]], ProblemAndRem
 
 
 class EmbeddedSpec(NamedTuple):
-    """Embedded spec as an object of its own kind.
-
-    `spec_path` is its place in the outer object.
-    """
+    """Embedded spec as an object of its own kind. `spec_path` is its place in the outer object."""
 
     kind: str
     data: Mapping[str, Any]

@@ -123,10 +123,7 @@ UNSUPPORTED_FIELDS: tuple[UnsupportedField, ...] = (
 
 
 def is_unsupported(kind: str, path: FieldPath, value: object = None) -> bool:
-    """Return whether this value is refused at the path.
-
-    Without a value, whether the field is.
-    """
+    """Return whether this value is refused at the path. Without a value, whether the field is."""
     # A field that is refused for some values only is still documented and suggested.
     rows = (
         row for row in UNSUPPORTED_FIELDS if row.kind == kind and matches_pattern(path, row.path)
