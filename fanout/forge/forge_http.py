@@ -24,7 +24,7 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit
 import httpcore2
 import httpx2
 
-from fanout.errors import Bug, Denied, FanoutError, InvalidInput, RateLimited, Unavailable
+from fanout.errors import Denied, FanoutError, InvalidInput, RateLimited, Unavailable
 from fanout.forge.call_queue import CallDeferred, CallQueue
 from fanout.forge.governor import CallKind, CallLimits, CircuitBreaker, Governor
 from fanout.ports import Credentials, authorization_header
@@ -33,7 +33,6 @@ from fanout.values import frozen
 
 Result = TypeVar("Result")
 
-_READ_ATTEMPTS = 2
 _DEFAULT_RETRY_AFTER = 60.0  # seconds; GitHub's advice where an answer has none
 _MAX_RETRY_AFTER = 86400.0
 _MAX_QUOTE = 200  # characters of a server's message
@@ -100,6 +99,10 @@ class ForgeResponse:
     status: int
     data: Any
     has_next_page: bool = False
+
+
+class HostFailure(Unavailable):
+    """A host gave no usable answer; other calls may fail as well."""
 
 
 class ForgeHttp:
@@ -181,28 +184,30 @@ class ForgeHttp:
             return self._connection
 
     async def _send(self, connection: "_Connection", call: ForgeCall) -> ForgeResponse:
-        attempts = _READ_ATTEMPTS if call.kind is CallKind.READ else 1
-        for attempt in range(1, attempts + 1):
-            try:
-                return await self._send_once(connection, call)
-            except CallDeferred:
+        try:
+            return await self._send_once(connection, call)
+        except CallDeferred:
+            raise
+        except (HostFailure, RateLimited) as error:
+            if call.kind is not CallKind.READ:
                 raise
-            except (Unavailable, RateLimited) as error:
-                if attempt == attempts or error.reason == "ForgeRefuses":
-                    raise
-        raise Bug("a call has at least one attempt")
+            failure = error
+        try:
+            return await self._send_once(connection, call)
+        except CallDeferred:
+            raise failure from None  # what the host answered says more
 
     async def _send_once(self, connection: "_Connection", call: ForgeCall) -> ForgeResponse:
         async with connection.queue.turn(call.kind, call.policy):
             if self._breaker.is_open(monotonic()):
-                raise self._unavailable(call, "it is not asked, as it failed several times")
+                raise self._failure(call, "it is not asked, as it failed several times")
             try:
                 response = self._read(call, *await self._fetch(connection.client, call))
-            except FanoutError as error:
-                if error.reason == "ForgeUnavailable":
-                    self._breaker.record_failure(monotonic())
-                else:
-                    self._breaker.record_success()
+            except HostFailure:
+                self._breaker.record_failure(monotonic())
+                raise
+            except FanoutError:
+                self._breaker.record_success()
                 raise
             self._breaker.record_success()
             return response
@@ -222,12 +227,12 @@ class ForgeHttp:
                 finally:
                     await response.aclose()
         except TimeoutError:
-            raise self._unavailable(call, f"nothing within {self._limits.seconds:g} s") from None
+            raise self._failure(call, f"nothing within {self._limits.seconds:g} s") from None
         except httpx2.ConnectTimeout:
             waited = f"{self._limits.connect_seconds:g} s"
-            raise self._unavailable(call, f"no connection within {waited}") from None
+            raise self._failure(call, f"no connection within {waited}") from None
         except _TRANSPORT_ERRORS as error:
-            raise self._unavailable(call, self.quote(str(error) or type(error).__name__)) from None
+            raise self._failure(call, self.quote(str(error) or type(error).__name__)) from None
 
     async def _content(self, response: httpx2.Response) -> bytes:
         """Read an answer. Raises ValueError if it is compressed or too large."""
@@ -248,7 +253,7 @@ class ForgeHttp:
             has_next_page = 'rel="next"' in headers.get("link", "")
             return ForgeResponse(status, self._parse(call, status, content), has_next_page)
         if 300 <= status < 400:
-            raise self._unavailable(call, self._describe_redirect(call, headers))
+            raise self._redirect(call, headers)
         raise self._refusal(call, status, content)
 
     def _obey_limit(self, status: int, headers: httpx2.Headers) -> None:
@@ -273,7 +278,7 @@ class ForgeHttp:
         except (ValueError, RecursionError):
             if status >= 400:  # the status is the answer
                 return None
-            raise self._unavailable(call, "it is no JSON") from None
+            raise self._failure(call, "it is no JSON") from None
 
     def _refusal(self, call: ForgeCall, status: int, content: bytes) -> FanoutError:
         host, secret = self.access.host, self.access.secret_name
@@ -299,13 +304,19 @@ class ForgeHttp:
                 reason="ForgeDenied",
                 remedy="give the account access to the repository, or correct its URL",
             )
+        if status == 423:
+            return Unavailable(
+                f"{host} has locked the repository of {call.resource} (423){suffix}",
+                reason="ForgeUnavailable",
+                remedy="unarchive the repository, or remove the Repository",
+            )
         if status >= 500:
-            return self._unavailable(call, f"status {status}{suffix}")
+            return self._failure(call, f"status {status}{suffix}")
         return Unavailable(
             f"{host} refuses {call.resource} ({status}){suffix}", reason="ForgeRefuses"
         )
 
-    def _describe_redirect(self, call: ForgeCall, headers: httpx2.Headers) -> str:
+    def _redirect(self, call: ForgeCall, headers: httpx2.Headers) -> Unavailable:
         # Neither the call nor the token is sent there: a person decides whether it is the same.
         try:
             base = f"{self.access.api.rstrip('/')}/{call.quoted_path}"
@@ -314,10 +325,14 @@ class ForgeHttp:
             address = f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
         except ValueError:
             address = "an address that cannot be read"
-        return f"it has moved to {self.quote(address)}; correct the URL"
-
-    def _unavailable(self, call: ForgeCall, problem: str) -> Unavailable:
         return Unavailable(
+            f"{self.access.host} has moved {call.resource} to {self.quote(address)}",
+            reason="ForgeUnavailable",
+            remedy="correct the URL of the Repository",
+        )
+
+    def _failure(self, call: ForgeCall, problem: str) -> HostFailure:
+        return HostFailure(
             f"{self.access.host} gave no usable answer to {call.resource}: {problem}",
             reason="ForgeUnavailable",
         )

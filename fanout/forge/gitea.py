@@ -522,9 +522,11 @@ def _read_status(answer: AnswerObject) -> CommitStatus:
 
 def _read_branch(answer: AnswerObject) -> BranchFacts:
     commit = answer.child("commit")
+    if commit is None:
+        raise MalformedAnswer("commit is missing")
     is_checked = answer.flag("enable_status_check")
     return BranchFacts(
-        commit="" if commit is None else commit.text("id"),
+        commit=commit.text("id"),
         is_protected=answer.flag("protected"),
         required_contexts=answer.texts("status_check_contexts") if is_checked else frozenset(),
         required_approvals=answer.number("required_approvals", 0),

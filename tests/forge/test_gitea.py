@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 import pytest
+from forge_proxy import Fault, ForgeProxy, proxying
 from gitea_server import ADMIN, Gitea
 
 from fanout.api.promotion_policy import MergeStyle
@@ -106,17 +107,25 @@ def retried(call: Callable[[], Value], words: str) -> Value:
         time.sleep(0.2)
 
 
-def forge_for(gitea: Gitea, token: str) -> GiteaForge:
-    access = HostAccess(gitea.host, gitea.api, Credentials(password=token), "gitea-token")
-    return GiteaForge(ForgeHttp(access))
+@pytest.fixture(scope="session")
+def forge_with(gitea: Gitea) -> Iterator[Callable[[str], GiteaForge]]:
+    """Return a function from a token to a client with it; all are closed in the end."""
+    clients = []
+
+    def make(token: str) -> GiteaForge:
+        access = HostAccess(gitea.host, gitea.api, Credentials(password=token), "gitea-token")
+        clients.append(ForgeHttp(access))
+        return GiteaForge(clients[-1])
+
+    yield make
+    for http in clients:
+        http.close()
 
 
 @pytest.fixture(scope="session")
-def bot(gitea: Gitea) -> Iterator[GiteaForge]:
+def bot(gitea: Gitea, forge_with: Callable[[str], GiteaForge]) -> GiteaForge:
     gitea.add_person(BOT)
-    forge = forge_for(gitea, gitea.tokens[BOT])
-    yield forge
-    forge._http.close()
+    return forge_with(gitea.tokens[BOT])
 
 
 @pytest.fixture
@@ -144,18 +153,18 @@ def test_a_repository_shows_its_settings_and_rights(place):
     assert facts.merge_styles == {MergeStyle.MERGE, MergeStyle.SQUASH, MergeStyle.REBASE}
 
 
-def test_settings_and_rights_that_an_administrator_changes(place):
+def test_settings_and_rights_that_an_administrator_changes(place, forge_with):
     place.gitea.ask("PATCH", place.path, {"archived": True, "allow_squash_merge": False})
     facts = place.forge.repository(place.name)
     assert facts.is_archived
     assert facts.merge_styles == {MergeStyle.MERGE, MergeStyle.REBASE}
-    reader = forge_for(place.gitea, place.gitea.tokens["bob"])
+    reader = forge_with(place.gitea.tokens["bob"])
     assert not reader.repository(place.name).may_push
 
 
-def test_a_hidden_repository_is_denied_by_every_read(place):
+def test_a_hidden_repository_is_denied_by_every_read(place, forge_with):
     place.gitea.ask("PATCH", place.path, {"private": True})
-    stranger = forge_for(place.gitea, place.gitea.tokens["bob"])
+    stranger = forge_with(place.gitea.tokens["bob"])
     for call in (
         lambda: stranger.repository(place.name),
         lambda: stranger.request(place.name, 1),
@@ -175,7 +184,7 @@ def test_a_renamed_repository_is_said_with_its_new_address(place):
         place.forge.repository(place.name)
     assert failure.value.reason == "ForgeUnavailable"
     address = f"{place.gitea.api}/repos/{place.name}-moved"
-    assert f"it has moved to {address}" in str(failure.value)
+    assert f"has moved GET /repos/{place.name} to {address}; correct" in str(failure.value)
 
 
 # ---- the life of a request ---------------------------------------------------------------------
@@ -515,8 +524,95 @@ def test_what_is_merged_or_closed_already_is_a_conflict(place):
 def test_an_archived_repository_takes_no_writes(place):
     opened = place.open()
     place.gitea.ask("PATCH", place.path, {"archived": True})
-    with pytest.raises(Unavailable, match="archived"):
+    with pytest.raises(Unavailable, match="is archived; unarchive the repository") as failure:
         place.forge.merge_request(place.name, merge_of(opened))
+    assert failure.value.reason == "ForgeUnavailable"
+
+
+# ---- faults between fanout and the host --------------------------------------------------------
+
+
+@pytest.fixture
+def proxied(place: Place) -> Iterator[tuple[Place, ForgeProxy]]:
+    """The place with a proxy between fanout and the host."""
+    with proxying(place.gitea.url) as proxy:
+        secret = Credentials(password=place.gitea.tokens[BOT])
+        http = ForgeHttp(HostAccess(place.gitea.host, proxy.api, secret, "gitea-token"))
+        yield Place(place.gitea, GiteaForge(http), place.name), proxy
+        http.close()
+
+
+LOST = Fault(method="POST", forwards=True, resets=True)
+
+
+def test_a_request_whose_answer_was_lost_is_found_and_not_opened_again(proxied):
+    place, proxy = proxied
+    proxy.fail(LOST)
+    with pytest.raises(Unavailable) as failure:
+        place.open()
+    assert failure.value.reason == "ForgeUnavailable"
+    [found] = place.forge.requests_of_head(place.name, HEAD)
+    assert found.title == "Release v1 to prod"
+    with pytest.raises(Conflict):
+        place.forge.open_request(place.name, RequestDraft(HEAD, "main", "Again", "", False))
+
+
+def test_a_merge_whose_answer_was_lost_is_seen(proxied):
+    place, proxy = proxied
+    opened = place.open()
+    path = f"{place.path}/pulls/{opened.number}"
+    retried_until(lambda: place.gitea.get(path), lambda it: it["mergeable"])
+    proxy.fail(LOST)
+    with pytest.raises(Unavailable):
+        place.forge.merge_request(place.name, merge_of(opened))
+    merged = retried_until(lambda: place.seen(opened), lambda it: it.state is RequestState.MERGED)
+    assert merged.merged_by == BOT
+    with pytest.raises(Conflict):
+        place.merge(opened)
+
+
+def test_reads_survive_one_fault_each(proxied):
+    place, proxy = proxied
+    opened = place.open()
+    faults = (Fault(502), Fault(503), Fault(missing=5), Fault(body=b"<html>"), Fault(resets=True))
+    for fault in faults:
+        proxy.fail(fault)
+        assert place.seen(opened) == opened
+
+
+@pytest.mark.parametrize("body", [b"[]", b'"text"', b'{"number": "1"}', b"{}", b"null"])
+def test_answers_of_another_form(proxied, body):
+    place, proxy = proxied
+    for call in (
+        place.forge.login,
+        lambda: place.forge.repository(place.name),
+        lambda: place.forge.request(place.name, 1),
+        lambda: place.forge.branch(place.name, "main"),
+    ):
+        proxy.fail(Fault(body=body))
+        with pytest.raises(Unavailable, match="gave no usable answer") as failure:
+            call()
+        assert failure.value.reason == "ForgeUnavailable"
+    proxy.fail(Fault(body=b"[1]"))
+    with pytest.raises(Unavailable, match="gave no usable answer"):
+        place.forge.reviews(place.name, 1)
+
+
+def test_a_token_that_the_host_does_not_know_is_denied(place, forge_with):
+    place.gitea.add_person(login := f"guest-{next(NUMBERS)}")
+    forge = forge_with(place.gitea.tokens[login])
+    assert forge.login() == login
+    forge = forge_with("0" * 40)
+    with pytest.raises(Denied, match="renew the secret gitea-token"):
+        forge.login()
+
+
+def test_a_token_without_a_scope_is_denied_with_its_name(place, forge_with):
+    place.gitea.add_person(login := f"guest-{next(NUMBERS)}")
+    forge = forge_with(place.gitea.add_token(login, "read:user"))
+    with pytest.raises(Denied, match="repository") as failure:
+        forge.repository(place.name)
+    assert failure.value.reason == "ForgeDenied"
 
 
 # ---- search ------------------------------------------------------------------------------------
