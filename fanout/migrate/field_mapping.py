@@ -169,6 +169,14 @@ class FieldMapping:
     description: str = UNCHANGED
 
 
+def unsupported_field(
+    source: str, description: str, *, problem: str, remedy: str, ignored: Sequence[Any] = ()
+) -> FieldMapping:
+    """Return the row of a field without counterpart: values not `ignored` are reported as lost."""
+    convert = report_unsupported(*ignored, problem=problem, remedy=remedy)
+    return FieldMapping(source, "", convert, description)
+
+
 @frozen
 class KindMapping:
     """Source kind with its fields, and the kind of fanout that it becomes."""

@@ -16,6 +16,7 @@ from fanout.migrate.field_mapping import (
     note_unsupported,
     report_unsupported,
     server_field_mappings,
+    unsupported_field,
 )
 from fanout.migrate.kargo_stages import convert_steps
 
@@ -25,7 +26,6 @@ _POLICY = "UpstreamPolicy"
 _STAGE_PATH = "spec.stages[*]"
 _REQUEST_PATH = "spec.requestedFreight[*]"
 _SOURCES_PATH = f"{_REQUEST_PATH}.sources"
-_COMMERCIAL_BUILD = "of Kargo's commercial build"
 
 
 def convert_elsewhere(_: SourceField) -> Iterator[TargetField | Remark]:
@@ -68,13 +68,12 @@ def _stage_mappings() -> Iterator[FieldMapping]:
     )
     yield FieldMapping("metadata.namespace", "", convert_elsewhere, "that of the policy")
     yield from server_field_mappings("Kargo")
-    yield FieldMapping(
+    yield unsupported_field(
         f"{_REQUEST_PATH}.origin.kind",
-        "",
-        report_unsupported(
-            "", "Warehouse", problem="is no Warehouse", remedy="request what one finds"
-        ),
         "`Warehouse`, nothing else",
+        ignored=("", "Warehouse"),
+        problem="is no Warehouse",
+        remedy="request what one finds",
     )
     yield FieldMapping(
         f"{_REQUEST_PATH}.origin.name", "metadata.name", convert_elsewhere, "the policy's name"
@@ -127,25 +126,20 @@ def _stage_spec_mappings() -> Iterator[FieldMapping]:
         "spec.verification.analysisTemplates[*].kind", "", ignore_field, "says nothing here"
     )
     for field in ("args", "analysisRunMetadata"):
-        yield FieldMapping(
+        yield unsupported_field(
             f"spec.verification.{field}",
-            "",
-            report_unsupported(
-                [], {}, problem="nothing is run here", remedy="give it to what runs the analysis"
-            ),
             "named: nothing is run",
+            ignored=([], {}),
+            problem="nothing is run here",
+            remedy="give it to what runs the analysis",
         )
     yield FieldMapping("spec.shard", "", ignore_field, "which of Kargo's controllers does the work")
-    yield FieldMapping(
+    yield unsupported_field(
         "spec.targets",
-        "",
-        report_unsupported(
-            [],
-            {},
-            problem="Kargo's Targets are not read",
-            remedy="write spec.targets with an objectSelector",
-        ),
-        f"named; {_COMMERCIAL_BUILD}",
+        "named; of Kargo's commercial build",
+        ignored=([], {}),
+        problem="Kargo's Targets are not read",
+        remedy="write spec.targets with an objectSelector",
     )
 
 
@@ -164,34 +158,26 @@ def _warehouse_mappings() -> Iterator[FieldMapping]:
         ),
         "noted: every pass looks at the repository",
     )
-    yield FieldMapping(
+    yield unsupported_field(
         "spec.freightCreationPolicy",
-        "",
-        report_unsupported(
-            "",
-            "Automatic",
-            problem="whatever is tagged is a revision",
-            remedy="tag by hand, or pin spec.upstream.revision.tag",
-        ),
         "`Automatic` says nothing; `Manual` is named",
+        ignored=("", "Automatic"),
+        problem="whatever is tagged is a revision",
+        remedy="tag by hand, or pin spec.upstream.revision.tag",
     )
-    yield FieldMapping(
+    yield unsupported_field(
         "spec.freightCreationCriteria",
-        "",
-        report_unsupported(
-            {}, problem="whatever is tagged is a revision", remedy="tag only what is to be rolled"
-        ),
         "named",
+        ignored=({},),
+        problem="whatever is tagged is a revision",
+        remedy="tag only what is to be rolled",
     )
     for kind in ("image", "chart"):
-        yield FieldMapping(
+        yield unsupported_field(
             f"spec.subscriptions[*].{kind}",
-            "",
-            report_unsupported(
-                problem=f"nobody looks for a newer {kind}",
-                remedy="write its version into the package, and tag that",
-            ),
             "named: a version that is in the package goes with it",
+            problem=f"nobody looks for a newer {kind}",
+            remedy="write its version into the package, and tag that",
         )
     yield from _git_mappings()
 
@@ -308,11 +294,12 @@ def _project_config_mappings() -> Iterator[FieldMapping]:
         convert_elsewhere,
         "one that chooses all Stages says nothing; others are named, as an `rrule` is",
     )
-    yield FieldMapping(
+    yield unsupported_field(
         f"{windows}.projectSelector",
-        "",
-        report_unsupported({}, problem="is for a ClusterConfig", remedy="remove it"),
         "named",
+        ignored=({},),
+        problem="is for a ClusterConfig",
+        remedy="remove it",
     )
     hooks = note_unsupported([], problem="`fanout run` looks by itself, at what its schedule says")
     for field in ("webhookReceivers", "receivers"):

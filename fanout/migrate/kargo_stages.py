@@ -38,11 +38,6 @@ class KargoObject:
         return read_key(self.data)[2]
 
     @property
-    def namespace(self) -> str:
-        """Namespace of the object, which is its Project."""
-        return read_key(self.data)[1]
-
-    @property
     def spec(self) -> Mapping[str, Any]:
         """Spec of the object, or an empty mapping."""
         return as_mapping(self.data.get("spec"))

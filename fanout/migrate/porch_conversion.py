@@ -297,11 +297,6 @@ def convert_workspace(source: SourceField) -> Iterator[TargetField | Remark]:
         )
 
 
-def convert_repository_selector(source: SourceField) -> Iterator[TargetField | Remark]:
-    """Copy a label selector, also an empty one, because that selects everything."""
-    yield from copy_value(source)
-
-
 def convert_object_selector(source: SourceField) -> Iterator[TargetField | Remark]:
     """Copy a label selector with kind and name, and report a name, which Porch ignores."""
     yield from copy_value(source)

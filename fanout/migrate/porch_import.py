@@ -34,9 +34,9 @@ from fanout.migrate.field_mapping import (
     read_key,
     read_kind,
     reject_object,
-    report_unsupported,
     server_field_mappings,
     unconvertible_remark,
+    unsupported_field,
 )
 from fanout.migrate.porch_conversion import convert_expression
 
@@ -154,12 +154,8 @@ def _package_variant_set_mappings() -> Iterator[FieldMapping]:
         path = f"{target}.repositories[*].{field}"
         yield FieldMapping(path, path, converter)
     path = f"{target}.repositorySelector"
-    yield FieldMapping(
-        path,
-        path,
-        porch_conversion.convert_repository_selector,
-        "the same; it chooses fanout's Repositories",
-    )
+    # Copied also if empty, because that selects everything.
+    yield FieldMapping(path, path, copy_value, "the same; it chooses fanout's Repositories")
     path = f"{target}.objectSelector"
     yield FieldMapping(
         path,
@@ -239,16 +235,12 @@ def _repository_mappings() -> Iterator[FieldMapping]:
     )
     yield FieldMapping("spec.oci", "", ignore_field, "Porch reads it with `type: oci` only")
     for field in ("mutators", "validators", "upstream"):
-        yield FieldMapping(
+        yield unsupported_field(
             f"spec.{field}",
-            "",
-            report_unsupported(
-                [],
-                {},
-                problem="has no counterpart",
-                remedy="do without it, or use functions in the packages' pipelines",
-            ),
             "named; only old versions of Porch have it",
+            ignored=([], {}),
+            problem="has no counterpart",
+            remedy="do without it, or use functions in the packages' pipelines",
         )
 
 
@@ -267,27 +259,21 @@ def _git_mappings() -> Iterator[FieldMapping]:
         copy_text,
         "the same; see [Security](concepts/security.md) for where secrets are read from",
     )
-    yield FieldMapping(
+    yield unsupported_field(
         "spec.git.createBranch",
-        "",
-        report_unsupported(
-            False,
-            problem="the branch must be there before fanout publishes to it",
-            remedy="push it once by hand if it is missing",
-        ),
         "named: the branch must be there",
+        ignored=(False,),
+        problem="the branch must be there before fanout publishes to it",
+        remedy="push it once by hand if it is missing",
     )
     for field in ("author", "email"):
-        yield FieldMapping(
+        yield unsupported_field(
             f"spec.git.{field}",
-            "",
-            report_unsupported(
-                "",
-                problem="all commits have one author, the installation's",
-                remedy="set author in the FanoutConfiguration",
-            ),
             "named: `author` of the [FanoutConfiguration](kinds/fanout-configuration.md) is for "
             "all repositories",
+            ignored=("",),
+            problem="all commits have one author, the installation's",
+            remedy="set author in the FanoutConfiguration",
         )
 
 
