@@ -76,10 +76,10 @@ _UNSUPPORTED_KINDS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def unsupported_kind_remark(item: Any, group: str) -> Remark | None:
+def unsupported_kind_remark(item: Any) -> Remark | None:
     """Return the remark about a Kargo kind without a counterpart, or None."""
     version, kind = as_mapping(item).get("apiVersion"), read_kind(item)
-    if version != f"{group}/v1alpha1" or not isinstance(kind, str):
+    if version != f"{KARGO_GROUP}/v1alpha1" or not isinstance(kind, str):
         return None
     if kind == "Project":
         if as_mapping(item.get("spec")).get("promotionPolicies"):
@@ -129,7 +129,7 @@ def group_by_project(objects: Sequence[Any]) -> tuple[dict[str, KargoProject], l
         mapping = find_mapping(data, KARGO_KINDS, KARGO_GROUP)
         project = projects.setdefault(read_key(data)[1], KargoProject())
         if mapping is None:
-            kind_remark = unsupported_kind_remark(data, KARGO_GROUP)
+            kind_remark = unsupported_kind_remark(data)
             remarks.append(
                 (index, kind_remark or unconvertible_remark(data, KARGO_KINDS, KARGO_GROUP))
             )

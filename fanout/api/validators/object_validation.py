@@ -1,7 +1,7 @@
 """Validation of one object: all errors at once, with field and remedy (design §2)."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
@@ -322,18 +322,10 @@ def _parse_model(
             for detail in error.errors(include_url=False)
             if not (detail["type"] == "too_short" and detail["input"])
         ]
-        return None, tuple(
-            _first_per_field(translate_error(model, detail, data) for detail in details)
-        )
-
-
-def _first_per_field(errors: Iterable[FieldError]) -> Iterator[FieldError]:
-    """Yield the first error of each field; a value has one for each alternative."""
-    reported: set[FieldPath] = set()
-    for error in errors:
-        if error.path not in reported:
-            yield error
-        reported.add(error.path)
+        errors = [translate_error(model, detail, data) for detail in details]
+        # A value has an error for each alternative of its type; the first one counts.
+        first_errors = {model_error.path: model_error for model_error in reversed(errors)}
+        return None, tuple(first_errors.values())
 
 
 def _without_follow_ons(errors: Sequence[FieldError]) -> Iterator[FieldError]:
