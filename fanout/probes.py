@@ -26,9 +26,10 @@ from urllib.parse import urlsplit
 import httpcore2
 import httpx2
 
+from fanout.api.text_fields import pluralize
 from fanout.api.urls import find_refusal, origin_of_url
 from fanout.errors import FanoutError
-from fanout.gates.gate_wording import format_count, format_names
+from fanout.gates.gate_wording import format_names
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.ports import Credentials, authorization_header
 from fanout.values import frozen
@@ -469,7 +470,7 @@ def _describe_batch(
 ) -> str:
     """Describe duration and failures of a batch; only origins are named, not full URLs."""
     unanswered = [probe for probe, answer in answers.items() if isinstance(answer, ProbeFailure)]
-    summary = f"services were asked {format_count(len(answers), 'question')} in {seconds:.1f} s"
+    summary = f"services were asked {pluralize(len(answers), 'question')} in {seconds:.1f} s"
     if not unanswered:
         return summary
     have = "has" if len(unanswered) == 1 else "have"

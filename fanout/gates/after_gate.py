@@ -8,13 +8,14 @@ aggregated by a required number of passed stages, so All and Any are numbers too
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
+from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import OverridableGate, Require, Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import (
     AfterRule,
 )
-from fanout.gates.gate_wording import format_elapsed, label_stage
+from fanout.gates.gate_wording import label_stage
 from fanout.gates.percentages import compute_budget
 from fanout.gates.soak import compute_soak, soak_ends_at
 from fanout.gates.stage_verdicts import StageVerdicts
@@ -214,7 +215,7 @@ def _soak_hold(
     if revision in upstream_stage.verdicts.unrecorded:
         sentence = (
             f"{revision} is ready in {stage_label}, which is not on record yet: its soak of"
-            f" {format_elapsed(soak)} starts with the next sweep"
+            f" {format_duration(soak)} starts with the next sweep"
         )
         return Hold(Reason.SOAK_RUNNING, sentence, "the next sweep, which records it"), True
     until = soak_ends_at(history, soak)
@@ -222,7 +223,7 @@ def _soak_hold(
         sentence = (
             f"{revision} soaks in {stage_label}: ready since"
             f" {format_instant(history.stretch_start)},"
-            f" to be for {format_elapsed(soak)}, until {format_instant(until)}"
+            f" to be for {format_duration(soak)}, until {format_instant(until)}"
         )
         return Hold(Reason.SOAK_RUNNING, sentence, "time alone", history.stretch_start, until), True
     if verdict is not Verdict.PASSED:
@@ -230,8 +231,8 @@ def _soak_hold(
         possible = verdict is Verdict.PENDING and upstream_stage.reachable
         return Hold(Reason.AFTER_PENDING, sentence, upstream_stage.actor, until=ready_at), possible
     moved_sentence = (
-        f"{stage_label} moved on from {revision} after {format_elapsed(history.soaked)} of the"
-        f" {format_elapsed(soak)} that"
+        f"{stage_label} moved on from {revision} after {format_duration(history.soaked)} of the"
+        f" {format_duration(soak)} that"
         " it had to soak"
     )
     if upstream_stage.returning:

@@ -11,11 +11,12 @@ from datetime import datetime, timedelta
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
+from fanout.api.text_fields import pluralize
 from fanout.gates.after_gate import AfterGate
 from fanout.gates.approval_index import ApprovalIndex
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_facts import DraftFacts, Hold
-from fanout.gates.gate_wording import format_count, label_stage
+from fanout.gates.gate_wording import label_stage
 from fanout.gates.next_changes import TIME_ALONE, expected_completion
 from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.soak import compute_soak, soak_ends_at
@@ -125,7 +126,7 @@ def _in_flight_hold(
     newer: str, current: str, tally: StageTally, in_flight: Sequence[TalliedVariant]
 ) -> Hold:
     number, stage_label = (
-        format_count(len(in_flight), "variant"),
+        pluralize(len(in_flight), "variant"),
         label_stage(tally.stage_rule.name),
     )
     sentence = (

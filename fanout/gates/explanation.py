@@ -7,8 +7,10 @@ with what a sweep does.
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
+from fanout.api.text_fields import pluralize
 from fanout.errors import InvalidInput
 from fanout.gates.after_gate import format_requirement
 from fanout.gates.evaluation_results import (
@@ -21,7 +23,7 @@ from fanout.gates.evaluation_results import (
 )
 from fanout.gates.gate_facts import Hold, PolicyFacts, RevisionHistory, VariantFacts
 from fanout.gates.gate_rules import HAND_WRITTEN, StageRule
-from fanout.gates.gate_wording import format_count, format_elapsed, format_names, label_stage
+from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.soak import NO_HISTORY, compute_soak, soak_ends_at
 from fanout.gates.timestamps import find_next
 from fanout.values import frozen, replace
@@ -51,7 +53,7 @@ def explain_policy(policy_facts: PolicyFacts, evaluation: PolicyEvaluation) -> E
         for stage_rule in policy_facts.stages
     )
     ready = sum(item.state is VariantState.READY for item in evaluation.variants.values())
-    sentence = f"{ready} of {format_count(len(evaluation.variants), 'variant')} ready"
+    sentence = f"{ready} of {pluralize(len(evaluation.variants), 'variant')} ready"
     stage_evaluations = evaluation.stages.values()
     stage_holds = [
         hold for stage_evaluation in stage_evaluations for hold in stage_evaluation.holds
@@ -281,15 +283,15 @@ def _soak_sentence(
     if not soak:
         return "has passed"
     if history.passed is None:
-        return f"has passed; its soak of {format_elapsed(soak)} starts with the next sweep"
+        return f"has passed; its soak of {format_duration(soak)} starts with the next sweep"
     if compute_soak(history, now) >= soak:
-        return f"has passed and soaked for {format_elapsed(soak)}"
+        return f"has passed and soaked for {format_duration(soak)}"
     if history.left is not None:
         return (
-            f"has passed; the stage moved on after {format_elapsed(history.soaked)} of"
-            f" {format_elapsed(soak)}"
+            f"has passed; the stage moved on after {format_duration(history.soaked)} of"
+            f" {format_duration(soak)}"
         )
-    return f"has passed and soaks for {format_elapsed(soak)}"
+    return f"has passed and soaks for {format_duration(soak)}"
 
 
 def _explain_variant(

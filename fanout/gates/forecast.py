@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from statistics import median
 
+from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
+from fanout.api.text_fields import pluralize
 from fanout.calendar.publication_calendar import WindowState, compute_window_state
 from fanout.gates.after_gate import compute_quorum
 from fanout.gates.evaluation_results import VariantState
@@ -21,7 +23,7 @@ from fanout.gates.gate_facts import Hold, PolicyFacts
 from fanout.gates.gate_rules import (
     StageRule,
 )
-from fanout.gates.gate_wording import format_count, format_elapsed, format_names, label_stage
+from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.percentages import compute_budget
 from fanout.gates.rollback_pins import Pin
 from fanout.gates.rollout_budget import compute_in_flight_limit
@@ -213,7 +215,7 @@ def _gate_opens_at(
     stage.holds += [hold for hold in impossible if hold is not None]
     if not stage.holds:
         sentence = (
-            f"{format_count(quorum - len(instants), 'stage')} too few of"
+            f"{pluralize(quorum - len(instants), 'stage')} too few of"
             f" {', '.join(after_rule.stages)} can"
             f" come to have passed {stage.revision}"
         )
@@ -249,10 +251,10 @@ def _note_blockers(evaluation: GateEvaluation, stage: _ForecastState) -> None:
     held = sum(it.facts.held is not None for it in counting)
     if held:
         verb = "is" if held == 1 else "are"
-        stage.assumptions.append(f"{format_count(held, 'held variant')} {verb} let go at once")
+        stage.assumptions.append(f"{pluralize(held, 'held variant')} {verb} let go at once")
     conflict_names = [it.facts.name for it in counting if _has_conflicts(it, stage)]
     if conflict_names:
-        count = format_count(len(conflict_names), "variant")
+        count = pluralize(len(conflict_names), "variant")
         stage.assumptions.append(
             f"undecided merge conflicts of {count} ({format_names(conflict_names)}) are decided"
             " at once"
@@ -321,9 +323,7 @@ def _note_failed(evaluation: GateEvaluation, stage: _ForecastState) -> None:
         stage.holds.append(Hold(first_hold.reason, sentence, first_hold.actor, first_hold.since))
     elif len(failed) > len(rolled_back):
         number = min(too_many, len(failed) - len(rolled_back))
-        stage.assumptions.append(
-            f"{format_count(number, 'failed variant')} mended or skipped at once"
-        )
+        stage.assumptions.append(f"{pluralize(number, 'failed variant')} mended or skipped at once")
 
 
 def _has_failed(variant: TalliedVariant, stage: _ForecastState) -> bool:
@@ -368,9 +368,9 @@ def _ready_after(stage: _ForecastState, ready_after: Mapping[str, timedelta]) ->
             seconds=round(median(time_to_ready.total_seconds() for time_to_ready in observed_times))
         )
         stage.assumptions.append(
-            f"a variant is ready {format_elapsed(median_time + min_ready)} after its"
+            f"a variant is ready {format_duration(median_time + min_ready)} after its"
             " publication, as"
-            f" {format_count(len(observed_times), 'variant')} of it"
+            f" {pluralize(len(observed_times), 'variant')} of it"
         )
         return median_time + min_ready
     if stage_rule.verification:

@@ -1,7 +1,6 @@
-"""Wording of stages, numbers and durations in messages."""
+"""Wording of stages, lists of names and people in messages."""
 
 from collections.abc import Iterable
-from datetime import timedelta
 
 from fanout.gates.gate_rules import ApprovalRule
 
@@ -13,24 +12,12 @@ def label_stage(stage: str) -> str:
     return f"stage {stage}" if stage else "the variant"
 
 
-def format_count(number: int, noun: str) -> str:
-    """Format a number with its noun: `1 variant`, `2 variants`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def format_names(names: Iterable[str]) -> str:
     """Format the first few names in order, and how many more there are."""
     ordered = sorted(names)
     shown = ", ".join(ordered[:_SHOWN])
     rest = len(ordered) - _SHOWN
     return f"{shown} and {rest} more" if rest > 0 else shown
-
-
-def format_elapsed(duration: timedelta) -> str:
-    """Format a duration as policies write it: `1h30m`."""
-    seconds = int(duration.total_seconds())
-    parts = ((seconds // 3600, "h"), (seconds % 3600 // 60, "m"), (seconds % 60, "s"))
-    return "".join(f"{number}{unit}" for number, unit in parts if number) or "0s"
 
 
 def format_approvers(approval_rule: ApprovalRule) -> str:

@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
+from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.evaluation_results import CheckResult
 from fanout.gates.gate_facts import CheckAnswer, CheckReading, Publication
 from fanout.gates.gate_rules import ApprovalRule, CheckRule
-from fanout.gates.gate_wording import format_elapsed
 from fanout.values import replace
 
 
@@ -41,7 +41,7 @@ def fold_readings(
     # Right after publication the machine still reports on the previous revision.
     if now < until and recorded_answer is None:
         sentence = (
-            f"check {check_rule.name} is first asked {format_elapsed(until - publication.at)}"
+            f"check {check_rule.name} is first asked {format_duration(until - publication.at)}"
             " after publication"
         )
         check_result = _pending_result(check_rule, sentence, Reason.CHECK_SETTLING)
@@ -84,7 +84,7 @@ def stale_result(check_rule: CheckRule, check_result: CheckResult) -> CheckResul
     assert check_rule.fresh_for is not None
     sentence = (
         f"{check_result.sentence}; that is longer ago than the"
-        f" {format_elapsed(check_rule.fresh_for)} it counts"
+        f" {format_duration(check_rule.fresh_for)} it counts"
     )
     return _pending_result(check_rule, sentence, Reason.ANSWER_STALE)
 
@@ -105,7 +105,7 @@ def apply_timeout(
     if now < until:
         return replace(check_result, until=min(until, check_result.until or until))
     sentence = (
-        f"{check_result.sentence}; it had {format_elapsed(check_rule.timeout)} to be answered"
+        f"{check_result.sentence}; it had {format_duration(check_rule.timeout)} to be answered"
     )
     return replace(
         check_result,

@@ -12,13 +12,14 @@ from datetime import datetime
 from fractions import Fraction
 
 from fanout.api.reasons import Reason
+from fanout.api.text_fields import pluralize
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates.active_decisions import ActiveDecisions, spec_suspension_hold
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import (
     StageRule,
 )
-from fanout.gates.gate_wording import format_count, format_names, label_stage
+from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.percentages import Amount, compute_tolerance
 from fanout.gates.publication_windows import PublicationWindows
 from fanout.gates.record_facts import DecisionFacts
@@ -191,12 +192,10 @@ def _limit_hold(
     total = removal_facts.present_count + len(removal_facts.orphaned)
     limit = compute_removal_limit(removal_facts.limit, total)
     if unconfirmed and not removal_facts.present_count and not _is_unlimited(removal_facts.limit):
-        sentence = (
-            f"no target is there any more, and {format_count(unconfirmed, 'variant')} would go"
-        )
+        sentence = f"no target is there any more, and {pluralize(unconfirmed, 'variant')} would go"
     elif unconfirmed > limit:
         sentence = (
-            f"the targets of {unconfirmed} of {format_count(total, 'variant')} are gone, and"
+            f"the targets of {unconfirmed} of {pluralize(total, 'variant')} are gone, and"
             f" {limit} may go at"
             " once (removalLimit)"
         )

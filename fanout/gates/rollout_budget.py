@@ -12,10 +12,11 @@ from math import floor
 
 from fanout.api.gate_vocabulary import RolloutStrategy
 from fanout.api.reasons import Reason
+from fanout.api.text_fields import pluralize
 from fanout.gates.evaluation_results import StageAggregates, VariantState
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import RolloutRule
-from fanout.gates.gate_wording import format_count, format_names, label_stage
+from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.next_changes import ExpectedCompletion, InFlightVariants
 from fanout.gates.percentages import compute_budget, compute_tolerance
 from fanout.gates.stage_tally import StageTally, TalliedVariant
@@ -65,7 +66,7 @@ class RolloutBudget:
             return None
         stage_label = label_stage(self._tally.stage_rule.name)
         sentence = (
-            f"{stage_label} is halted: {format_count(len(self._failed_names), 'variant')} failed"
+            f"{stage_label} is halted: {pluralize(len(self._failed_names), 'variant')} failed"
             f" {self._candidate}"
             f" ({format_names(self._failed_names)}), and {tolerated} may"
         )

@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
+from fanout.api.text_fields import pluralize
 from fanout.gates.candidate_choice import reachable_revisions
 from fanout.gates.evaluation_results import (
     AlternativeRevision,
@@ -24,7 +26,7 @@ from fanout.gates.evaluation_results import (
 from fanout.gates.gate_evaluation import GateEvaluation
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import StageRule
-from fanout.gates.gate_wording import format_count, format_elapsed, format_names, label_stage
+from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.rollback_pins import Pin
 from fanout.gates.stage_tally import StageTally
 from fanout.gates.timestamps import find_next
@@ -52,7 +54,7 @@ class _HoldGroup:
     def to_hold(self) -> Hold:
         if len(self.names) == 1:
             return replace(self.hold, sentence=f"{self.first_name}: {self.hold.sentence}")
-        number = format_count(len(self.names), "variant")
+        number = pluralize(len(self.names), "variant")
         return replace(
             self.hold,
             sentence=f"{number}, {self.first_name} first: {self.hold.sentence}",
@@ -252,9 +254,9 @@ def starving_hold(evaluation: GateEvaluation, stage_rule: StageRule) -> Hold | N
     if len(cut_holds) < _TOO_MANY:
         return None
     sentence = (
-        f"{label_stage(stage_rule.name)} starves: {format_count(len(cut_holds), 'revision')}"
+        f"{label_stage(stage_rule.name)} starves: {pluralize(len(cut_holds), 'revision')}"
         f" ({format_names(cut_holds)}) left"
-        f" the stages before it in less than the {format_elapsed(stage_rule.after.soak)} that it"
+        f" the stages before it in less than the {format_duration(stage_rule.after.soak)} that it"
         " wants;"
         " inFlight: Serialize, fewer releases or a shorter soak would let one through"
     )

@@ -8,6 +8,7 @@ publication counts. (Design §6.)
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
+from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ActiveDecisions, ApplicableDecision, spec_suspension_hold
@@ -15,7 +16,6 @@ from fanout.gates.evaluation_results import CheckResult, VariantState
 from fanout.gates.evidence_index import EvidenceIndex
 from fanout.gates.gate_facts import CheckAnswer, Hold, Publication, VariantFacts
 from fanout.gates.gate_rules import CheckRule, StageRule
-from fanout.gates.gate_wording import format_elapsed
 from fanout.gates.machine_checks import apply_timeout, fold_readings, stale_result
 from fanout.gates.stage_tally import StageTally, TalliedVariant
 from fanout.gates.timestamps import find_next, format_instant
@@ -237,7 +237,7 @@ def derive_state(checks: Iterable[CheckResult]) -> VariantState:
 def _min_ready_hold(stage_rule: StageRule, since: datetime, until: datetime) -> Hold:
     sentence = (
         f"verified since {format_instant(since)}; it is to stay so for"
-        f" {format_elapsed(stage_rule.rollout.min_ready)}, until {format_instant(until)}"
+        f" {format_duration(stage_rule.rollout.min_ready)}, until {format_instant(until)}"
     )
     return Hold(Reason.MIN_READY_RUNNING, sentence, "time alone", since, until)
 
@@ -268,7 +268,7 @@ def _deadlines(
 def _deadline_hold(deadline: timedelta, clock_start: datetime) -> Hold:
     sentence = (
         f"in flight since {format_instant(clock_start)} and not ready within"
-        f" {format_elapsed(deadline)}; it is failed,"
+        f" {format_duration(deadline)}; it is failed,"
         " and what passes later still counts"
     )
     actor = "whoever runs what was published; fanout retry"

@@ -9,12 +9,12 @@ from datetime import datetime
 from functools import partial
 
 from fanout.api.reasons import NEEDS_REPAIR, Reason
+from fanout.api.text_fields import pluralize
 from fanout.errors import FanoutError
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
 from fanout.gates.gate_facts import Hold, PolicyFacts
 from fanout.gates.gate_rules import StageRule
-from fanout.gates.gate_wording import format_count
 from fanout.gates.removal_gate import RemovalEvaluation
 from fanout.plan.actions import ActionKind, ActionResult, Plan
 from fanout.plan.gates.gate_records import recorded_decision_statuses
@@ -359,8 +359,8 @@ def _build_conflict_problem(
 ) -> PassProblem:
     """Build the problem of a draft's merge conflicts: in full when written, then short."""
     spec, reminder = variant.spec, ""
-    conflicts = format_count(conflict_count, "merge conflict")
-    undecided = format_count(conflict_count, "undecided merge conflict")
+    conflicts = pluralize(conflict_count, "merge conflict")
+    undecided = pluralize(conflict_count, "undecided merge conflict")
     if spec.name in policy_result.publishing:
         sentence = f"its draft is published as it stands, with {conflicts} that a person accepted"
     else:

@@ -7,7 +7,8 @@ fail all targets. Such a line states the number and names the first few.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from fanout.gates.gate_wording import format_count, format_names
+from fanout.api.text_fields import pluralize
+from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionResult
 from fanout.reconcile.pass_results import PassProblem, PolicyResult
 from fanout.values import frozen
@@ -38,7 +39,7 @@ class ProblemGroup:
             return sentence  # the sentence names the policy or the hand-written variant already
         if len(self.subjects) == 1:
             return f"{self.first.subject}: {sentence}"
-        number = format_count(len(self.subjects), self.first.noun)
+        number = pluralize(len(self.subjects), self.first.noun)
         return f"{number} ({format_names(self.subjects)}): {sentence}"
 
 
@@ -79,7 +80,7 @@ def format_lines(groups: Iterable[ProblemGroup]) -> Iterator[tuple[bool, str]]:
         policies = format_names(it.first.policy for it in same_groups)
         problem_count = sum(len(it.subjects) for it in same_groups)
         total = (
-            f", {format_count(problem_count, first_group.first.noun)} in all"
+            f", {pluralize(problem_count, first_group.first.noun)} in all"
             if first_group.first.subject
             else ""
         )
@@ -114,7 +115,7 @@ def count_failures(problems: Iterable[PassProblem]) -> str:
 def _format_count(number: int, noun: str) -> str:
     if noun == "policy" and number > 1:
         return f"{number} policies"
-    return format_count(number, noun) if number else ""
+    return pluralize(number, noun) if number else ""
 
 
 def _anonymize(problem: PassProblem) -> str:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
+from fanout.api.text_fields import pluralize
 from fanout.cli.output.printer import format_table, print_value, write_stdout
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
@@ -10,7 +11,6 @@ from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.manifest_documents import group_findings
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import Hold
-from fanout.gates.gate_wording import format_count
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction
 from fanout.plan.records.policy_status import format_instant
 from fanout.reconcile.pass_results import PassPlan, PassProblem, PassReport, PolicyResult
@@ -101,8 +101,8 @@ def print_plan(observed: PassPlan, settings: Settings, error_count: int = 0) -> 
 
 def _format_nothing_done(observed: PassPlan, error_count: int, undone_actions: int = 0) -> str:
     """Return the line for a pass without actions, with what failed if anything did."""
-    actions = format_count(undone_actions, "action") if undone_actions else ""
-    file_errors = f"{format_count(error_count, 'error')} in the files" if error_count else ""
+    actions = pluralize(undone_actions, "action") if undone_actions else ""
+    file_errors = f"{pluralize(error_count, 'error')} in the files" if error_count else ""
     failed = ", ".join(filter(None, (count_failures(observed.problems), actions, file_errors)))
     return f"nothing to do; failed: {failed}" if failed else "nothing to do"
 
@@ -147,7 +147,7 @@ def print_report(
 
 
 def _format_count(number: int, noun: str, verb: str) -> str:
-    return f"{format_count(number, noun) if noun else number} {verb}"
+    return f"{pluralize(number, noun) if noun else number} {verb}"
 
 
 def print_problems(observed: PassPlan, settings: Settings) -> None:

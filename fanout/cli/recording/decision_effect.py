@@ -6,13 +6,14 @@ from itertools import chain
 
 from fanout.api.gate_vocabulary import Action, Verdict
 from fanout.api.reasons import Reason
+from fanout.api.text_fields import pluralize
 from fanout.cli.input.name_lookup import select_variants
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import Hold
-from fanout.gates.gate_wording import format_count, format_names, label_stage
+from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import Pin, find_pin
 from fanout.plan.actions import ActionKind
@@ -137,7 +138,7 @@ def report_undrafted(
     if number:
         have, pronoun = ("has", "it") if number == 1 else ("have", "them")
         yield (
-            f"{number} of {format_count(len(variants), 'variant')} {have} no draft of {revision}"
+            f"{number} of {pluralize(len(variants), 'variant')} {have} no draft of {revision}"
             f" that is up to date: the decision is not about {pronoun}; decide again once there is"
             " one"
         )
@@ -204,7 +205,7 @@ def _format_head(waiting: int, total: int, has_published: bool) -> str:
     if not has_published:
         return "nothing is published yet"
     verb = "is" if waiting == 1 else "are"
-    return f"{waiting} of {format_count(total, 'variant')} {verb} not published yet"
+    return f"{waiting} of {pluralize(total, 'variant')} {verb} not published yet"
 
 
 def _format_reasons(
@@ -313,7 +314,7 @@ def promotion_effect(
     # Gates still hold some variants, so the decision stays active for a later sweep.
     if pending:
         gates = "its gates open" if pending == 1 else "their gates open"
-        variants_pending = format_count(pending, "variant")
+        variants_pending = pluralize(pending, "variant")
         sentence = f"the decision stands for {variants_pending}, to be published when {gates}"
         advanced_before = earlier is not None and any(
             _has_advanced(variant, revision, earlier) for variant in stage_variants
@@ -345,7 +346,7 @@ def rollback_effect(
     published = _variants_done(report, ActionKind.PUBLISH)
     rolled_back = sum(it.spec.name in published or is_in_force(it, revision) for it in covered)
     sentence = (
-        f"the decision stands: {rolled_back} of {format_count(len(covered), 'variant')} at"
+        f"the decision stands: {rolled_back} of {pluralize(len(covered), 'variant')} at"
         f" {revision}, to stay there until it is withdrawn or something else is promoted"
     )
     return DecisionEffect(sentence, bool(rolled_back))

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from fanout.api.gate_vocabulary import Action
+from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
 from fanout.cli.input.name_lookup import refuse_no_stage, require_candidate, select_variants
 from fanout.cli.input.options import with_settings
@@ -27,7 +28,6 @@ from fanout.cli.recording.record_session import (
 from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import DecisionStatus
-from fanout.gates.gate_wording import format_count
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
@@ -77,7 +77,7 @@ def build_command(action: Action, help_text: str, choose: VariantChooser) -> cli
                 names, notes = list(earlier.spec["variants"]), ()
             earlier_name = earlier.name if earlier else ""
             name, report = session.record_and_run(spec | {"variants": names}, earlier_name)
-        subject = f" for {format_count(len(names), 'variant')} at {revision}"
+        subject = f" for {pluralize(len(names), 'variant')} at {revision}"
         recorded = format_recorded(name, subject, is_repeated=earlier is not None)
         before = evaluate_without(item, earlier)
         effect = compare_evaluations(before, report, stage, revision, names)

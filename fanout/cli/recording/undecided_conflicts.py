@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from fanout.api.reasons import Reason
+from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import invalid_setting
 from fanout.errors import Stopped
-from fanout.gates.gate_wording import format_count, format_names
+from fanout.gates.gate_wording import format_names
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.values import frozen
@@ -37,13 +38,13 @@ def select_decided(
     # An error and not a note: with all variants left out, nothing that was asked for happens.
     if len(with_conflicts) == len(variants):
         raise Stopped(
-            f"nothing is {verb}: {format_count(len(with_conflicts), 'variant')} {have} undecided"
+            f"nothing is {verb}: {pluralize(len(with_conflicts), 'variant')} {have} undecided"
             f" merge conflicts: {format_names(names)}",
             reason=Reason.MERGE_CONFLICT,
             remedy=_format_remedy(item, names[0]),
         )
     note = (
-        f"{len(with_conflicts)} of {format_count(len(variants), 'variant')} {have} undecided merge"
+        f"{len(with_conflicts)} of {pluralize(len(variants), 'variant')} {have} undecided merge"
         f" conflicts and {are} not {verb}: {format_names(names)}. {_format_remedy(item, names[0])}"
     )
     without_conflicts = tuple(variant for variant in variants if variant.spec.name not in names)

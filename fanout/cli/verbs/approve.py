@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 import click
 
+from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import Verdict
+from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
 from fanout.cli.input.name_lookup import select_variants
 from fanout.cli.input.options import with_settings
@@ -29,7 +31,7 @@ from fanout.cli.recording.undecided_conflicts import select_decided
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
 from fanout.gates.gate_rules import ApprovalRule, StageRule
-from fanout.gates.gate_wording import format_count, format_elapsed, format_names
+from fanout.gates.gate_wording import format_names
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.reconcile.pass_results import PolicyResult
 
@@ -68,7 +70,7 @@ def command(settings: Settings, request: RecordRequest, revision: str, check: st
         all_approved = bool(reviewed) and len(approved) == len(reviewed)
         if not all_approved or rule.expires is not None:
             name = session.append("Approval", spec)
-            drafts = format_count(len(trees), "draft")
+            drafts = pluralize(len(trees), "draft")
             write_stdout(f"approval.fanout.dev/{name} recorded for {drafts}\n")
     notes = (
         format_not_counted(rule, author, reviewed),
@@ -96,7 +98,7 @@ def _format_repeated(
     )
     sentence = f"{author.email.lower()} has approved {drafts} already"
     if rule.expires is not None:
-        return f"{sentence}; that counts anew from now, for {format_elapsed(rule.expires)}"
+        return f"{sentence}; that counts anew from now, for {format_duration(rule.expires)}"
     return f"nothing to do: {sentence}" if is_complete else sentence
 
 

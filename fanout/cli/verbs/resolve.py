@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.options import with_settings
 from fanout.cli.recording.record_options import (
@@ -16,7 +17,6 @@ from fanout.cli.recording.record_options import (
 from fanout.cli.recording.record_session import open_record_session
 from fanout.cli.settings import Settings
 from fanout.errors import InvalidInput
-from fanout.gates.gate_wording import format_count
 from fanout.package.merge.merge_conflicts import MergeSide, Winners
 from fanout.plan.edits.merge_disputes import RESOLVE, MergeDispute, parse_disputes
 from fanout.plan.rendered_variant import RenderedVariant
@@ -59,7 +59,7 @@ def command(settings: Settings, request: RecordRequest, side_choices: tuple[str,
             if not decisions or not all(map(session.find_equal_decision, decisions)):
                 raise _build_nothing_to_decide(item, by_key)
         for decision in decisions:
-            drafts = format_count(len(decision["variants"]), "draft")
+            drafts = pluralize(len(decision["variants"]), "draft")
             session.record_once(decision, f" for {drafts} at {decision['revision']}")
 
 

@@ -1,10 +1,11 @@
 """`fanout retry`: let failed variants try again, by a recorded Decision."""
 
 from fanout.api.gate_vocabulary import Action
+from fanout.api.text_fields import pluralize
 from fanout.cli.recording.skip_retry import ChosenVariants, build_command
 from fanout.errors import InvalidInput
 from fanout.gates.evaluation_results import VariantState
-from fanout.gates.gate_wording import format_count, format_names, label_stage
+from fanout.gates.gate_wording import format_names, label_stage
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
 
@@ -37,7 +38,7 @@ def _choose_failed(
     notes = []
     if not_rendered:
         notes.append(
-            f"{format_count(len(not_rendered), 'variant')} cannot be rendered"
+            f"{pluralize(len(not_rendered), 'variant')} cannot be rendered"
             f" ({format_names(variant.spec.name for variant in not_rendered)}), which every sweep"
             " tries again"
         )

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import click
 
 from fanout.api.gate_vocabulary import OverridableGate
+from fanout.api.text_fields import pluralize
 from fanout.cli.input.name_lookup import refuse_no_stage, select_variants
 from fanout.cli.input.options import with_settings
 from fanout.cli.process_exit import ExitCode, exit_code_after
@@ -20,7 +21,7 @@ from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import Program
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
-from fanout.gates.gate_wording import format_count, format_names, label_stage
+from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.rollback_pins import Pin
 from fanout.plan.actions import ActionKind
@@ -104,7 +105,7 @@ def report_lost_edits(variants: Iterable[RenderedVariant], revision: str) -> Ite
     ]
     if edited:
         yield (
-            f"in {format_count(len(edited), 'package')} people have changed something since it was"
+            f"in {pluralize(len(edited), 'package')} people have changed something since it was"
             f" published ({format_names(edited)}): that is not in {revision}; the branch's history"
             " has it"
         )

@@ -8,6 +8,7 @@ import click
 from fanout.api.field_errors import format_path
 from fanout.api.output_views import DifferenceView, TestResult, ViewMeta
 from fanout.api.scenario import Scenario
+from fanout.api.text_fields import pluralize
 from fanout.cli.input.options import with_settings
 from fanout.cli.input.scenario_files import DeclaredScenarios, open_scenarios
 from fanout.cli.output.junit_results import format_junit
@@ -17,7 +18,6 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.terminal import print_message
 from fanout.errors import FanoutError, InvalidInput
-from fanout.gates.gate_wording import format_count
 from fanout.plan.records.policy_status import format_instant
 from fanout.scenarios.scenario_expectations import (
     ComparedValue,
@@ -179,7 +179,7 @@ def _print_results(results: Sequence[TestResult], faults: int, output: OutputFor
 
 def _format_results(results: Sequence[TestResult], faults: int) -> Iterator[str]:
     for result in results:
-        number = format_count(result.expectations, "expectation")
+        number = pluralize(result.expectations, "expectation")
         yield (
             f"{_MARKS[result.result]:8}{result.file}:{result.line}: {result.metadata.name}"
             f" ({number})\n"
@@ -194,5 +194,5 @@ def _format_results(results: Sequence[TestResult], faults: int) -> Iterator[str]
             if difference.why:
                 yield f"    {difference.why}\n"
     failed = sum(result.result in ("failed", "invalid") for result in results)
-    broken = f", {format_count(faults, 'fault')} in others" if faults else ""
-    yield f"{format_count(len(results), 'scenario')}, {failed} failed{broken}\n"
+    broken = f", {pluralize(faults, 'fault')} in others" if faults else ""
+    yield f"{pluralize(len(results), 'scenario')}, {failed} failed{broken}\n"

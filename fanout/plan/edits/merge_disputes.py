@@ -13,7 +13,7 @@ from dataclasses import field
 from typing import Final
 from urllib.parse import quote, unquote
 
-from fanout.gates.gate_wording import format_count
+from fanout.api.text_fields import pluralize
 from fanout.package.merge.merge_conflicts import ConflictChoices, MergeConflict, MergeSide, Winners
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.observation.repository_state import OpenDraft
@@ -183,7 +183,7 @@ def limit_lines(lines: Sequence[str]) -> tuple[str, ...]:
             break
         shown.append(line)
     omitted = len(lines) - len(shown)
-    return (*shown, f"and {format_count(omitted, 'more conflict')}") if omitted else tuple(shown)
+    return (*shown, f"and {pluralize(omitted, 'more conflict')}") if omitted else tuple(shown)
 
 
 def parse_conflict_paragraph(message: str) -> tuple[str, ...]:

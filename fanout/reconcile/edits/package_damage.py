@@ -6,7 +6,7 @@ affected.
 
 from collections.abc import Iterable, Iterator
 
-from fanout.gates.gate_wording import format_count
+from fanout.api.text_fields import pluralize
 from fanout.plan.edits.draft_errors import with_remedy
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
@@ -67,7 +67,7 @@ def find_lost_renderings(variants: Iterable[ObservedVariant]) -> Iterator[tuple[
         )
         sentence = (
             f"branch {branch} does not have the renderings of"
-            f" {format_count(len(affected_variants), 'published package')} any more, from which"
+            f" {pluralize(len(affected_variants), 'published package')} any more, from which"
             " people's edits are"
             f" told; restore the branch: push it from a clone that has it{consequence}"
         )

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fanout.api.reasons import Reason
+from fanout.api.text_fields import pluralize
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.gates.gate_facts import Hold
-from fanout.gates.gate_wording import format_count
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.variant_observation import unreadable_repository_hold
@@ -31,17 +31,17 @@ def build_policy_conditions(policy_result: PolicyResult, holds: Sequence[Hold]) 
 def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple[str, str, str]:
     decisions = policy_result.decision.variants.values() if policy_result.decision else ()
     ready_count = sum(variant.state is VariantState.READY for variant in decisions)
-    ready_sentence = f"{ready_count} of {format_count(len(decisions), 'variant')} ready"
+    ready_sentence = f"{ready_count} of {pluralize(len(decisions), 'variant')} ready"
     # Most pressing first: a condition has one reason, and what a person must fix outranks what
     # only waits.
     if policy_result.resolved_policy.failures:
-        targets = format_count(len(policy_result.resolved_policy.failures), "target")
+        targets = pluralize(len(policy_result.resolved_policy.failures), "target")
         return "False", Reason.TARGETS_FAILED, f"{targets} without a variant; {ready_sentence}"
     if failures := find_failed_variants(policy_result):
         hold = failures[0].holds[0] if failures[0].holds else None
         detail = f": {hold.sentence}" if hold else ""
         reason = hold.reason if hold else Reason.VERIFICATION_FAILED
-        summary_text = f"{format_count(len(failures), 'variant')} failed, {failures[0].name} first"
+        summary_text = f"{pluralize(len(failures), 'variant')} failed, {failures[0].name} first"
         return "False", reason, f"{summary_text}{detail}; {ready_sentence}"
     if unreadable_variants := [
         variant
@@ -56,7 +56,7 @@ def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple
             first_unreadable.observed.package_location.repository_state.failure, ""
         )
         summary_text = (
-            f"{format_count(len(unreadable_variants), 'variant')} cannot be looked at,"
+            f"{pluralize(len(unreadable_variants), 'variant')} cannot be looked at,"
             f" {first_unreadable.spec.name} first"
         )
         return "False", hold.reason, f"{summary_text}: {hold.sentence}; {ready_sentence}"
@@ -98,7 +98,7 @@ def build_conflict_conditions(
     if variant.observed.draft is not None and lines:
         draft_title = f"in the draft of {variant.observed.draft.trailers.revision}"
         if undecided:
-            headline = f"{format_count(undecided, 'undecided merge conflict')} {draft_title}"
+            headline = f"{pluralize(undecided, 'undecided merge conflict')} {draft_title}"
             yield "MergeConflict", Reason.MERGE_CONFLICT, _format_list(headline, lines)
         else:
             decided_parts.append(_format_list(f"decided merge conflicts {draft_title}", lines))

@@ -13,11 +13,11 @@ from fanout.api.object_meta import GROUP
 from fanout.api.package_variant import Function
 from fanout.api.reasons import Reason
 from fanout.api.stages import Stage
+from fanout.api.text_fields import pluralize
 from fanout.api.upstream_policy import FunctionTemplate, VariantTemplate
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.manifest_documents import FileFinding
 from fanout.errors import InvalidInput
-from fanout.gates.gate_wording import format_count
 from fanout.ports import Sandbox
 from fanout.reconcile.ownership.path_ownership import find_refusals
 from fanout.reconcile.pass_results import PassProblem
@@ -118,7 +118,7 @@ def _format_group(group: ProblemGroup, resolved_policy: ResolvedPolicy, locate: 
     ]
     hidden_count = len(names) - len(shown)
     target_list = ", ".join(shown) + (f" and {hidden_count} more" if hidden_count else "")
-    prefix = f"{format_count(len(names), 'target')}: " if len(names) > 1 else "target "
+    prefix = f"{pluralize(len(names), 'target')}: " if len(names) > 1 else "target "
     return f"{prefix}{target_list}: {group.first.sentence}"
 
 
@@ -233,7 +233,7 @@ def _find_unmatched_groups(
             resolved_policy.upstream_policy, f"spec.stages[{index}].rollout.groups[{number}]"
         )
         problem = (
-            f"none of {format_count(len(stage_variants), 'variant')} of stage {stage.name} has"
+            f"none of {pluralize(len(stage_variants), 'variant')} of stage {stage.name} has"
             " these labels"
         )
         yield FileFinding(where, problem, "compare them with the labels of the targets", "warning")
