@@ -30,6 +30,7 @@ START = 120  # seconds, on a busy machine
 SUPERVISOR = Path(__file__).parent / "servers" / "supervise.py"
 ADMIN, PEOPLE = "ada", ("ann", "bob")
 PASSWORD = "correct horse battery"
+ACCESS = "{{.Identity}} {{.Ctx.Req.Method}} {{.Ctx.Req.URL.RequestURI}} {{.ResponseWriter.Status}}"
 # Without what no test asks: SSH, mail, indexers, updates, avatars, Actions, packages. Everything
 # that changes with the clock alone is off as well.
 CONFIG = """\
@@ -59,6 +60,14 @@ DISABLE_REGISTRATION = true
 ALLOWED_HOST_LIST = loopback
 [log]
 LEVEL = Warn
+logger.access.MODE = calls
+ACCESS_LOG_TEMPLATE = {access}
+[log.calls]
+MODE = file
+LEVEL = Info
+FLAGS = none
+FILE_NAME = {root}/calls
+LOG_ROTATE = false
 [indexer]
 ISSUE_INDEXER_TYPE = db
 REPO_INDEXER_ENABLED = false
@@ -114,6 +123,18 @@ class Gitea:
 
     def post(self, path: str, body: Any = None, *, by: str = ADMIN) -> Any:
         return self.ask("POST", path, body, by=by)[1]
+
+    def calls(self, by: str) -> list[str]:
+        """Return method, path and status of each answered call of the API by this person."""
+        # The server writes its log a little later than the answer; this call is the last line.
+        mark = f"/api/v1/version?{time.monotonic_ns()}"
+        self.get(mark.removeprefix("/api/v1"))
+        end = time.monotonic() + 30
+        while mark not in (text := (self.root / "calls").read_text()):
+            assert time.monotonic() < end, "the access log does not grow"
+            time.sleep(0.05)
+        rows = [line.partition(" ") for line in text.splitlines()]
+        return [call.replace("/api/v1/", "/") for name, _, call in rows if name == by]
 
     def repository(
         self,
@@ -196,7 +217,9 @@ def running_gitea(root: Path) -> Iterator[Gitea]:
     url = f"http://127.0.0.1:{port}"
     config = root / "app.ini"
     config.write_text(
-        CONFIG.format(root=root, port=port, url=url, static=folder, user=getpass.getuser())
+        CONFIG.format(
+            root=root, port=port, url=url, static=folder, user=getpass.getuser(), access=ACCESS
+        )
     )
     program = [str(folder / "gitea"), "--config", str(config)]
     environment = {

@@ -127,7 +127,12 @@ class ForgeHttp:
         self._breaker = CircuitBreaker()
         self._redactor = Redactor()
         self._redactor.register(access.secret.password, access.secret.username)
-        self._authorization = authorization_header(access.secret)
+        try:
+            self._authorization = authorization_header(access.secret)
+        except Denied as error:
+            raise Denied(
+                f"{access.host} cannot be asked: {error.problem}", reason=error.reason
+            ) from None
         self._tls = _create_tls_context(access)
         self._lock = Lock()
         self._connection: _Connection | None = None

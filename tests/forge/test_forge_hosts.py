@@ -6,7 +6,26 @@ from fanout.api.fanout_configuration import ForgeHost
 from fanout.errors import InvalidInput
 from fanout.forge.forge_hosts import ForgeHosts, locate_repository
 from fanout.forge.gitea import GiteaForge
-from fanout.ports import Credentials
+from fanout.ports import (
+    BranchReader,
+    ClosingReader,
+    Credentials,
+    Forge,
+    RequestMerger,
+    RequestSearch,
+    ReviewReader,
+    StatusStore,
+)
+
+
+def abilities_of(
+    gitea: GiteaForge,
+) -> tuple[
+    Forge, RequestSearch, ClosingReader, ReviewReader, StatusStore, BranchReader, RequestMerger
+]:
+    """Return the client as each ability; mypy refuses this where it lacks one."""
+    return gitea, gitea, gitea, gitea, gitea, gitea, gitea
+
 
 URLS = [
     ("https://git.example.com/org/edge.git", "git.example.com", "org/edge"),

@@ -369,6 +369,7 @@ def test_a_secret_that_no_header_can_carry(proxy, password):
     with pytest.raises(Denied) as failure, client(proxy, secret=Credentials(password=password)):
         pass
     assert failure.value.reason == "SecretUnusable"
+    assert f"{HOST} cannot be asked: its secret has" in str(failure.value)
     assert not password or password not in str(failure.value)
 
 

@@ -619,6 +619,7 @@ def test_a_token_without_a_scope_is_denied_with_its_name(place, forge_with):
 
 
 def test_one_search_finds_what_changed_in_all_repositories(gitea, bot):
+    """It is one call, however many repositories there are."""
     label = f"fanout-{next(NUMBERS)}"
     places = []
     for _ in range(2):
@@ -633,7 +634,10 @@ def test_one_search_finds_what_changed_in_all_repositories(gitea, bot):
     for made, request in zip(places, requests, strict=True):
         bot.set_labels(made.name, request, add={label})
     places[0].open(head="drafts/default/unlabeled")
+    before = len(gitea.calls(BOT))
     found = bot.search_requests(label, start)
+    [call] = gitea.calls(BOT)[before:]
+    assert call.startswith("GET /repos/issues/search?")
     assert {it.repository: it.number for it in found} == {
         made.name: request.number for made, request in zip(places, requests, strict=True)
     }

@@ -31,6 +31,19 @@ def test_there_are_an_administrator_and_two_people_with_tokens(gitea: Gitea):
 
 
 @pytest.mark.forge
+def test_the_access_log_has_each_call_with_whose_it_was(gitea: Gitea):
+    gitea.add_person("counted")
+    gitea.get("/user?x=1", by="counted")
+    gitea.ask("GET", "/repos/ada/nothing", by="counted", check=False)
+    gitea.get("/user", by="ann")
+    assert gitea.calls("counted") == [
+        "POST /users/counted/tokens 201",
+        "GET /user?x=1 200",
+        "GET /repos/ada/nothing 404",
+    ]
+
+
+@pytest.mark.forge
 def test_the_server_ends_with_a_test_run_that_is_killed(tmp_path: Path):
     """SIGKILL runs no cleanup."""
     run = subprocess.Popen(
