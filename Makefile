@@ -42,7 +42,7 @@ prometheus: ## Fetch a Prometheus server for the tests that ask one, into build/
 	cd build/prometheus && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb
 
 # By version, outside the work tree: a fresh clone does not build them again.
-servers: ## Build the servers that some tests ask (needs Go and a C compiler, some minutes once)
+servers: ## Build the servers that some tests ask (needs a C compiler, some minutes once)
 	@$(PYTHON) tests/servers/build.py
 
 test-servers: $(VENV)/test servers ## Run the tests that ask a real Gitea

