@@ -239,6 +239,24 @@ def test_a_target_that_is_gone_leaves_the_draft_with_its_removal(fleet: Fleet):
     assert "sites/c00/Kptfile" not in fleet.repos["r0"].files()
 
 
+def test_a_conflict_is_decided_before_its_draft_is_written(fleet: Fleet):
+    roll_out(fleet, "v1")
+    fleet.repos["r0"].commit("main", {"sites/c00/deployment.yaml": MINE})
+    fleet.release("v2")
+    fleet.later(minutes=1).settle()
+    published = fleet.published()
+    assert (published["sites/c00"], published["sites/c06"]) == ("v1", "v2")
+    assert fleet.condition("sites/c00")[0] == "MergeConflict"
+    who = ("--by", "Ann <ann@example.com>", "--reason", "theirs is right")
+    shown = fleet.run("explain", "monitoring/dev").out
+    assert "fanout resolve monitoring --variant" in shown
+    decided = fleet.later(minutes=1).run("resolve", "monitoring", "--take", "local", *who)
+    assert decided.code == 0, decided.err
+    fleet.later(minutes=1).settle()
+    assert fleet.published()["sites/c00"] == "v2"
+    assert "replicas: 9" in fleet.repos["r0"].file("main", "sites/c00/deployment.yaml")
+
+
 def test_without_automation_a_person_promotes_what_is_not_written_yet(fleet: Fleet):
     fleet.write("promotion.yaml", PROMOTION.replace('  autoPromotion: {stages: ["*"]}\n', ""))
     fleet.sweep()

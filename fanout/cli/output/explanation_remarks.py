@@ -19,6 +19,7 @@ from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import find_pin
 from fanout.gates.timestamps import effective_from, format_instant
 from fanout.package.merge.merge_conflicts import MergeConflict
+from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.edits.merge_disputes import RESOLVE, parse_disputes, read_resolutions
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead
 from fanout.plan.observed_variant import ObservedVariant
@@ -209,7 +210,8 @@ def _conflict_remark(
             f" {why}"
         )
         return Explanation(subject, Verdict.PASSED.value, sentence, since=decision.at)
-    if variant.observed.draft is not None and conflict.key in variant.observed.draft.settled_keys:
+    draft = find_release_draft(variant)
+    if draft is not None and conflict.key in draft.settled_keys:
         sentence = f"{conflict}; a commit on the draft has decided it, and its value stands"
         return Explanation(subject, Verdict.PASSED.value, sentence)
     if variant.observed.choices.default_side is not None:
@@ -230,17 +232,14 @@ def _find_resolution(
     item: PolicyResult, variant: RenderedVariant, conflict: MergeConflict
 ) -> RecordEntry | None:
     """Return the latest decision that covers the conflict, or None."""
-    spec = variant.spec
+    spec, draft = variant.spec, find_release_draft(variant)
     for record in reversed(item.policy_state.records):
         if record.kind != "Decision" or record.spec["action"] != RESOLVE:
             continue
         [resolution] = read_resolutions([record])
         # A decision without choices accepts one draft as it is; one with choices also covers later
         # drafts.
-        is_for_draft = (
-            variant.observed.draft is not None
-            and resolution.revision == variant.observed.draft.trailers.revision
-        )
+        is_for_draft = draft is not None and resolution.revision == draft.trailers.revision
         covers_conflict = conflict.key in resolution.choices if resolution.choices else is_for_draft
         if resolution.covers(spec.stage, spec.name) and covers_conflict:
             return record
@@ -272,8 +271,8 @@ def _out_of_band_remarks(variants: Iterable[RenderedVariant]) -> Iterator[Explan
 
 
 def has_conflicts(variant: RenderedVariant) -> bool:
-    """Return whether the open draft has conflicts, decided or not."""
-    draft = variant.observed.draft
+    """Return whether the draft has conflicts, decided or not."""
+    draft = find_release_draft(variant)
     return draft is not None and bool(parse_disputes(draft.trailers.conflicts))
 
 

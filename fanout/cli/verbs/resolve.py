@@ -18,6 +18,7 @@ from fanout.cli.recording.record_session import open_record_session
 from fanout.cli.settings import Settings
 from fanout.errors import InvalidInput
 from fanout.package.merge.merge_conflicts import MergeSide, Winners
+from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.edits.merge_disputes import RESOLVE, MergeDispute, parse_disputes
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
@@ -104,7 +105,7 @@ def _find_conflicts(
         if variant.draft is not None and variant.draft.conflict_count
     }
     for variant in item.variants:
-        spec, draft = variant.spec, variant.observed.draft
+        spec, draft = variant.spec, find_release_draft(variant)
         is_selected = stage in ("", spec.stage) and (not variants or spec.name in variants)
         if not is_selected or draft is None:
             continue
@@ -129,10 +130,11 @@ def _group_choices(
     """
     groups: dict[tuple[str, frozenset[tuple[str, MergeSide]]], list[str]] = {}
     for variant, conflicts in drafts:
-        assert variant.observed.draft is not None, "it has disputes"
+        draft = find_release_draft(variant)
+        assert draft is not None, "it has disputes"
         choices = _choose_sides(conflicts, default_side, by_key)
         if choices:
-            key = (variant.observed.draft.trailers.revision, frozenset(choices.items()))
+            key = (draft.trailers.revision, frozenset(choices.items()))
             groups.setdefault(key, []).append(variant.spec.name)
     return [
         {

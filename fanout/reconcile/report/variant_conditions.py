@@ -7,6 +7,7 @@ from fanout.api.reasons import Reason
 from fanout.api.text_fields import pluralize
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.gates.gate_facts import Hold
+from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.variant_observation import unreadable_repository_hold
@@ -90,13 +91,10 @@ def build_conflict_conditions(
     reported of the draft and of the published package.
     """
     decided_parts: list[str] = []
-    lines = (
-        rejected_lines_of_draft(variant.observed.draft)
-        if variant.observed.draft is not None
-        else ()
-    )
-    if variant.observed.draft is not None and lines:
-        draft_title = f"in the draft of {variant.observed.draft.trailers.revision}"
+    draft = find_release_draft(variant)
+    lines = rejected_lines_of_draft(draft) if draft is not None else ()
+    if draft is not None and lines:
+        draft_title = f"in the draft of {draft.trailers.revision}"
         if undecided:
             headline = f"{pluralize(undecided, 'undecided merge conflict')} {draft_title}"
             yield "MergeConflict", Reason.MERGE_CONFLICT, _format_list(headline, lines)
