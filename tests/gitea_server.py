@@ -180,6 +180,14 @@ class Gitea:
         self.tokens[login] = json.loads(text)["sha1"]
         return self.tokens[login]
 
+    def revoke_tokens(self, login: str) -> None:
+        """Delete all tokens of a person; `tokens` still has the last one."""
+        pair = base64.b64encode(f"{login}:{PASSWORD}".encode()).decode()
+        path = f"/users/{login}/tokens"
+        _, listed = self._send("GET", path, None, f"Basic {pair}")
+        for token in json.loads(listed):
+            self._send("DELETE", f"{path}/{token['id']}", None, f"Basic {pair}")
+
     def _send(self, method: str, path: str, body: Any, authorization: str) -> tuple[int, str]:
         request = urllib.request.Request(
             self.api + path,

@@ -12,6 +12,7 @@ import asyncio
 import json
 import ssl
 from collections.abc import Coroutine, Mapping
+from concurrent.futures import CancelledError
 from dataclasses import field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -359,15 +360,27 @@ class _Connection:
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
             return future.result()
+        except CancelledError:
+            raise Unavailable(
+                "a call was given up because its client was closed", reason="ForgeUnavailable"
+            ) from None
         finally:
             future.cancel()  # of an interrupted caller; a finished one is left as it is
 
     def close(self) -> None:
-        """Close the connections and end the thread."""
-        self.run(self.client.aclose())
+        """Give up the calls of other threads, close the connections and end the thread."""
+        self.run(self._give_up())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    async def _give_up(self) -> None:
+        # Their callers would wait for ever for a loop that has stopped.
+        calls = asyncio.all_tasks() - {asyncio.current_task()}
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        await self.client.aclose()
 
 
 def _create_tls_context(access: HostAccess) -> ssl.SSLContext:

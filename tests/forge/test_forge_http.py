@@ -391,6 +391,24 @@ def test_a_closed_client_leaves_no_thread_and_opens_again(proxy):
     assert [it.name for it in threading.enumerate()].count("forge") == 0
 
 
+def test_closing_gives_up_the_calls_of_other_threads(proxy):
+    proxy.fail(*[Fault(delay=60)] * 2)
+    failures = []
+    with client(proxy, calls=CallLimits(in_flight=2)) as http:
+        callers = [
+            threading.Thread(target=lambda: failures.append(error_of(lambda: http.send(WRITE))))
+            for _ in range(4)  # two of them wait for their turn
+        ]
+        for caller in callers:
+            caller.start()
+        while len(proxy.seen) < 2:
+            time.sleep(0.01)
+        http.close()
+        for caller in callers:
+            caller.join(30)
+    assert [(type(it), it.reason) for it in failures] == [(Unavailable, "ForgeUnavailable")] * 4
+
+
 def test_connections_are_kept_between_calls(proxy):
     with client(proxy) as http:
         for _ in range(5):

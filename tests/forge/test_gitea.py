@@ -340,6 +340,29 @@ def test_reviewers_are_asked_and_who_cannot_be_is_returned(place):
     assert place.seen(opened).reviewers == {"ann", "ada"}
 
 
+def test_teams_are_asked_and_labels_of_an_organization_are_used(gitea, bot):
+    org = f"org-{next(NUMBERS)}"
+    gitea.post("/orgs", {"username": org})
+    gitea.post(f"/orgs/{org}/repos", {"name": "edge"})
+    gitea.post(f"/orgs/{org}/labels", {"name": "fanout", "color": "#00ff00"})
+    rights = {"permission": "write", "units": ["repo.code", "repo.pulls"]}
+    team = gitea.post(
+        f"/orgs/{org}/teams", {"name": "sre", "includes_all_repositories": True} | rights
+    )
+    for login in (BOT, "ann"):
+        gitea.ask("PUT", f"/teams/{team['id']}/members/{login}")
+    place = Place(gitea, bot, RepositoryName(org, "edge"))
+    place.commit("main", "README.md", "# Edge\n", by=ADMIN)
+    opened = place.open()
+    asked = {"team/sre", "team/nobody", "ann"}
+    assert bot.request_reviews(place.name, opened.number, asked) == ["team/nobody"]
+    bot.set_labels(place.name, opened, add={"fanout"})
+    seen = place.seen(opened)
+    assert seen.reviewers == {"team/sre", "ann"}
+    assert seen.labels == {"fanout"}
+    assert gitea.get(f"{place.path}/labels") == []
+
+
 def review(place: Place, number: int, by: str, event: str, commit: str) -> int:
     body = {"event": event, "body": "seen", "commit_id": commit}
     return int(place.gitea.post(f"{place.path}/pulls/{number}/reviews", body, by=by)["id"])
@@ -598,11 +621,11 @@ def test_answers_of_another_form(proxied, body):
         place.forge.reviews(place.name, 1)
 
 
-def test_a_token_that_the_host_does_not_know_is_denied(place, forge_with):
+def test_a_revoked_token_is_denied(place, forge_with):
     place.gitea.add_person(login := f"guest-{next(NUMBERS)}")
     forge = forge_with(place.gitea.tokens[login])
     assert forge.login() == login
-    forge = forge_with("0" * 40)
+    place.gitea.revoke_tokens(login)
     with pytest.raises(Denied, match="renew the secret gitea-token"):
         forge.login()
 
