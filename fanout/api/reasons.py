@@ -72,6 +72,7 @@ class Reason(StrEnum):
     LIMIT_EXCEEDED = "LimitExceeded", "something is bigger or slower than it may be"
     LISTED = "Listed", "the repository answered"
     MERGE_CONFLICT = "MergeConflict", "upstream and local changed the same; nobody has decided"
+    MERGE_STYLE_FORBIDDEN = "MergeStyleForbidden", "the repository forbids this form of merging"
     MIN_READY_RUNNING = "MinReadyRunning", "verified, but not for as long as the stage wants"
     MIRROR_BUSY = "MirrorBusy", "another process works on the private mirror"
     MIRROR_DAMAGED = "MirrorDamaged", "a private mirror cannot be used; it is made again"
