@@ -16,7 +16,6 @@ PLACES = {
     "TargetFailure": 2,
     "TemplateFailure": 0,
     "_ErrorRule": 2,
-    "_rule": 2,
 }
 SPOKEN = {"Decision"}  # its `reason` is a person's sentence
 MODULES = sorted(PACKAGE.rglob("*.py"))
