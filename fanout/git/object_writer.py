@@ -38,6 +38,7 @@ from fanout.plan.observation.repository_state import (
     StoredTree,
     VendorCommit,
 )
+from fanout.plan.publication_statement import PublicationStatement, format_vendor_message
 from fanout.values import frozen, replace
 
 DRAFTS_PER_MERGE = 16  # design §5: a merge commit has the branch and at most 16 drafts as parents
@@ -252,10 +253,10 @@ class _ChangeWriter:
         refs = {draft.ref: self._write_draft(draft).hex() for draft in change.drafts}
         refs |= {draft.ref: self._write_stage_draft(draft) for draft in change.stage_drafts}
         refs |= {commit.ref: self._write_file_commit(commit).hex() for commit in change.files}
-        if change.vendor is not None:
-            refs[change.vendor.ref] = self._write_vendor(change.vendor)
         if change.merges:
             refs |= self._write_merges(change.expected[change.branch])
+        if change.vendor is not None:
+            refs[change.vendor.ref] = self._write_vendor(change.vendor, refs)
         return refs
 
     def _write_draft(self, draft: DraftCommit) -> bytes:
@@ -306,14 +307,33 @@ class _ChangeWriter:
         parents = (commit.parent,) if commit.parent else ()
         return self._write_commit(editor, parents, commit.timestamp, commit.message)
 
-    def _write_vendor(self, vendor: VendorCommit) -> str:
+    def _write_vendor(self, vendor: VendorCommit, refs: Mapping[str, str]) -> str:
+        """Write the commit; `refs` has the commit of each publication of the change by its tag."""
         editor = self._edit_tree(vendor.parent)
         for path in vendor.dropped_paths:
             editor.remove_directory(path)
         for path, tree in vendor.trees_by_path.items():
             editor.put(path, tree)
         parents = (vendor.parent,) if vendor.parent else ()
-        return self._write_commit(editor, parents, vendor.timestamp, vendor.message).hex()
+        statements = [self._with_merge(statement, refs) for statement in vendor.statements]
+        message = format_vendor_message(vendor.message, statements, vendor.last_statements)
+        return self._write_commit(editor, parents, vendor.timestamp, message).hex()
+
+    def _with_merge(
+        self, statement: PublicationStatement, refs: Mapping[str, str]
+    ) -> PublicationStatement:
+        if statement.merge:
+            return statement
+        merge = refs[statement.tag]
+        # A push that was left half done may have told of the same merge already.
+        last_commits = (
+            draft.last_commit
+            for change_merge in self._change.merges
+            for draft in change_merge.drafts
+            if draft.tag == statement.tag
+        )
+        number = statement.number - 1 if merge in last_commits else statement.number
+        return replace(statement, merge=merge, number=number)
 
     def _write_merges(self, head: str) -> dict[str, str]:
         """Write the chain of merge commits; return the ids of the branch and of all tags."""

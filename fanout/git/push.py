@@ -167,8 +167,12 @@ def apply_change(
     if any(contents) or change.vendor:
         objects = writer.write(mirror, change)
         git.counters.add("objects_written", objects.count)
-        written |= _drop_repeated_tags(change, objects.refs)
-    changed_refs = {ref: oid for ref, oid in written.items() if listed_refs.get(ref) != oid}
+        written |= _drop_repeated_tags(change, objects.refs, listed_refs)
+    changed_refs = {
+        ref: oid
+        for ref, oid in written.items()
+        if listed_refs.get(ref) != oid and (change.pushes_tags or not ref.startswith("refs/tags/"))
+    }
     removable = tuple(ref for ref in change.removed_drafts if ref in listed_refs)
     removed: tuple[str, ...] = ()
     try:
@@ -190,17 +194,22 @@ def apply_change(
     return PushedChange(written, removed)
 
 
-def _drop_repeated_tags(change: RepositoryChange, refs: Mapping[str, str]) -> dict[str, str]:
+def _drop_repeated_tags(
+    change: RepositoryChange, refs: Mapping[str, str], listed_refs: Mapping[str, str]
+) -> dict[str, str]:
     """Return the refs without a second tag for a commit that has been tagged already.
 
     A server killed during a push may have moved the tag and not the branch. Publishing
-    again yields the same commit, which the existing tag names.
+    again yields the same commit, which the existing tag names. If it moved only the vendor
+    branch, which states the publication, the commit gets the tag that is stated.
     """
     remaining_refs = dict(refs)
     for merge in change.merges:
         for draft in merge.drafts:
             if draft.last_tag and draft.last_commit == remaining_refs[draft.tag]:
-                del remaining_refs[draft.tag]
+                commit = remaining_refs.pop(draft.tag)
+                if draft.last_tag not in listed_refs:
+                    remaining_refs[draft.last_tag] = commit
     return remaining_refs
 
 

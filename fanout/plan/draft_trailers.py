@@ -74,6 +74,27 @@ def format_draft_message(subject: str, trailers: DraftTrailers, body: str = "") 
     return f"{above}\n{trailers.as_paragraph()}"
 
 
+_PACKAGE_FIELDS = ("variant", "digest", "onto", "tree", "rendered")
+
+
+def format_package(path: str, package: DraftTrailers) -> str:
+    """Format the line of one package."""
+    # The path comes last, because it alone may contain spaces.
+    return (
+        f"{Trailer.PACKAGE}: {package.variant} {package.digest} {package.onto} {package.tree}"
+        f" {package.rendered or package.tree} {path}"
+    )
+
+
+def parse_package(value: str) -> tuple[str, dict[str, str]] | None:
+    """Parse the value of a package's line into its path and trailers; None if it is malformed."""
+    words = value.split(" ", maxsplit=len(_PACKAGE_FIELDS))
+    if len(words) <= len(_PACKAGE_FIELDS):
+        return None
+    *values, path = words
+    return path, dict(zip(_PACKAGE_FIELDS, values, strict=True))
+
+
 def with_paragraph(message: str, paragraph: str) -> str:
     """Return the message with one more paragraph, before its trailers if it has some."""
     if not paragraph:

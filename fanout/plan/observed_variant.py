@@ -41,7 +41,7 @@ class ObservedVariant:
     may_adopt: bool = False  # its policy adopts existing packages
     origin: UpstreamOrigin | None = None  # of the package that it adopts
     published_for_another: bool = False  # the publication at its path is of another variant
-    tag: str = ""  # existing tag of an unrecorded publication
+    tag: str = ""  # of an unrecorded publication that has a tag or is stated; full ref name
     choices: ConflictChoices = NO_CHOICES  # winners of its merge conflicts
     previous: PreviousLocation | None = None  # other location of its published package
     misplaced_drafts: tuple[MisplacedDraft, ...] = ()  # its drafts at other locations

@@ -214,9 +214,9 @@ def _line_actions(
     """
     actions, name = _answer_actions(variant, recorded, line), variant.spec.name
     published = variant.observed.status_line.published
-    recorded_tag = recorded.published.tag if recorded.published is not None else ""
-    if published is not None and published.tag not in ("", recorded_tag):
-        detail = f"that {name} is published at {published.revision}, as its tag says"
+    if published is not None and _is_recovered(published, recorded.published):
+        witness = "its tag" if published.tag else "the vendor branch"
+        detail = f"that {name} is published at {published.revision}, as {witness} says"
         actions.append(_build_action(ActionKind.RECORD, variant, detail))
     if line.place != recorded.place:
         location = f"{variant.spec.repository}:{variant.spec.path}"
@@ -230,6 +230,13 @@ def _line_actions(
             _build_action(ActionKind.RECORD, variant, f"that {name} is {stage_phrase} now")
         )
     return actions
+
+
+def _is_recovered(published: PublishedLine, recorded: PublishedLine | None) -> bool:
+    """Return whether the publication was read from the repository, and is not on record."""
+    if published.tag:
+        return recorded is None or published.tag != recorded.tag
+    return bool(published.merge) and (recorded is None or published.merge != recorded.merge)
 
 
 def _build_grant(variant: RenderedVariant, moment: RecordPosition) -> GrantLine:

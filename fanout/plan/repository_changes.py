@@ -13,6 +13,7 @@ from fanout.plan.draft_messages import (
 )
 from fanout.plan.draft_trailers import (
     NO_VALUE,
+    DraftTrailers,
     format_draft_message,
     format_publication_message,
     with_last_record,
@@ -34,6 +35,7 @@ from fanout.plan.observation.repository_state import (
     VendorCommit,
 )
 from fanout.plan.policy_plan import PolicyPlan
+from fanout.plan.publication_statement import PublicationStatement
 from fanout.plan.removal.move_cleanup import CleanupItem, vendor_drops
 from fanout.plan.removal.move_cleanup import cleanup_commit as leaving
 from fanout.plan.removal.removal_plan import PackageRemoval, VariantRemoval, build_removal_commits
@@ -135,7 +137,11 @@ def _build_change(work: _RepositoryWork, settings: CommitSettings) -> Repository
         | set(stage_drafts.removed_refs)
     )
     vendor = _build_vendor_commit(work, steps, settings.install)
-    tags = _tags_for_manual_merges(steps)
+    tags = {
+        next_publication_tag(variant): state.head
+        for variant in _merged_by_hand(steps)
+        if state.pushes_tags
+    }
     cleanup = leaving(work.cleanup_items)
     merges = (
         *work.merges,
@@ -155,6 +161,7 @@ def _build_change(work: _RepositoryWork, settings: CommitSettings) -> Repository
         branch=state.branch if merges else "",
         merges=merges,
         tags=tags,
+        pushes_tags=state.pushes_tags,
         vendor=vendor,
         removed_drafts=tuple(removed),
         drafts_under=drafts_prefix(settings.install),
@@ -184,15 +191,15 @@ def _withdrawn_drafts(work: _RepositoryWork) -> list[OpenDraft]:
     return drafts
 
 
-def _tags_for_manual_merges(steps: Sequence[DecidedVariant]) -> dict[str, str]:
-    """Return tags for drafts that were merged by hand."""
-    return {
-        next_publication_tag(planned.rendered): planned.rendered.observed.repository_state.head
+def _merged_by_hand(steps: Sequence[DecidedVariant]) -> list[RenderedVariant]:
+    """Return the variants whose draft was merged by hand, and has neither tag nor statement."""
+    return [
+        planned.rendered
         for planned in steps
         if planned.rendered.observed.is_unrecorded
         and planned.step is not VariantStep.ADOPT
         and not planned.rendered.observed.tag
-    }
+    ]
 
 
 def _with_expected_refs(change: RepositoryChange, state: RepositoryState) -> RepositoryChange:
@@ -340,22 +347,24 @@ def _build_merged_draft(variant: RenderedVariant) -> MergedDraft:
         tree=variant.observed.draft.tree,
         tag=next_publication_tag(variant),
         last_tag=last_publication_tag(variant),
-        last_commit=variant.observed.repository_state.refs.get(last_publication_tag(variant), ""),
+        last_commit=variant.observed.repository_state.find_publication_commit(variant.spec.path),
     )
 
 
+def last_publication_number(variant: RenderedVariant) -> int:
+    """Return the number of the newest publication at the variant's path, or 0 without one."""
+    return variant.observed.repository_state.publication_numbers.get(variant.spec.path, 0)
+
+
 def last_publication_tag(variant: RenderedVariant) -> str:
-    """Return the newest publication tag at the variant's path, or "" without one."""
-    number = variant.observed.repository_state.publication_numbers.get(variant.spec.path, 0)
+    """Return the tag of the newest publication at the variant's path, or "" without one."""
+    number = last_publication_number(variant)
     return tag_ref(variant.spec.path, number) if number else ""
 
 
 def next_publication_tag(variant: RenderedVariant) -> str:
-    """Return the tag of the next publication: the highest listed number plus one."""
-    return tag_ref(
-        variant.spec.path,
-        variant.observed.repository_state.publication_numbers.get(variant.spec.path, 0) + 1,
-    )
+    """Return the tag of the next publication: the highest number so far plus one."""
+    return tag_ref(variant.spec.path, last_publication_number(variant) + 1)
 
 
 def _build_vendor_commit(
@@ -396,7 +405,8 @@ def _build_vendor_commit(
     # commit.
     put = {path: tree for path, tree in put.items() if _pristine_tree(state, path) != tree}
     drop = [path for path in drop if _pristine_tree(state, path) is not None]
-    if not put and not drop:
+    statements = _state_publications(steps, state, install)
+    if not put and not drop and not statements:
         return None
     return VendorCommit(
         ref=vendor_ref(install),
@@ -405,6 +415,57 @@ def _build_vendor_commit(
         dropped_paths=tuple(sorted(set(drop) - put.keys())),
         message="Keep the pristine renderings\n",
         timestamp=max(times),
+        statements=statements,
+        last_statements=state.last_statements,
+    )
+
+
+def _state_publications(
+    steps: Sequence[DecidedVariant], state: RepositoryState, install: str
+) -> tuple[PublicationStatement, ...]:
+    """Return statements about what this pass publishes, and what it finds merged by hand.
+
+    A draft on a branch of its own needs none where its publication has a tag: the tag leads to
+    the draft's commit.
+    """
+    publications = [
+        (planned.rendered, planned.rendered.observed.draft.trailers, "")
+        for planned in steps
+        if planned.step is VariantStep.PUBLISH and planned.rendered.observed.draft is not None
+    ]
+    publications += [
+        (variant, _merged_trailers(variant, install), state.head)
+        for variant in _merged_by_hand(steps)
+    ]
+    return tuple(
+        PublicationStatement(
+            path=variant.spec.path,
+            number=last_publication_number(variant) + 1,
+            trailers=trailers,
+            merge=merge,
+        )
+        for variant, trailers, merge in publications
+        if variant.observed.shares_draft or not state.pushes_tags
+    )
+
+
+def _merged_trailers(variant: RenderedVariant, install: str) -> DraftTrailers:
+    """Return the trailers of the draft that was merged by hand; it may not be there any more."""
+    observed, published = variant.observed, variant.observed.published
+    assert published is not None, "what was merged by hand is published"
+    if observed.draft is not None and observed.draft.tree == published.tree:
+        return observed.draft.trailers
+    return DraftTrailers(
+        install=install,
+        policy=f"{variant.spec.namespace}/{variant.spec.policy}",
+        variant=variant.spec.name,
+        stage=variant.spec.stage or NO_VALUE,
+        revision=published.revision,
+        commit=published.commit,
+        digest=published.digest,
+        onto=NO_VALUE,
+        tree=published.tree,
+        rendered=published.pristine,
     )
 
 

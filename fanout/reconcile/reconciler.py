@@ -21,7 +21,7 @@ from fanout.reconcile.evidence.check_probes import CheckProber
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.reconcile.memo.policy_memo import PassInputs, PolicyMemo
 from fanout.reconcile.observation.mirror_access import PackageContentCache
-from fanout.reconcile.observation.repository_listing import build_remote
+from fanout.reconcile.observation.repository_listing import build_remote, pushes_tags
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.observation.upstream_packages import UpstreamPackages
 from fanout.reconcile.pass_results import NoopSnapshot, PassPlan, PolicyResult
@@ -348,6 +348,11 @@ class Reconciler:
             for repository, former_paths in former_repositories.values():
                 repositories.setdefault(repository_key(repository), repository)
                 paths.setdefault(canonicalize_url(repository.spec.url), []).extend(former_paths)
+        untagged_urls = {
+            canonicalize_url(repository.spec.url)
+            for repository in repositories.values()
+            if not pushes_tags(repository)
+        }
         repository_states: dict[str, RepositoryState] = {}
         states_by_url: dict[str, RepositoryState] = {}
         for key, repository in repositories.items():
@@ -362,7 +367,11 @@ class Reconciler:
             # of both, so that it is the same object for all and memos by identity hold.
             if url not in states_by_url:
                 states_by_url[url] = self._observer.read_state(
-                    remote, full_branch_name(repository), listing, paths[url]
+                    remote,
+                    full_branch_name(repository),
+                    listing,
+                    paths[url],
+                    pushes_tags=url not in untagged_urls,
                 )
             repository_states[key] = states_by_url[url]
         return repository_states

@@ -13,7 +13,6 @@ from fanout.api.package_variant import OnConflict
 from fanout.errors import Bug
 from fanout.gates.gate_facts import Hold
 from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices, MergeSide
-from fanout.plan.draft_trailers import DraftTrailers
 from fanout.plan.edits.merge_disputes import ConflictResolution, winners_of_variant
 from fanout.plan.moves.move_locations import (
     AbandonedLocation,
@@ -55,6 +54,7 @@ from fanout.reconcile.records.rewound_records import (
     compare_with_publication,
     mark_missing_records,
 )
+from fanout.reconcile.rollback.publication_history import PublicationMemo
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
 from fanout.selection.path_collisions import PackagePlace, PathOwner
 from fanout.selection.variant_naming import tag_ref
@@ -97,8 +97,7 @@ class VariantObserver:
     _departing_drafts: dict[tuple[str, str], OpenDraft] = field(default_factory=dict)
     _specs: dict[str, VariantSpec] = field(default_factory=dict)
     _wanted_paths: dict[str, PackagePlace] = field(default_factory=dict)
-    # memo of trailers, by draft tip
-    _trailers_by_tip: dict[str, Mapping[str, DraftTrailers]] = field(default_factory=dict)
+    _publication_memo: PublicationMemo = field(default_factory=PublicationMemo)
     # Context of all variants; most have no other.
     _shared_context: ObservationContext = field(init=False)
     _open_reader: OpenReader = field(init=False)  # while the variants are observed
@@ -229,7 +228,7 @@ class VariantObserver:
         variant = self._observe_at_location(spec, repository_state, status_line)
         if not is_unrecorded_publication(variant):
             return variant
-        variant = recover_publication(variant, self._open_reader, self._trailers_by_tip, self.now)
+        variant = recover_publication(variant, self._open_reader, self._publication_memo, self.now)
         variant = mark_missing_records(variant, self.record_baseline, self._open_reader)
         earlier_renderings = find_interrupted_publication(
             spec, repository_state, variant.status_line, self.install, self._open_reader
@@ -453,20 +452,22 @@ class VariantObserver:
             return self._with_tag(variant)
         if variant.published is not None:
             variant = compare_with_publication(
-                variant, self.record_baseline, self._open_reader, self._trailers_by_tip
+                variant, self.record_baseline, self._open_reader, self._publication_memo
             )
-            variant = self.edit_detector.add_edits(variant, self._open_reader)
+            variant = self.edit_detector.add_edits(
+                variant, self._open_reader, self._publication_memo
+            )
         is_adoption = variant.is_unmanaged and variant.may_adopt and variant.obstacle is None
         return find_origin(variant, self.resolved_policy, self.git) if is_adoption else variant
 
     def _with_tag(self, variant: ObservedVariant) -> ObservedVariant:
-        """Add the existing tag of a publication whose pass ended before recording it."""
+        """Add the tag or statement of a publication whose pass ended before recording it."""
         number = variant.repository_state.publication_numbers.get(variant.spec.path, 0)
         if not number:
             return variant
         tag = tag_ref(variant.spec.path, number)
         reader = self._open_reader(variant.repository_state.remote)
-        commit = variant.repository_state.refs[tag]
+        commit = variant.repository_state.find_publication_commit(variant.spec.path)
         paths_at_tag = reader.has(commit) and reader.paths(commit, [variant.spec.path])
         if (
             not paths_at_tag
@@ -483,12 +484,11 @@ def _has_same_history(
 ) -> bool:
     """Return True if this is the recorded repository at another URL or branch."""
     published = status_line.published
-    return (
-        published is not None
-        and status_line.path == path
-        and bool(published.tag)
-        and repository_state.refs.get(f"refs/tags/{published.tag}") == published.merge
-    )
+    if published is None or not published.merge or status_line.path != path:
+        return False
+    if published.tag:
+        return repository_state.refs.get(f"refs/tags/{published.tag}") == published.merge
+    return repository_state.find_publication_commit(path) == published.merge
 
 
 def _move_status_line(status_line: VariantLine, key: str) -> VariantLine:

@@ -26,7 +26,8 @@ def test_a_reason_is_a_camel_case_word_with_a_meaning():
 def test_trailers_are_those_of_the_commits():
     assert {trailer.value.removeprefix("Fanout-") for trailer in Trailer} == {
         "Install", "Policy", "Variant", "Stage", "Revision", "Commit", "Digest", "Onto", "Tree",
-        "Conflicts", "Takes", "Rendered", "Records", "Base", "Package", "Removed",
+        "Conflicts", "Takes", "Rendered", "Records", "Base", "Package", "Removed", "Merge", "Tag",
+        "Previous",
     }  # fmt: skip
 
 

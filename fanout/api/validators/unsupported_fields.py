@@ -73,7 +73,6 @@ UNSUPPORTED_FIELDS: tuple[UnsupportedField, ...] = (
         "fanout merges drafts by itself",
         values=("github", "gitlab", "gitea"),
     ),
-    UnsupportedField("Repository", "spec.tags", "every publication has its tag", values=("None",)),
     # UpstreamPolicy
     *(
         UnsupportedField(

@@ -24,7 +24,6 @@ from fanout.plan.rendered_variant import RenderedVariant
 from fanout.ports import GitStore
 from fanout.reconcile.evidence.evidence_matching import match_evidence
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.selection.variant_naming import tag_ref
 
 _MIN_DIGITS = 7
 _ALL_DIGITS = 40
@@ -97,9 +96,9 @@ def _known_commits(variants: Sequence[RenderedVariant]) -> Iterable[str]:
             yield variant.observed.draft.commit
         if variant.observed.published is not None:
             yield variant.observed.published.merge
-        number = variant.observed.repository_state.publication_numbers.get(variant.spec.path, 0)
-        if number:
-            yield variant.observed.repository_state.refs[tag_ref(variant.spec.path, number)]
+        newest = variant.observed.repository_state.find_publication_commit(variant.spec.path)
+        if newest:
+            yield newest
 
 
 def _repository_states(variants: Sequence[RenderedVariant]) -> list[RepositoryState]:

@@ -14,6 +14,8 @@ from fanout.api.urls import canonicalize_url
 from fanout.errors import FanoutError, InvalidInput
 from fanout.package.tree_ids import TreeEntry
 from fanout.plan.draft_trailers import DraftTrailers
+from fanout.plan.publication_statement import PublicationStatement
+from fanout.selection.variant_naming import tag_ref
 from fanout.values import frozen
 
 
@@ -144,8 +146,8 @@ class MergedDraft:
     path: str
     tree: str  # of the package in the draft
     tag: str  # full ref name, to be created
-    last_tag: str = ""  # newest existing tag, full ref name
-    last_commit: str = ""  # commit of `last_tag`; a merge that yields it needs no new tag
+    last_tag: str = ""  # of the newest publication so far, full ref name
+    last_commit: str = ""  # commit of that publication; a merge that yields it is the same one
 
 
 @frozen
@@ -167,15 +169,21 @@ class PublicationMerge:
 
 @frozen
 class VendorCommit:
-    """The next commit of fanout's own branch with the pristine renderings."""
+    """The next commit of fanout's own branch with the pristine renderings.
+
+    `statements` are about the publications of the same push; those that it merges itself
+    have no commit yet. `last_statements` is the newest vendor commit so far that has statements.
+    """
 
     _: KW_ONLY
     ref: str
     parent: str  # "": the branch's first commit
     trees_by_path: Mapping[str, str]  # directory → tree id
     dropped_paths: tuple[str, ...]  # directories
-    message: str
+    message: str  # without its statements
     timestamp: int
+    statements: tuple[PublicationStatement, ...] = ()
+    last_statements: str = ""
 
 
 @frozen
@@ -206,6 +214,7 @@ class RepositoryChange:
     branch: str = ""  # full name of the ref that the merges move
     merges: tuple[PublicationMerge, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)  # to be created on existing commits
+    pushes_tags: bool = True  # False: those of the publications are names alone
     vendor: VendorCommit | None = None
     files: tuple[FileCommit, ...] = ()
     removed_drafts: tuple[str, ...] = ()  # draft refs, removed by the second push
@@ -216,7 +225,10 @@ class RepositoryChange:
 
 @frozen
 class PushedChange:
-    """Result of a change: the new id of every ref that was pushed."""
+    """Result of a change: the new id of every ref that was pushed.
+
+    With `tags: None` the tags of publications are among `refs`, although they were not pushed.
+    """
 
     refs: Mapping[str, str]
     removed_refs: tuple[str, ...] = ()
@@ -305,11 +317,31 @@ class RepositoryState:
     unmanaged_drafts: Mapping[str, str] = field(default_factory=dict)
     # by path: the other installation that has drafts there
     other_installations: Mapping[str, str] = field(default_factory=dict)
+    pushes_tags: bool = True  # False: `Repository.spec.tags` is None
     # by path: highest published number
     publication_numbers: Mapping[str, int] = field(default_factory=dict)
+    # by path: newest statement of the vendor branch
+    publication_statements: Mapping[str, PublicationStatement] = field(default_factory=dict)
+    last_statements: str = ""  # newest vendor commit that has statements; "": there is none
     failure: FanoutError | None = None
 
     @property
     def identity(self) -> str:
         """Return the identity by which two Repository objects are the same repository."""
         return repository_identity(self.remote.url, self.branch)
+
+    def find_statement(self, path: str) -> PublicationStatement | None:
+        """Return the statement about the newest publication at the path, or None without one."""
+        statement = self.publication_statements.get(path)
+        number = self.publication_numbers.get(path)
+        return statement if statement is not None and statement.number == number else None
+
+    def find_publication_commit(self, path: str) -> str:
+        """Return the commit of the newest publication at the path, or "" without any.
+
+        Its tag comes before its statement, so that a tag that somebody moved is noticed.
+        """
+        number = self.publication_numbers.get(path)
+        tagged = self.refs.get(tag_ref(path, number), "") if number else ""
+        statement = None if tagged else self.find_statement(path)
+        return statement.merge if statement is not None else tagged

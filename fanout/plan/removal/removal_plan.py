@@ -224,6 +224,7 @@ def _drop_renderings(
         dropped_paths=tuple(sorted(drop)),
         message="Keep the pristine renderings\n",
         timestamp=max(timestamp, state.vendor_time),
+        last_statements=state.last_statements,
     )
 
 

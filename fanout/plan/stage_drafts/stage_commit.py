@@ -10,7 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY
 
 from fanout.api.commit_trailers import Trailer
-from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers
+from fanout.plan.draft_trailers import (
+    NO_VALUE,
+    DraftTrailers,
+    format_package,
+    parse_package,
+)
 from fanout.values import frozen
 
 PACKAGES_PER_COMMIT = 16  # so that no message outgrows what a page of a forge shows
@@ -66,11 +71,7 @@ def format_stage_commit(
         f"{Trailer.BASE}: {trailers.base}",
     ]
     for path, package in sorted(packages.items()):
-        # The path comes last, because it alone may contain spaces.
-        lines.append(
-            f"{Trailer.PACKAGE}: {package.variant} {package.digest} {package.onto} {package.tree}"
-            f" {package.rendered or package.tree} {path}"
-        )
+        lines.append(format_package(path, package))
         if package.conflicts != NO_VALUE:
             lines.append(f"{Trailer.CONFLICTS}: {package.variant} {package.conflicts}")
         if package.takes:
@@ -127,11 +128,10 @@ def _read_rows(
         if trailer is Trailer.REMOVED:
             removed.append(value)
         elif trailer is Trailer.PACKAGE:
-            words = value.split(" ", maxsplit=len(_PACKAGE_FIELDS))
-            if len(words) <= len(_PACKAGE_FIELDS):
+            package = parse_package(value)
+            if package is None:
                 return None
-            *values, path = words
-            packages[path] = dict(zip(_PACKAGE_FIELDS, values, strict=True))
+            path, packages[path] = package
             paths_by_variant[variant] = path
         elif variant in paths_by_variant:
             packages[paths_by_variant[variant]][_FIELDS[trailer]] = rest
@@ -155,5 +155,4 @@ def _read_rows(
     )
 
 
-_PACKAGE_FIELDS = ("variant", "digest", "onto", "tree", "rendered")
 _FIELDS = {Trailer.CONFLICTS: "conflicts", Trailer.TAKES: "takes"}

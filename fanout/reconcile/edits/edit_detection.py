@@ -21,6 +21,7 @@ from fanout.plan.rollback.earlier_publication import (
 )
 from fanout.ports import ObjectReader
 from fanout.reconcile.observation.mirror_access import OpenReader, PackageContentCache
+from fanout.reconcile.rollback.publication_history import PublicationMemo
 from fanout.selection.variant_naming import tag_ref
 from fanout.values import frozen, replace
 
@@ -37,7 +38,12 @@ class DownstreamEditDetector:
     content_cache: PackageContentCache
     _memo: dict[tuple[str, str], tuple[_MemoKey, _EditResult]] = field(default_factory=dict)
 
-    def add_edits(self, variant: ObservedVariant, open_reader: OpenReader) -> ObservedVariant:
+    def add_edits(
+        self,
+        variant: ObservedVariant,
+        open_reader: OpenReader,
+        publication_memo: PublicationMemo,
+    ) -> ObservedVariant:
         """Return the variant with the downstream edits of its published package.
 
         Raises what `open_reader` raises.
@@ -59,7 +65,10 @@ class DownstreamEditDetector:
         memoized = self._memo.get(location)
         if memoized is None or memoized[0] != key:
             edit_result = _EditInspection(
-                variant, open_reader(home.repository_state.remote), self.content_cache
+                variant,
+                open_reader(home.repository_state.remote),
+                self.content_cache,
+                publication_memo,
             ).inspect()
             memoized = self._memo[location] = key, edit_result
         reverted, faults = memoized[1]
@@ -84,6 +93,7 @@ class _EditInspection:
     variant: ObservedVariant
     reader: ObjectReader
     content_cache: PackageContentCache
+    publication_memo: PublicationMemo
 
     def inspect(self) -> _EditResult:
         """Return the revert of the package, if any, and the faults of edits."""
@@ -93,13 +103,13 @@ class _EditInspection:
         variant = self.variant
         assert variant.published is not None, "asked of what is published"
         assert variant.package_state.tree is not None, "and still there"
-        tag = self._find_equal_publication()
+        publication = self._find_equal_publication()
         kptfiles = [
             self._read_kptfile(tree)
             for tree in (variant.package_state.tree, variant.published.tree)
         ]
         # The common case, an edit of other files: no lock needs to be parsed.
-        if kptfiles[0] and kptfiles[0] == kptfiles[1] and not tag:
+        if kptfiles[0] and kptfiles[0] == kptfiles[1] and not publication:
             return None  # the lock names the published state
         lock, published_lock = map(_parse_lock, kptfiles)
         if (
@@ -117,8 +127,8 @@ class _EditInspection:
             return RevertedPublication(
                 f"shows {shown_revision} by its Kptfile", self._find_rendering(lock)
             )
-        if tag and lock is not None:
-            return RevertedPublication(f"is as tag {tag} has it", self._find_rendering(lock))
+        if publication and lock is not None:
+            return RevertedPublication(f"is as {publication} has it", self._find_rendering(lock))
         return None
 
     def _is_other_commit(self, lock: UpstreamLock) -> bool:
@@ -136,17 +146,19 @@ class _EditInspection:
             return None
 
     def _find_equal_publication(self) -> str:
-        """Return the tag of an earlier publication that has the present tree, or ""."""
+        """Return the name of an earlier publication that has the present tree, or ""."""
         home = self.variant.package_location
         # The present publication is no candidate: the package has another tree now.
         present_commit = self.variant.published.merge if self.variant.published else ""
         for number in range(home.repository_state.publication_numbers.get(home.path, 0), 0, -1):
-            tag = tag_ref(home.path, number)
-            commit = home.repository_state.refs.get(tag, "")
+            commit = self.publication_memo.find_commit(
+                self.reader, home.repository_state, home.path, number
+            )
             if commit and commit != present_commit and self.reader.has(commit):
                 state = self.reader.paths(commit, [home.path])[home.path]
                 if state.tree == home.path_state.tree:
-                    return tag.removeprefix("refs/tags/")
+                    is_tagged = tag_ref(home.path, number) in home.repository_state.refs
+                    return f"{'tag' if is_tagged else 'publication'} {home.path}/v{number}"
         return ""
 
     def _find_rendering(self, lock: UpstreamLock) -> str | None:

@@ -194,13 +194,18 @@ def _settle(
             or isinstance(push_result, FanoutError)
         ):
             continue  # a failed push is seen again by the next pass
+        state = variant.observed.repository_state
         merge_commit = planned_line.published.merge
         tag = variant.observed.tag or next_publication_tag(variant)
         if step.step is VariantStep.PUBLISH and push_result is not None:
             tag = tag if tag in push_result.refs else last_publication_tag(variant)
-            merge_commit = push_result.refs.get(tag) or variant.observed.repository_state.refs[tag]
+            merge_commit = push_result.refs.get(tag) or state.find_publication_commit(
+                variant.spec.path
+            )
         published = replace(
-            planned_line.published, merge=merge_commit, tag=tag.removeprefix("refs/tags/")
+            planned_line.published,
+            merge=merge_commit,
+            tag=tag.removeprefix("refs/tags/") if state.pushes_tags or tag in state.refs else "",
         )
         status_lines[variant.spec.name] = replace(planned_line, published=published)
         published_names.add(variant.spec.name)

@@ -24,7 +24,7 @@ def find_tag_problem(variant: ObservedVariant) -> tuple[Reason, str] | None:
     published_line, repository_state = variant.published, variant.package_location.repository_state
     if published_line is None or variant.is_unrecorded or repository_state.failure is not None:
         return None
-    if not (published_line.tag and published_line.merge):
+    if not repository_state.pushes_tags or not (published_line.tag and published_line.merge):
         return None
     ref = f"refs/tags/{published_line.tag}"
     tag_target = repository_state.refs.get(ref, "")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fanout.api.git_repository import Repository
+from fanout.api.git_repository import Repository, TagPolicy
 from fanout.api.package_variant import AdoptionPolicy, DeletionPolicy
 from fanout.api.upstream_policy import DraftPer
 from fanout.api.urls import canonicalize_url
@@ -20,6 +20,11 @@ def build_remote(repository: Repository) -> Remote:
     """Return the remote of a Repository object: URL and name of its secret."""
     secret = repository.spec.secret_ref
     return Remote(repository.spec.url, secret.name if secret else "")
+
+
+def pushes_tags(repository: Repository) -> bool:
+    """Return True if publications in the repository get tags."""
+    return repository.spec.tags is TagPolicy.EACH
 
 
 def adopts_existing(resolved_policy: ResolvedPolicy) -> bool:

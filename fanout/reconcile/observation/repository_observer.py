@@ -29,8 +29,13 @@ from fanout.plan.observation.repository_state import (
     RepositoryState,
     StageDraft,
 )
+from fanout.plan.publication_statement import PublicationStatement
 from fanout.ports import GitStore, ObjectReader
 from fanout.reconcile.observation.mirror_access import read_with_recovery
+from fanout.reconcile.observation.publication_reader import (
+    StatementIndex,
+    read_statement_index,
+)
 from fanout.reconcile.observation.stage_draft_reader import StagePackage, read_stage_draft
 from fanout.selection.variant_naming import drafts_prefix, is_stage_draft, vendor_ref
 from fanout.telemetry.error_isolation import BARRIER
@@ -57,10 +62,26 @@ class _RepositoryMemo:
     path_states: dict[str, dict[str, PathState]] = field(default_factory=dict)
     commit_times: dict[str, int] = field(default_factory=dict)
     observed_paths: list[str] = field(default_factory=list)  # paths whose state is observed
+    statements: StatementIndex = field(default_factory=StatementIndex)
     state: RepositoryState | None = None
     # by ref and commit; None: the commit is not fanout's, nor any below it
     drafts: dict[tuple[str, str], OpenDraft | None] = field(default_factory=dict)
     shared_drafts: dict[tuple[str, str], _SharedDraft | None] = field(default_factory=dict)
+
+    def reuse_state(
+        self, remote: Remote, refs: Mapping[str, str], paths: list[str], pushes_tags: bool
+    ) -> RepositoryState | None:
+        """Return the state of the last pass, or None if something of it may differ.
+
+        Memos compare by identity: an equal but new state would invalidate every variant below it.
+        """
+        state = self.state
+        is_same = (
+            state is not None
+            and (state.remote, state.refs, state.pushes_tags) == (remote, refs, pushes_tags)
+            and self.observed_paths == paths
+        )
+        return state if is_same else None
 
 
 @dataclass(slots=True)
@@ -77,10 +98,13 @@ class RepositoryObserver:
         branch: str,
         listing: RefListing | FanoutError,
         paths: Iterable[str],
+        *,
+        pushes_tags: bool = True,
     ) -> RepositoryState:
         """Return the state of the listed repository; a failure becomes part of the state.
 
-        `paths`: paths of all variants that are published to it.
+        `paths`: paths of all variants that are published to it. `pushes_tags`: False if its
+        publications get no tags.
         """
         if isinstance(listing, FanoutError):
             return RepositoryState(remote=remote, branch=branch, refs={}, failure=listing)
@@ -93,46 +117,42 @@ class RepositoryObserver:
                 return read_with_recovery(
                     self.git,
                     listing_request,
-                    lambda: self._read_listed(remote, branch, refs, wanted_paths),
+                    lambda: self._read_listed(remote, branch, refs, wanted_paths, pushes_tags),
                 )
         except FanoutError as error:
             return RepositoryState(remote=remote, branch=branch, refs=listing.refs, failure=error)
 
     def _read_listed(
-        self, remote: Remote, branch: str, refs: Mapping[str, str], paths: list[str]
+        self,
+        remote: Remote,
+        branch: str,
+        refs: Mapping[str, str],
+        paths: list[str],
+        pushes_tags: bool,
     ) -> RepositoryState:
         memo = self._memos.setdefault(f"{remote.url}#{branch}", _RepositoryMemo())
-        state = memo.state
-        if state is not None and (state.remote, state.refs, memo.observed_paths) == (
-            remote,
-            refs,
-            paths,
-        ):
-            # Memos compare by identity: an equal but new state would invalidate every variant below
-            # it.
+        state = memo.reuse_state(remote, refs, paths, pushes_tags)
+        if state is not None:
             return state
         head, vendor = refs.get(branch, ""), refs.get(vendor_ref(self.install), "")
         prefix = drafts_prefix(self.install)
         tips = {ref: oid for ref, oid in refs.items() if ref.startswith(prefix)}
         shared_refs = {ref for ref in tips if is_stage_draft(self.install, ref)}
+        own_tips = {ref: oid for ref, oid in tips.items() if ref not in shared_refs}
         with self.git.reader(remote) as reader:
             shared_drafts = {
                 ref: _get_shared_draft(memo, reader, ref, tips[ref]) for ref in shared_refs
             }
             packages = [it for shared in shared_drafts.values() if shared for it in shared.drafts]
             # A draft may be the only trace of an orphaned variant.
-            drafted_paths = {_package_path(prefix, ref) for ref in tips.keys() - shared_refs}
+            drafted_paths = {_package_path(prefix, ref) for ref in own_tips}
             package_paths = sorted({*paths, *drafted_paths, *(it.path for it in packages)} - {""})
             on_branch = _read_paths(memo, reader, head, package_paths)
-            rendering_paths = [
-                f"{kind}/{path}" for kind in ("published", "drafts") for path in package_paths
-            ]
-            pristine = _read_paths(memo, reader, vendor, rendering_paths)
+            pristine = _read_paths(memo, reader, vendor, _rendering_paths(package_paths))
+            memo.statements = read_statement_index(reader, vendor, memo.statements)
             times = [_read_time(memo, reader, oid) for oid in (head, vendor)]
             drafts = {
-                ref: _get_draft(memo, reader, prefix, ref, oid)
-                for ref, oid in tips.items()
-                if ref not in shared_refs
+                ref: _get_draft(memo, reader, prefix, ref, oid) for ref, oid in own_tips.items()
             }
         # Without this a long-running process would keep the paths of every commit it ever saw.
         _drop_stale(memo, {head, vendor}, tips)
@@ -157,7 +177,10 @@ class RepositoryObserver:
                 ref: tips[ref] for ref, draft in (drafts | shared_drafts).items() if draft is None
             },
             other_installations=_find_other_installations(refs, self.install, paths),
-            publication_numbers=_find_highest_tags(refs),
+            pushes_tags=pushes_tags,
+            publication_numbers=_find_highest_numbers(refs, memo.statements.by_path),
+            publication_statements=memo.statements.by_path,
+            last_statements=memo.statements.newest_commit,
         )
         return memo.state
 
@@ -354,6 +377,11 @@ def _read_files(reader: ObjectReader, tree: str) -> PackageFiles:
     return {path: (entry.mode, data) for path, (entry, data) in files}
 
 
+def _rendering_paths(paths: list[str]) -> list[str]:
+    """Return where the vendor branch has the renderings of the packages."""
+    return [f"{kind}/{path}" for kind in ("published", "drafts") for path in paths]
+
+
 def _filter_trees(states: Mapping[str, PathState], kind: str, paths: list[str]) -> dict[str, str]:
     states_by_path = ((path, states.get(f"{kind}{path}")) for path in paths)
     return {path: state.tree for path, state in states_by_path if state is not None and state.tree}
@@ -378,9 +406,11 @@ def _find_other_installations(
     return install_by_path
 
 
-def _find_highest_tags(refs: Mapping[str, str]) -> dict[str, int]:
-    """Return the highest publication number of every path."""
-    highest: dict[str, int] = {}
+def _find_highest_numbers(
+    refs: Mapping[str, str], statements: Mapping[str, PublicationStatement]
+) -> dict[str, int]:
+    """Return the highest publication number of every path, by tags and statements."""
+    highest = {path: statement.number for path, statement in statements.items()}
     for ref in refs:
         match = _TAG_PATTERN.fullmatch(ref)
         if match:

@@ -19,7 +19,6 @@ from fanout.reconcile.adoption.clone_origin import find_upstream_lock
 from fanout.reconcile.observation.upstream_packages import get_upstream_path
 from fanout.reconcile.ownership.path_ownership import trailer_owner
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
-from fanout.selection.variant_naming import tag_ref
 from fanout.selection.variant_spec import VariantSpec
 
 _POLICY_TRAILER_PREFIX = f"{Trailer.POLICY.value}: "
@@ -37,25 +36,29 @@ def find_publisher_hold(
     """Return the hold if this installation published the package for another policy.
 
     `published_line`: what records state as published for the variant there. The rendering
-    branch shows that something is published at the path, its newest tag for which policy;
-    without a tag, a clone of another upstream belongs to another policy. A draft of the
-    variant that a person merged is its own.
+    branch shows that something is published at the path, its statement or the newest tag for
+    which policy; without either, a clone of another upstream belongs to another policy. A draft
+    of the variant that a person merged is its own.
     """
     path = spec.path
-    tree, number = (
-        repository_state.path_states.get(path, EMPTY_PATH).tree,
-        repository_state.publication_numbers.get(path, 0),
-    )
+    tree = repository_state.path_states.get(path, EMPTY_PATH).tree
+    number = repository_state.publication_numbers.get(path, 0)
+    commit = repository_state.find_publication_commit(path)
     if repository_state.failure is not None or path not in repository_state.published_renderings:
         return None
     if published_line is not None and (
-        published_line.tree == tree or published_line.tag == f"{path}/v{number}"
+        published_line.tree == tree
+        or published_line.tag == f"{path}/v{number}"
+        or published_line.merge == commit != ""
     ):
         return None
     with git.reader(repository_state.remote) as reader:
-        commit = repository_state.refs[tag_ref(path, number)] if number else ""
-        has_tag = bool(commit) and reader.has(commit)
-        owner = _read_publisher(reader, commit) if has_tag else ""
+        statement = repository_state.find_statement(path)
+        has_commit = bool(commit) and reader.has(commit)
+        if statement is not None and statement.merge == commit:
+            owner = statement.trailers.policy
+        else:
+            owner = _read_publisher(reader, commit) if has_commit else ""
         if owner == trailer_owner(resolved_policy):
             return None
         if owner:
@@ -63,7 +66,7 @@ def find_publisher_hold(
             is_merged = draft is not None and draft.tree == tree
             # The tag names another policy, but the tree is this variant's draft: a person merged it
             # over the other policy's package.
-            if is_merged and reader.paths(commit, [path])[path].tree != tree:
+            if is_merged and has_commit and reader.paths(commit, [path])[path].tree != tree:
                 return None
             return _taken_hold(resolved_policy, spec, repository_state, owner, all_policies)
         return (

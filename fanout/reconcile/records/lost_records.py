@@ -13,7 +13,7 @@ from fanout.plan.observed_variant import ObservedVariant
 from fanout.ports import GitStore
 from fanout.reconcile.ownership.path_ownership import trailer_owner
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-from fanout.selection.variant_naming import tag_ref, vendor_ref
+from fanout.selection.variant_naming import vendor_ref
 
 REMEDY = (
     "name the right records repository with --records; or, if suspensions, approvals and evidence"
@@ -101,8 +101,12 @@ def _find_activity(
         number = variant.repository_state.publication_numbers.get(variant.spec.path, 0)
         if not number:
             continue
-        tag = tag_ref(variant.spec.path, number)
-        commit = variant.repository_state.refs[tag]
+        artifact = f"its publication {variant.spec.path}/v{number}"
+        statement = variant.repository_state.find_statement(variant.spec.path)
+        if statement is not None and statement.trailers.policy == owner:
+            yield variant.repository_state, artifact
+            continue
+        commit = variant.repository_state.find_publication_commit(variant.spec.path)
         with git.reader(variant.repository_state.remote) as reader:
             if reader.has(commit) and trailer in reader.commit(commit).message.splitlines():
-                yield variant.repository_state, f"its publication {tag.removeprefix('refs/tags/')}"
+                yield variant.repository_state, artifact

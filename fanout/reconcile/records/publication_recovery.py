@@ -7,17 +7,15 @@ publication that no status line reports and no commit of the published branch ev
 contained did not happen (design §3).
 """
 
-from collections.abc import Mapping
 from datetime import datetime
 
-from fanout.plan.draft_trailers import DraftTrailers
 from fanout.plan.observation.repository_state import EMPTY_PATH, PristineRenderings, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import VariantLine
 from fanout.plan.stage_drafts.draft_location import find_draft
 from fanout.ports import ObjectReader
 from fanout.reconcile.observation.mirror_access import OpenReader
-from fanout.reconcile.rollback.publication_history import PublicationHistory
+from fanout.reconcile.rollback.publication_history import PublicationHistory, PublicationMemo
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import replace
 
@@ -39,13 +37,13 @@ def is_unrecorded_publication(variant: ObservedVariant) -> bool:
 def recover_publication(
     variant: ObservedVariant,
     open_reader: OpenReader,
-    trailers_by_tip: dict[str, Mapping[str, DraftTrailers]],
+    publication_memo: PublicationMemo,
     now: datetime,
 ) -> ObservedVariant:
     """Return the variant with the publication that its newest tag shows.
 
-    Its clocks start now, because no record has its time. `trailers_by_tip` collects
-    trailers of drafts by their tips: many drafts share a merge.
+    Its clocks start now, because no record has its time. `publication_memo` is
+    shared by all variants of the pass.
     """
     # Not from the present draft, which may be of a later revision. The tag leads to the
     # merge, and that to the draft that was published.
@@ -53,7 +51,7 @@ def recover_publication(
         open_reader(variant.repository_state.remote),
         variant.repository_state,
         variant.spec,
-        trailers_by_tip,
+        publication_memo,
     ).find_newest(now)
     if published is None:
         return variant

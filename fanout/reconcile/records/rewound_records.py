@@ -6,17 +6,16 @@ trailer but neither the record nor the release exists, the records are older tha
 repositories (design §3, "Order of effects").
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from datetime import datetime
 
 from fanout.errors import InvalidInput
-from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers, parse_last_record
+from fanout.plan.draft_trailers import NO_VALUE, parse_last_record
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_records import PolicyRecords, RewoundBranch
 from fanout.plan.records.policy_status import PublishedLine
 from fanout.reconcile.observation.mirror_access import OpenReader
-from fanout.reconcile.rollback.publication_history import PublicationHistory
-from fanout.selection.variant_naming import tag_ref
+from fanout.reconcile.rollback.publication_history import PublicationHistory, PublicationMemo
 from fanout.values import frozen, replace
 
 _MAX_LISTED = 5  # missing records in a message
@@ -35,7 +34,7 @@ def compare_with_publication(
     variant: ObservedVariant,
     baseline: RecordBaseline,
     open_reader: OpenReader,
-    trailers_by_tip: dict[str, Mapping[str, DraftTrailers]],
+    publication_memo: PublicationMemo,
 ) -> ObservedVariant:
     """Return the variant with its newest publication, if that is not on record.
 
@@ -54,12 +53,13 @@ def compare_with_publication(
         or variant.path_state.tree == published.tree
         or variant.status_line.place != (repository_state.identity, path)
         or variant.published_for_another
-        or published.tag == tag_ref(path, number).removeprefix("refs/tags/")
+        or published.tag == f"{path}/v{number}"
+        or published.merge == repository_state.find_publication_commit(path)
     ):
         return variant
     reader = open_reader(repository_state.remote)
     newest = PublicationHistory(
-        reader, repository_state, variant.spec, trailers_by_tip
+        reader, repository_state, variant.spec, publication_memo
     ).find_newest(baseline.now)
     if newest is None or newest.merge == published.merge:
         return variant
@@ -149,8 +149,9 @@ def _describe_spec(spec: object) -> str:
 
 
 def _describe_unrecorded(variant: ObservedVariant, published: PublishedLine) -> str:
+    publication = published.tag or variant.spec.path
     return (
-        f"publication {published.tag} ({published.merge[:12]}) of {variant.spec.repository} was"
+        f"publication {publication} ({published.merge[:12]}) of {variant.spec.repository} was"
         " recorded and is not on record any more"
     )
 

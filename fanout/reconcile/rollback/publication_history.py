@@ -1,11 +1,12 @@
 """History of a variant's publications, as its downstream repository keeps it.
 
-Every publication has a tag, and the merged draft describes it in its trailers. If a
-person merged it in another way, for example by squashing, Kptfile and rendering branch
-describe it.
+Every publication has a tag, or a statement on the vendor branch, or both. The statement
+describes it, or else the merged draft in its trailers. If a person merged it in another way, for
+example by squashing, and nothing is stated, Kptfile and rendering branch describe it.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import field
 from datetime import datetime
 from hashlib import sha256
 from itertools import chain
@@ -13,6 +14,7 @@ from itertools import chain
 from fanout.plan.adoption.adoption_base import UpstreamLock
 from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers, parse_trailers
 from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState
+from fanout.plan.publication_statement import PublicationStatement
 from fanout.plan.records.policy_status import PublishedLine
 from fanout.plan.rollback.earlier_publication import (
     EarlierPublication,
@@ -22,6 +24,7 @@ from fanout.plan.rollback.earlier_publication import (
 from fanout.plan.stage_drafts.stage_commit import parse_stage_commit
 from fanout.ports import ObjectReader
 from fanout.reconcile.adoption.clone_origin import find_upstream_lock
+from fanout.reconcile.observation.publication_reader import list_statements
 from fanout.reconcile.observation.stage_draft_reader import read_stage_trailers
 from fanout.selection.variant_naming import tag_ref
 from fanout.selection.variant_spec import VariantSpec
@@ -56,6 +59,44 @@ def list_renderings(reader: ObjectReader, vendor: str, path: str) -> Iterator[st
         commit = parents[0] if parents else ""
 
 
+_StatementKey = tuple[str, int]  # path and number of a publication
+
+
+@frozen
+class PublicationMemo:
+    """What commits say about publications, read once for all variants that share them."""
+
+    # by draft tip: many drafts share a merge
+    trailers_by_tip: dict[str, Mapping[str, DraftTrailers]] = field(default_factory=dict)
+    # by the newest vendor commit that has statements
+    statements: dict[str, Mapping[_StatementKey, PublicationStatement]] = field(
+        default_factory=dict
+    )
+
+    def read_statements(
+        self, reader: ObjectReader, vendor_commit: str
+    ) -> Mapping[_StatementKey, PublicationStatement]:
+        """Return the statements up to a commit of the vendor branch."""
+        if vendor_commit not in self.statements:
+            found: dict[_StatementKey, PublicationStatement] = {}
+            for _, statements in list_statements(reader, vendor_commit):
+                for statement in statements:
+                    found.setdefault((statement.path, statement.number), statement)
+            self.statements[vendor_commit] = found
+        return self.statements[vendor_commit]
+
+    def find_commit(
+        self, reader: ObjectReader, repository_state: RepositoryState, path: str, number: int
+    ) -> str:
+        """Return the commit of a publication by its tag, else by its statement, else ""."""
+        tagged = repository_state.refs.get(tag_ref(path, number), "")
+        if tagged or not repository_state.last_statements:
+            return tagged
+        statements = self.read_statements(reader, repository_state.last_statements)
+        statement = statements.get((path, number))
+        return statement.merge if statement is not None else ""
+
+
 @frozen
 class PublicationHistory:
     """Publications of one variant at its path."""
@@ -63,33 +104,31 @@ class PublicationHistory:
     reader: ObjectReader
     repository_state: RepositoryState
     spec: VariantSpec
-    # Memo by draft tip: many drafts share a merge.
-    trailers_by_tip: dict[str, Mapping[str, DraftTrailers]]
+    memo: PublicationMemo
     recorded_number: int = 0  # of the newest publication on record
 
     def list_revisions(self) -> tuple[str, ...]:
         """Return the revision of each publication that is on the branch, newest first."""
-        publications = self._list_by_commits() if self._lacks_tags else self._list_by_tags()
+        publications = self._list_by_commits() if self._lacks_commits else self._list_by_numbers()
         return tuple(publication.revision for publication, _, _ in publications)
 
     def find_newest(self, at: datetime) -> PublishedLine | None:
-        """Return the newest tagged publication as its draft describes it, recorded `at` a time.
+        """Return the newest publication as statement or draft describe it, recorded `at` a time.
 
-        None if no draft describes it; a person may have merged it in another way.
+        None if neither does; a person may have merged it in another way.
         """
         present_tree = self.repository_state.path_states.get(self.spec.path, EMPTY_PATH).tree
-        # Downwards past tags that point nowhere on the branch: an interrupted push leaves such
-        # tags.
-        for number in range(
-            self.repository_state.publication_numbers.get(self.spec.path, 0), 0, -1
-        ):
-            commit, trailers, publication = self._read_tagged(number)
+        # Downwards past tags and statements that point nowhere on the branch: an interrupted push
+        # leaves such.
+        for number in self._numbers():
+            commit, trailers, publication = self._read_publication(number)
             if not commit or not (
                 self._tree_at(commit) == present_tree or self._is_on_branch(commit)
             ):
                 continue
             if trailers is None or publication is None:
                 return None
+            tag = tag_ref(self.spec.path, number)
             return PublishedLine(
                 revision=publication.revision,
                 commit=publication.commit,
@@ -97,10 +136,24 @@ class PublicationHistory:
                 tree=publication.tree,
                 at=at,
                 merge=commit,
-                tag=tag_ref(self.spec.path, number).removeprefix("refs/tags/"),
+                tag=tag.removeprefix("refs/tags/") if tag in self.repository_state.refs else "",
                 pristine=publication.pristine_tree,
             )
         return None
+
+    def _numbers(self) -> range:
+        """Return the numbers of the publications at the path, newest first."""
+        return range(self.repository_state.publication_numbers.get(self.spec.path, 0), 0, -1)
+
+    def _find_statement(self, number: int) -> PublicationStatement | None:
+        newest = self.repository_state.last_statements
+        if not newest:
+            return None
+        statements = self.memo.read_statements(self.reader, newest)
+        return statements.get((self.spec.path, number))
+
+    def _find_commit(self, number: int) -> str:
+        return self.memo.find_commit(self.reader, self.repository_state, self.spec.path, number)
 
     def _tree_at(self, commit: str) -> str | None:
         return self.reader.paths(commit, [self.spec.path])[self.spec.path].tree
@@ -117,30 +170,26 @@ class PublicationHistory:
 
         It includes people's edits from before the next publication.
         """
-        untagged = self._list_by_commits() if self._lacks_tags else ()
-        for publication, last_commit, replaced_tree in chain(self._list_by_tags(), untagged):
+        untagged = self._list_by_commits() if self._lacks_commits else ()
+        for publication, last_commit, replaced_tree in chain(self._list_by_numbers(), untagged):
             if publication.revision == revision:
                 return self._with_last_tree(publication, last_commit, replaced_tree)
         return None
 
     @property
-    def _lacks_tags(self) -> bool:
-        """True if tags of publications are missing, or two of them point to one commit.
+    def _lacks_commits(self) -> bool:
+        """True if publications have neither tag nor statement, or two of them have one commit.
 
         Numbers are assigned without gaps. Only in this case the branch is walked, because that
         reads each of its commits.
         """
-        highest_tag = self.repository_state.publication_numbers.get(self.spec.path, 0)
+        numbers = self._numbers()
         newest_number = max(
-            highest_tag,
+            len(numbers),
             self.recorded_number,
             int(self.spec.path in self.repository_state.published_renderings),
         )
-        numbers = range(1, highest_tag + 1)
-        commits = {
-            self.repository_state.refs.get(tag_ref(self.spec.path, number), "")
-            for number in numbers
-        }
+        commits = {self._find_commit(number) for number in numbers}
         return len(commits - {""}) < newest_number
 
     def _list_by_commits(self) -> Iterator[tuple[EarlierPublication, str, str]]:
@@ -163,13 +212,11 @@ class PublicationHistory:
                 last_commit, replaced_tree = first_parent, trailers.onto
             commit = first_parent
 
-    def _list_by_tags(self) -> Iterator[tuple[EarlierPublication, str, str]]:
+    def _list_by_numbers(self) -> Iterator[tuple[EarlierPublication, str, str]]:
         """Yield each publication with its last commit and the tree that replaced it."""
         last_commit, replaced_tree = self.repository_state.head, ""
-        for number in range(
-            self.repository_state.publication_numbers.get(self.spec.path, 0), 0, -1
-        ):
-            commit, trailers, publication = self._read_tagged(number)
+        for number in self._numbers():
+            commit, trailers, publication = self._read_publication(number)
             if not commit:
                 continue
             if publication is not None:
@@ -180,14 +227,21 @@ class PublicationHistory:
                 trailers.onto if trailers is not None else "",
             )
 
-    def _read_tagged(
+    def _read_publication(
         self, number: int
     ) -> tuple[str, DraftTrailers | None, EarlierPublication | None]:
-        """Return commit, trailers and publication of the tag with this number."""
-        commit = self.repository_state.refs.get(tag_ref(self.spec.path, number), "")
+        """Return commit, trailers and description of the publication with this number."""
+        commit, statement = self._find_commit(number), self._find_statement(number)
         if not commit or not self.reader.has(commit):
             return "", None, None
-        trailers, tree = self._find_trailers(commit), self._tree_at(commit)
+        if statement is not None and (statement.merge, statement.trailers.variant) == (
+            commit,
+            self.spec.name,
+        ):
+            trailers: DraftTrailers | None = statement.trailers
+        else:
+            trailers = self._find_trailers(commit)
+        tree = self._tree_at(commit)
         publication = self._describe_publication(tree, trailers) if tree is not None else None
         return commit, trailers, publication
 
@@ -244,9 +298,9 @@ class PublicationHistory:
         return None
 
     def _draft_trailers(self, tip: str) -> Mapping[str, DraftTrailers]:
-        if tip not in self.trailers_by_tip:
-            self.trailers_by_tip[tip] = self._read_draft_trailers(tip)
-        return self.trailers_by_tip[tip]
+        if tip not in self.memo.trailers_by_tip:
+            self.memo.trailers_by_tip[tip] = self._read_draft_trailers(tip)
+        return self.memo.trailers_by_tip[tip]
 
     def _read_draft_trailers(self, tip: str) -> Mapping[str, DraftTrailers]:
         """Return the trailers of a draft, or of all in a stage draft, by variant."""

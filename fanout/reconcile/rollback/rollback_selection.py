@@ -12,7 +12,6 @@ from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.gate_facts import Hold
 from fanout.gates.rollback_pins import Pin
 from fanout.package.package_limits import add_package
-from fanout.plan.draft_trailers import DraftTrailers
 from fanout.plan.edits.edit_merge import MergedRendering, PackageFiles
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
@@ -27,9 +26,9 @@ from fanout.plan.selected_variant import SelectedVariant
 from fanout.ports import GitStore, ObjectReader
 from fanout.reconcile.rollback.publication_history import (
     PublicationHistory,
+    PublicationMemo,
     parse_publication_number,
 )
-from fanout.selection.variant_naming import tag_ref
 from fanout.values import replace
 from fanout.variants.render_model import RenderedPackage, RenderInputs
 
@@ -108,11 +107,10 @@ class RollbackSelector:
         if variant.repository_state.failure is not None:
             return None
         path = variant.spec.path
-        number = variant.repository_state.publication_numbers.get(path, 0)
         memo_key = (variant.repository_state.identity, path, variant.spec.name)
         key = (
             revision,
-            variant.repository_state.refs.get(tag_ref(path, number), ""),
+            variant.repository_state.find_publication_commit(path),
             variant.package_state.tree or "",
         )
         previous_key, publication = self._memo.get(memo_key, ((), None))
@@ -147,9 +145,7 @@ class _Readers:
 
     git: GitStore
     stack: ExitStack
-    _open: dict[str, tuple[ObjectReader, dict[str, Mapping[str, DraftTrailers]]]] = field(
-        default_factory=dict
-    )
+    _open: dict[str, tuple[ObjectReader, PublicationMemo]] = field(default_factory=dict)
 
     def open_history(self, variant: ObservedVariant) -> PublicationHistory:
         """Return the publication history of the variant."""
@@ -157,15 +153,15 @@ class _Readers:
         if url not in self._open:
             self._open[url] = (
                 self.stack.enter_context(self.git.reader(variant.repository_state.remote)),
-                {},
+                PublicationMemo(),
             )
-        reader, trailers_by_tip = self._open[url]
+        reader, publication_memo = self._open[url]
         tag = variant.published.tag if variant.published is not None else ""
         return PublicationHistory(
             reader,
             variant.repository_state,
             variant.spec,
-            trailers_by_tip,
+            publication_memo,
             parse_publication_number(tag, variant.spec.path),
         )
 

@@ -1,0 +1,109 @@
+"""Statements of vendor commits about publications.
+
+A vendor commit that moves a rendering from `drafts/` to `published/` repeats what the draft's
+commit says of the package, with the tag of the publication and its commit on the target branch
+(design-forges, "Git"). History, lost records and path ownership are read from these statements
+where a squash, a rebase or a missing tag left no trailers on the branch.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY
+
+from fanout.api.commit_trailers import Trailer
+from fanout.plan.draft_trailers import DraftTrailers, format_package, parse_package
+from fanout.selection.variant_naming import tag_ref
+from fanout.values import frozen
+
+
+@frozen
+class PublicationStatement:
+    """Statement about one publication: its number at the path, and what was published."""
+
+    _: KW_ONLY
+    path: str
+    number: int
+    trailers: DraftTrailers
+    merge: str = ""  # commit on the target branch; "": made by the same push
+
+    @property
+    def tag(self) -> str:
+        """Return the full ref name of the publication's tag, which need not exist."""
+        return tag_ref(self.path, self.number)
+
+
+@frozen
+class VendorMessage:
+    """Message of a vendor commit.
+
+    `previous` is the newest earlier vendor commit with statements, so that readers need not
+    walk the commits between them; "": there is none.
+    """
+
+    statements: tuple[PublicationStatement, ...] = ()
+    previous: str = ""
+
+
+def format_vendor_message(
+    message: str, statements: Iterable[PublicationStatement], previous: str
+) -> str:
+    """Return the message of a vendor commit with its statements; see `VendorMessage`."""
+    lines: list[str] = []
+    shared_lines: dict[Trailer, str] = {}
+    for statement in sorted(statements, key=_sort_key):
+        # A line holds for all packages that follow, until another one with the same key.
+        for key, value in _shared_values(statement).items():
+            if shared_lines.get(key) != value:
+                lines.append(f"{key}: {value}")
+        shared_lines = _shared_values(statement)
+        lines.append(format_package(statement.path, statement.trailers))
+        lines.append(f"{Trailer.TAG}: {statement.tag.removeprefix('refs/tags/')}")
+    if previous:
+        lines.append(f"{Trailer.PREVIOUS}: {previous}")
+    return "\n".join([message, *lines, ""]) if lines else message
+
+
+def _sort_key(statement: PublicationStatement) -> tuple[str, ...]:
+    return (*_shared_values(statement).values(), statement.path)
+
+
+def _shared_values(statement: PublicationStatement) -> dict[Trailer, str]:
+    values = {key: getattr(statement.trailers, name) for key, name in _SHARED_FIELDS.items()}
+    return {**values, Trailer.MERGE: statement.merge}
+
+
+_SHARED_FIELDS = {
+    Trailer.INSTALL: "install",
+    Trailer.POLICY: "policy",
+    Trailer.STAGE: "stage",
+    Trailer.REVISION: "revision",
+    Trailer.COMMIT: "commit",
+}
+
+
+def parse_vendor_message(message: str) -> VendorMessage:
+    """Parse the message of a vendor commit. Lines that cannot be understood are left out."""
+    shared: dict[str, str] = {}
+    package: tuple[str, Mapping[str, str]] | None = None
+    statements: list[PublicationStatement] = []
+    previous = ""
+    for line in message.rstrip("\n").rpartition("\n\n")[2].split("\n"):
+        key, _, value = line.partition(": ")
+        if key in (*_SHARED_FIELDS, Trailer.MERGE):
+            shared[key] = value
+        elif key == Trailer.PACKAGE:
+            package = parse_package(value)
+        elif key == Trailer.TAG and package is not None:
+            path, number = package[0], value.removeprefix(f"{package[0]}/v")
+            if len(shared) > len(_SHARED_FIELDS) and number.isdecimal():
+                fields = {name: shared[it] for it, name in _SHARED_FIELDS.items()}
+                statements.append(
+                    PublicationStatement(
+                        path=path,
+                        number=int(number),
+                        trailers=DraftTrailers(**fields, **package[1]),
+                        merge=shared[Trailer.MERGE],
+                    )
+                )
+        elif key == Trailer.PREVIOUS:
+            previous = value
+    return VendorMessage(tuple(statements), previous)
