@@ -315,25 +315,15 @@ class _ChangeWriter:
         for path, tree in vendor.trees_by_path.items():
             editor.put(path, tree)
         parents = (vendor.parent,) if vendor.parent else ()
-        statements = [self._with_merge(statement, refs) for statement in vendor.statements]
+        drafts = {draft.tag: draft for merge in self._change.merges for draft in merge.drafts}
+        statements = [
+            _with_merge(statement, drafts[statement.tag], refs[statement.tag])
+            if statement.tag in drafts
+            else statement
+            for statement in vendor.statements
+        ]
         message = format_vendor_message(vendor.message, statements, vendor.last_statements)
         return self._write_commit(editor, parents, vendor.timestamp, message).hex()
-
-    def _with_merge(
-        self, statement: PublicationStatement, refs: Mapping[str, str]
-    ) -> PublicationStatement:
-        if statement.merge:
-            return statement
-        merge = refs[statement.tag]
-        # A push that was left half done may have told of the same merge already.
-        last_commits = (
-            draft.last_commit
-            for change_merge in self._change.merges
-            for draft in change_merge.drafts
-            if draft.tag == statement.tag
-        )
-        number = statement.number - 1 if merge in last_commits else statement.number
-        return replace(statement, merge=merge, number=number)
 
     def _write_merges(self, head: str) -> dict[str, str]:
         """Write the chain of merge commits; return the ids of the branch and of all tags."""
@@ -360,3 +350,12 @@ class _ChangeWriter:
         tree = editor.write(self._pack).hex()
         data = encode_commit(tree, parents, self._change.identity, when, message)
         return self._pack.add(COMMIT, data)
+
+
+def _with_merge(
+    statement: PublicationStatement, draft: MergedDraft, merge: str
+) -> PublicationStatement:
+    """Return the statement about the draft that the commit `merge` publishes."""
+    # A push that was left half done may have told of the same merge already.
+    number = statement.number - 1 if merge == draft.last_commit else statement.number
+    return replace(statement, merge=merge, number=number)
