@@ -105,19 +105,12 @@ def current_trees(
     Of a draft that is written only when it is released people have seen `fanout diff`; with
     `written_only` it is left out.
     """
-    drafts = [
-        find_release_draft(variant)
-        for variant in variants
-        if variant.selected.has_current_draft
-        or (variant.draft_content is not None and not written_only)
-    ]
-    return sorted(
-        {
-            draft.tree
-            for draft in drafts
-            if draft is not None
-            and draft.tree
-            and draft.trailers.revision == revision
-            and (draft.commit or not written_only)
-        }
-    )
+    trees = set()
+    for variant in variants:
+        draft = find_release_draft(variant)
+        if draft is None or draft.trailers.revision != revision or not draft.tree:
+            continue
+        is_written = bool(draft.commit)
+        if variant.selected.has_current_draft if is_written else not written_only:
+            trees.add(draft.tree)
+    return sorted(trees)
