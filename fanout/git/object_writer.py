@@ -356,6 +356,6 @@ def _with_merge(
     statement: PublicationStatement, draft: MergedDraft, merge: str
 ) -> PublicationStatement:
     """Return the statement about the draft that the commit `merge` publishes."""
-    # A push that was left half done may have told of the same merge already.
+    # A push that was left half done may have stated the same merge already.
     number = statement.number - 1 if merge == draft.last_commit else statement.number
     return replace(statement, merge=merge, number=number)

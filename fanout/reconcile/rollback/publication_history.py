@@ -64,7 +64,7 @@ _StatementKey = tuple[str, int]  # path and number of a publication
 
 @frozen
 class PublicationMemo:
-    """What commits say about publications, read once for all variants that share them."""
+    """Statements of commits about publications, read once for all variants that share them."""
 
     # by draft tip: many drafts share a merge
     trailers_by_tip: dict[str, Mapping[str, DraftTrailers]] = field(default_factory=dict)
