@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import pygit2
 import pytest
 from companies import company
 from fleet import PACKAGE, POLICY, PROMOTION, Fleet
@@ -138,12 +139,34 @@ def test_a_bump_takes_a_person_s_commit_along(fleet: Fleet):
     fleet.sweep()
     repo, branch = fleet.repos["r0"], f"drafts/default/{DEV}"
     text = repo.file(branch, "sites/c00/settings.yaml").replace("data:", "data:\n  mine: x")
-    repo.commit(branch, {"sites/c00/settings.yaml": text})
+    commit = repo.commit(branch, {"sites/c00/settings.yaml": text})
     fleet.release("v2")
     fleet.later(minutes=1).settle()
     assert fleet.published()["sites/c00"] == "v2"
     assert "mine: x" in repo.file("main", "sites/c00/settings.yaml")
+    assert repo.git("merge-base", "--is-ancestor", commit, "main") == ""
     assert "replicas: 2" in repo.file("main", "sites/c00/deployment.yaml")
+
+
+def test_who_committed_before_a_bump_does_not_approve_it(tmp_path: Path):
+    fleet = Fleet.build(tmp_path, {"a": ("dev", "edge")})
+    fleet.write("policy.yaml", per("Stage", SIGNED))
+    fleet.write("promotion.yaml", PROMOTION + "  requiresSeparation: true\n")
+    fleet.sweep()
+    edge, branch = fleet.repos["edge"], f"drafts/default/{DEV}"
+    text = edge.file(branch, "sites/a/settings.yaml").replace("data:", "data:\n  mine: x")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fleet._ada", lambda role: pygit2.Signature("Ann", "ann@example.com"))
+        edge.commit(branch, {"sites/a/settings.yaml": text})
+    fleet.release("v2")
+    fleet.later(minutes=1).settle()
+    approved = fleet.later(minutes=1).run(
+        "approve", "monitoring", "--stage", "dev", "--revision", "v2",
+        "--by", "Ann <ann@example.com>",
+    )  # fmt: skip
+    assert approved.code == 4, approved.err
+    fleet.later(minutes=1).settle()
+    assert fleet.published()["sites/a"] == ""
 
 
 def test_one_that_cannot_be_published_holds_the_others_of_its_draft(tmp_path: Path):

@@ -268,7 +268,7 @@ def compare_evaluations(
         if state_before is not None and state_after is not None:
             groups.setdefault((state_before.state.value, state_after.state.value), []).append(name)
     parts = [
-        f"{format_names(those)}: {_format_change(*states)}" for states, those in groups.items()
+        f"{format_names(changed)}: {_format_change(*states)}" for states, changed in groups.items()
     ]
     verdicts = [
         decision.stages[stage].verdicts.get(revision, Verdict.PENDING).value

@@ -250,9 +250,9 @@ def _require_revision(
         remedy = _REPORT_AFTERWARDS
     if revision not in revisions:
         present = ", ".join(sorted(revisions))
-        there = f"{state} there: {present}" if present else f"nothing is {state}"
+        choices = f"{state} there: {present}" if present else f"nothing is {state}"
         raise InvalidInput(
-            f"{revision} is not {state} in stage {stage} of {item.title}; {there}",
+            f"{revision} is not {state} in stage {stage} of {item.title}; {choices}",
             reason="WrongRevision",
             remedy=remedy,
         )

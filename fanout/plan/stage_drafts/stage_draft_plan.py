@@ -107,18 +107,20 @@ def _plan_draft(
     present = [draft for draft in state.drafts.values() if draft.is_shared and draft.ref == ref]
     written_paths = {variant.spec.path for variant in plan.written}
     withdrawn = {draft.path for draft in plan.withdrawn} - written_paths
-    left = (withdrawn | {draft.path for draft in plan.published}) - written_paths
-    staying = [draft for draft in present if draft.path not in written_paths | left]
+    removed = (withdrawn | {draft.path for draft in plan.published}) - written_paths
+    staying = [draft for draft in present if draft.path not in written_paths | removed]
     if not plan.written and not staying:
         return None
     packages = [_written_package(variant, install) for variant in plan.written]
     branch = state.stage_drafts.get(ref)
-    if branch is not None and branch.is_edited and staying:
+    # Only the branch has the commits of people whose edits the new content takes over.
+    takes_edits = any(package.trailers.takes for package in packages)
+    if branch is not None and branch.is_edited and (staying or takes_edits):
         floor = max(state.head_time, branch.timestamp)
         appended = [*_build_commits(packages, branch.base, floor)]
-        if left:
+        if removed:
             common = _common_trailers(present[0].trailers, branch.base)
-            appended.append(_removal_commit(state, sorted(left), withdrawn, common, floor))
+            appended.append(_removal_commit(state, sorted(removed), withdrawn, common, floor))
         return StageDraftUpdate(ref, branch.commit, tuple(appended))
     packages += [_staying_package(draft) for draft in staying]
     commits = _build_commits(packages, state.head, state.head_time)
@@ -127,7 +129,7 @@ def _plan_draft(
 
 def _removal_commit(
     state: RepositoryState,
-    left: Sequence[str],
+    removed: Sequence[str],
     withdrawn: Collection[str],
     common: StageCommitTrailers,
     timestamp: int,
@@ -139,16 +141,17 @@ def _removal_commit(
     """
     present_trees = {
         path: tree
-        for path in left
+        for path in removed
         if path in withdrawn and (tree := state.path_states.get(path, EMPTY_PATH).tree) is not None
     }
-    subject = f"Take {left[0] if len(left) == 1 else f'{len(left)} packages'} out of the draft"
+    subject_packages = removed[0] if len(removed) == 1 else f"{len(removed)} packages"
+    subject = f"Take {subject_packages} out of the draft"
     return StageDraftCommit(
         trees_by_path=present_trees,
         dropped_paths=tuple(
-            path for path in left if path in withdrawn and path not in present_trees
+            path for path in removed if path in withdrawn and path not in present_trees
         ),
-        message=format_stage_commit(subject, common, {}, left),
+        message=format_stage_commit(subject, common, {}, removed),
         timestamp=timestamp,
     )
 

@@ -66,11 +66,11 @@ def read_stage_draft(reader: ObjectReader, tip: str) -> StageDraftContent | None
 
 def read_stage_trailers(reader: ObjectReader, tip: str) -> Mapping[str, DraftTrailers]:
     """Return the trailers of the packages of a stage draft, by variant; none if it is not one."""
-    found: dict[str, DraftTrailers] = {}
+    trailers: dict[str, DraftTrailers] = {}
     for path, link in _find_written(_walk(reader, tip) or ()).items():
         assert link.stated is not None, "only fanout's commits name packages"
-        found[link.stated.packages[path].variant] = link.stated.packages[path]
-    return found
+        trailers[link.stated.packages[path].variant] = link.stated.packages[path]
+    return trailers
 
 
 def _find_written(chain: Sequence[_ChainCommit]) -> Mapping[str, _ChainCommit]:

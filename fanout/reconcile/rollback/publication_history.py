@@ -78,11 +78,11 @@ class PublicationMemo:
     ) -> Mapping[_StatementKey, PublicationStatement]:
         """Return the statements up to a commit of the vendor branch."""
         if vendor_commit not in self.statements:
-            found: dict[_StatementKey, PublicationStatement] = {}
+            by_key: dict[_StatementKey, PublicationStatement] = {}
             for _, statements in list_statements(reader, vendor_commit):
                 for statement in statements:
-                    found.setdefault((statement.path, statement.number), statement)
-            self.statements[vendor_commit] = found
+                    by_key.setdefault((statement.path, statement.number), statement)
+            self.statements[vendor_commit] = by_key
         return self.statements[vendor_commit]
 
     def find_commit(
