@@ -30,22 +30,31 @@ class DecidedVariant:
 
 
 def plan_step(
-    variant: RenderedVariant, decision: VariantEvaluation, *, publish: bool
+    variant: RenderedVariant,
+    decision: VariantEvaluation,
+    *,
+    publish: bool,
+    policy_suspended: bool = False,
 ) -> DecidedVariant:
-    """Choose the step of one variant; without `publish`, only its draft is updated."""
-    planned = _choose_step(variant, decision, publish=publish)
+    """Choose the step of one variant; without `publish`, only its draft is updated.
+
+    A variant that is suspended by itself leaves the draft that it shares with others. Of a
+    suspended policy everything stays.
+    """
+    # Suspension stops changes, not the record of a publication that has taken place.
+    if decision.state is VariantState.SUSPENDED and (
+        policy_suspended or not variant.observed.shares_draft
+    ):
+        step = VariantStep.SETTLE if variant.observed.is_unrecorded else VariantStep.KEEP
+        planned = DecidedVariant(variant, step)
+    else:
+        planned = _choose_step(variant, decision, publish=publish)
     return replace(planned, answers=decision.answers) if decision.answers else planned
 
 
 def _choose_step(
     variant: RenderedVariant, decision: VariantEvaluation, *, publish: bool
 ) -> DecidedVariant:
-    # Suspension stops changes, not the record of a publication that has taken
-    # place.
-    if decision.state is VariantState.SUSPENDED and not variant.observed.shares_draft:
-        return DecidedVariant(
-            variant, VariantStep.SETTLE if variant.observed.is_unrecorded else VariantStep.KEEP
-        )
     if variant.changes_nothing:
         return DecidedVariant(variant, VariantStep.ADOPT)
     if variant.observed.shares_draft:

@@ -318,7 +318,12 @@ class PolicyEvaluator:
         inputs, status = observed.inputs, observed.status
         resolved_policy = observed.resolved_policy
         steps = [
-            plan_step(variant, decision.variants[variant.spec.name], publish=self.publish)
+            plan_step(
+                variant,
+                decision.variants[variant.spec.name],
+                publish=self.publish,
+                policy_suspended=decided.facts.suspended,
+            )
             for variant in decided.drafted
         ]
         repository_states = tuple(inputs.path_ownership.repository_states.values())

@@ -195,6 +195,14 @@ def test_a_suspended_variant_leaves_and_the_others_go_on(fleet: Fleet):
     assert fleet.published()["sites/c00"] == "v1"
 
 
+def test_a_suspended_policy_stays_as_it_is(fleet: Fleet):
+    fleet.sweep()
+    fleet.write("policy.yaml", per("Stage").replace("spec:\n", "spec:\n  suspend: true\n", 1))
+    before = fleet.refs()
+    fleet.later(minutes=1).sweep()
+    assert fleet.refs() == before
+
+
 def test_a_branch_that_a_person_deleted_is_written_again(fleet: Fleet):
     fleet.sweep()
     repo = fleet.repos["r0"]
