@@ -224,6 +224,16 @@ class Forge(Protocol):
         """Delete a branch; return whether there was one."""
 
 
+class ForgeDirectory(Protocol):
+    """The forges of all hosts that an administrator lists."""
+
+    def forge_of(self, url: str) -> tuple[Forge, RepositoryName]:
+        """Return the forge of a repository, by its Git URL, and its name there.
+
+        Raises InvalidInput if its host is not listed, Denied if the secret is unusable.
+        """
+
+
 class RequestSearch(Protocol):
     """Ability of a forge to find pull requests in all its repositories by one search."""
 

@@ -185,3 +185,9 @@ def test_lock_files_name_no_registry():
         text = text_of(lock)
         assert "://" not in text
         assert not re.search(r"^--(?!hash)", text, flags=re.MULTILINE)
+
+
+def test_no_page_has_the_marks_of_an_unfinished_merge():
+    pages = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]
+    marked = re.compile(r"(?m)^(<{7} |>{7} |={7}$)")
+    assert [name_of(path) for path in pages if marked.search(text_of(path))] == []

@@ -71,6 +71,7 @@ class Reason(StrEnum):
     INVALID_TIME = "InvalidTime", "a text is no instant"
     LIMIT_EXCEEDED = "LimitExceeded", "something is bigger or slower than it may be"
     LISTED = "Listed", "the repository answered"
+    MERGE_AWAITED = "MergeAwaited", "a person merges the pull request"
     MERGE_CONFLICT = "MergeConflict", "upstream and local changed the same; nobody has decided"
     MERGE_STYLE_FORBIDDEN = "MergeStyleForbidden", "the repository forbids this form of merging"
     MIN_READY_RUNNING = "MinReadyRunning", "verified, but not for as long as the stage wants"
@@ -128,6 +129,11 @@ class Reason(StrEnum):
     REPOSITORY_CHANGED_TWICE = "RepositoryChangedTwice", "one pass would change a repository twice"
     REPOSITORY_NOT_MADE = "RepositoryNotMade", "a local repository could not be made"
     REPOSITORY_UNAVAILABLE = "RepositoryUnavailable", "the repository cannot be reached"
+    REQUEST_CLOSED = "RequestClosed", "a person closed the pull request, or deleted its branch"
+    REQUEST_FOREIGN = "RequestForeign", "somebody opened another pull request from the branch"
+    REQUEST_HELD = "RequestHeld", "a label on the pull request holds it"
+    REQUEST_OPEN = "RequestOpen", "nobody joins a pull request that is ready or approved"
+    REQUEST_PENDING = "RequestPending", "the pull request is not as the next pass makes it"
     REQUIRED_INJECTION_MISSING = "RequiredInjectionMissing", "a required point finds nothing"
     REQUIRES_FAILED = "RequiresFailed", "a check before publication has failed"
     REVISION_QUEUED = "RevisionQueued", "a newer revision waits for the one in hand"
@@ -193,6 +199,7 @@ class ReasonClass(StrEnum):
     AUTOMATION = "automation", "it is not automation's to do, or not in this pass"
     DECISION = "decision", "a person's decision has nothing to act on"
     DRAFT = "draft", "there is no draft to publish"
+    REQUEST = "request", "the draft's pull request is not merged yet"
     REVISION = "revision", "the revision is not one that may be taken"
     TARGETS = "targets", "there is nothing in the stage, or the target is in none"
     STUCK = "stuck", "the policy as a whole does not move, or too fast"
@@ -200,7 +207,7 @@ class ReasonClass(StrEnum):
 
 
 _REASONS_BY_CLASS: Mapping[ReasonClass, tuple[Reason, ...]] = {
-    ReasonClass.SUSPENDED: (Reason.SUSPENDED,),
+    ReasonClass.SUSPENDED: (Reason.SUSPENDED, Reason.REQUEST_HELD),
     ReasonClass.OFFLINE: (Reason.OFFLINE,),
     ReasonClass.SKIPPED: (Reason.SKIPPED,),
     ReasonClass.DEADLINE: (Reason.DEADLINE_EXCEEDED,),
@@ -233,6 +240,19 @@ _REASONS_BY_CLASS: Mapping[ReasonClass, tuple[Reason, ...]] = {
     ReasonClass.AUTOMATION: (Reason.AUTOMATION_OFF, Reason.SWEEP_AWAITED),
     ReasonClass.DECISION: (Reason.DECISION_WAITS,),
     ReasonClass.DRAFT: (Reason.NO_DRAFT, Reason.STAGE_DRAFT_PENDING),
+    ReasonClass.REQUEST: (
+        Reason.FORGE_DENIED,
+        Reason.FORGE_REFUSES,
+        Reason.FORGE_UNAVAILABLE,
+        Reason.MERGE_AWAITED,
+        Reason.MERGE_STYLE_FORBIDDEN,
+        Reason.NOT_ENFORCED,
+        Reason.RATE_LIMITED,
+        Reason.REQUEST_CLOSED,
+        Reason.REQUEST_FOREIGN,
+        Reason.REQUEST_OPEN,
+        Reason.REQUEST_PENDING,
+    ),
     ReasonClass.REVISION: (
         Reason.NO_REVISION,
         Reason.NEVER_PUBLISHED,

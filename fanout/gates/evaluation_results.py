@@ -50,6 +50,8 @@ class VariantEvaluation:
     state: VariantState
     release: bool = False  # this pass releases it and records the grant
     publish: bool = False  # its open draft may be merged now
+    # The gates let its draft be merged, whether or not the draft itself can be yet.
+    let_through: bool = False
     checks: tuple[CheckResult, ...] = ()
     holds: tuple[Hold, ...] = ()
     # Answers of its machine checks to keep on record; what is not listed is dropped from it.

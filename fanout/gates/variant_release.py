@@ -214,10 +214,10 @@ class StageReleaseEvaluator:
             holds = (*holds, draft.publish_hold)
         gate = self._evaluate_gate(inputs.overrides) if inputs.pin is None else None
         next_change = next_change_of_waiting(holds, checks, gate, self._evaluation.now)
-        publish = state is VariantState.PROPOSED and not blockers and draft.publish_hold is None
-        return self._build_result(
-            variant, state, holds, checks, next_change, release=release, publish=publish
-        )
+        let_through = state is VariantState.PROPOSED and not blockers
+        result = self._build_result(variant, state, holds, checks, next_change, release=release)
+        publish = let_through and draft.publish_hold is None
+        return replace(result, let_through=let_through, publish=publish)
 
     def _collect_inputs(self, variant: TalliedVariant, draft: DraftFacts) -> _ReleaseInputs:
         variant_facts = variant.facts
@@ -347,7 +347,6 @@ class StageReleaseEvaluator:
         next_change: datetime | None,
         *,
         release: bool = False,
-        publish: bool = False,
     ) -> VariantEvaluation:
         return VariantEvaluation(
             variant.facts.name,
@@ -359,7 +358,6 @@ class StageReleaseEvaluator:
             answers=variant.answers,
             next=next_change,
             release=release,
-            publish=publish,
         )
 
     @cached_property

@@ -23,12 +23,21 @@ class ActionKind(StrEnum):
     PUBLISH = "Publish"
     REMOVE_PACKAGE = "RemovePackage"  # from the variant's previous location
     REMOVE_DRAFT = "RemoveDraft"
+    OPEN_REQUEST = "OpenRequest"  # a pull request
+    UPDATE_REQUEST = "UpdateRequest"  # its title, text, draft flag, labels or reviewers
+    CLOSE_REQUEST = "CloseRequest"
+    SET_STATUS = "SetStatus"  # of the head of a pull request
+    MERGE_REQUEST = "MergeRequest"  # found in Git by the next pass
     RECORD = "Record"  # change of status lines
 
 
 @frozen
 class PlanAction:
-    """One effect on a variant, or one change of the recorded status."""
+    """One effect on a variant or a pull request, or one change of the recorded status.
+
+    Of a pull request, `ref` is its head branch, `expected` the head it is to have, and `digest`
+    that of its text.
+    """
 
     _: KW_ONLY
     kind: ActionKind
@@ -44,25 +53,29 @@ class PlanAction:
     ref: str = ""
     expected: str = ""  # present id of the ref; "": absent
     detail: str = ""
+    number: str = ""  # of the pull request
 
     def sentence(self) -> str:
         """Return the sentence that describes the action to people."""
         location = f"{self.repository}:{self.path}"
-        match self.kind:
-            case ActionKind.RELEASE:
-                stage_phrase = f" in stage {self.stage}" if self.stage else ""
-                return f"release {self.variant} to take {self.revision}{stage_phrase}"
-            case ActionKind.WRITE_DRAFT:
-                verb = "rewrite" if self.expected else "write"
-                return f"{verb} the draft of {location} at {self.revision}"
-            case ActionKind.PUBLISH:
-                return f"publish {location} at {self.revision}"
-            case ActionKind.REMOVE_PACKAGE:
-                return f"remove the package {location}: {self.detail}"
-            case ActionKind.REMOVE_DRAFT:
-                return f"remove the draft of {location}: {self.detail}"
-            case ActionKind.RECORD:
-                return f"record {self.detail}"
+        branch = self.ref.removeprefix("refs/heads/")
+        request = f"pull request {self.number} of {self.repository}"
+        stage_phrase = f" in stage {self.stage}" if self.stage else ""
+        verb = "rewrite" if self.expected else "write"
+        sentences = {
+            ActionKind.RELEASE: f"release {self.variant} to take {self.revision}{stage_phrase}",
+            ActionKind.WRITE_DRAFT: f"{verb} the draft of {location} at {self.revision}",
+            ActionKind.PUBLISH: f"publish {location} at {self.revision}",
+            ActionKind.REMOVE_PACKAGE: f"remove the package {location}: {self.detail}",
+            ActionKind.REMOVE_DRAFT: f"remove the draft of {location}: {self.detail}",
+            ActionKind.OPEN_REQUEST: f"open a pull request in {self.repository}: {self.detail}",
+            ActionKind.UPDATE_REQUEST: f"update {request}: {self.detail}",
+            ActionKind.CLOSE_REQUEST: f"close {request}: {self.detail}",
+            ActionKind.SET_STATUS: f"set the status of {self.repository}, {branch}: {self.detail}",
+            ActionKind.MERGE_REQUEST: f"merge {request}: {self.detail}",
+            ActionKind.RECORD: f"record {self.detail}",
+        }
+        return sentences[self.kind]
 
     def as_json(self) -> dict[str, str]:
         """Return the action as JSON data without empty fields."""

@@ -3,10 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, field
 
-from fanout.errors import Bug
+from fanout.errors import Bug, InvalidInput
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.observation.repository_state import CommitIdentity
-from fanout.ports import FunctionRunner, GitStore, ProbeClient, RecordStore, Sandbox
+from fanout.plan.pull_requests.observed_request import RepositoryName
+from fanout.ports import (
+    Forge,
+    ForgeDirectory,
+    FunctionRunner,
+    GitStore,
+    ProbeClient,
+    RecordStore,
+    Sandbox,
+)
 from fanout.telemetry.metrics import Counters, NoProgress, ProgressReporter
 from fanout.values import frozen
 from fanout.variants.function_requests import (
@@ -49,6 +58,18 @@ class DisabledProbes:
         return [ProbeFailure(f"{question.url} is not asked here") for question in requests]
 
 
+class NoForge:
+    """Directory of an installation whose administrator lists no forges."""
+
+    def forge_of(self, url: str) -> tuple[Forge, RepositoryName]:
+        """Raise InvalidInput: the host is not listed."""
+        raise InvalidInput(
+            f"no forge is configured for {url}",
+            reason="InvalidObject",
+            remedy="have an administrator list its host in forges of the FanoutConfiguration",
+        )
+
+
 @frozen
 class World:
     """Ports of a pass.
@@ -65,3 +86,4 @@ class World:
     progress: ProgressReporter = field(default_factory=NoProgress)
     function_runtime: FunctionRunner = field(default_factory=DisabledFunctionRuntime)
     probes: ProbeClient = field(default_factory=DisabledProbes)
+    forges: ForgeDirectory = field(default_factory=NoForge)

@@ -22,14 +22,13 @@ VALUES = {
     "history": 5,
     "policyRef": {"name": "monitoring"},
     "stage": "dev",
-    "pullRequest": {"titleTemplate": "x", "labels": ["a"]},
-    "by": ["ci-bot"],
-    "forges": [
-        {"host": "git.example.com", "type": "gitea", "secretRef": {"name": "git-example-com"}}
-    ],
     "signingKey": "key",
     "gitEngine": "FastImport",
 }
+
+
+# entries that lists without any get
+ENTRIES = {"forges[*].type": {"host": "git.example.com", "secretRef": {"name": "git-example-com"}}}
 
 
 def place(data, path, value):
@@ -37,10 +36,12 @@ def place(data, path, value):
     *steps, last = path.replace("[*]", ".*").split(".")
     for step in steps:
         if step == "*":
-            data.append({"name": "added"}) if not data else None
+            data.append(ENTRIES.get(path, {"name": "added"})) if not data else None
             data = data[-1]
         else:
-            data = data.setdefault(step, {} if step not in ("verification", "mutators") else [])
+            data = data.setdefault(
+                step, {} if step not in ("verification", "mutators", "forges") else []
+            )
     if last == "*":
         data.append(value)
     else:
@@ -95,6 +96,6 @@ def test_a_default_that_is_written_out_asks_for_nothing(kind, path, value):
 
 
 def test_what_is_inside_a_refused_field_is_not_told_too():
-    data = copy.deepcopy(EXAMPLES["PromotionPolicy"])
-    data["spec"]["pullRequest"] = {"nonsense": 1, "labels": [0]}
-    assert [fault.field for fault in validate_object(data)[1]] == ["spec.pullRequest"]
+    data = copy.deepcopy(EXAMPLES["PackageVariant"])
+    data["spec"]["policyRef"] = {"nonsense": 1, "labels": [0]}
+    assert [fault.field for fault in validate_object(data)[1]] == ["spec.policyRef"]

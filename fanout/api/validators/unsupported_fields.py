@@ -70,18 +70,10 @@ UNSUPPORTED_FIELDS: tuple[UnsupportedField, ...] = (
     UnsupportedField(
         "Repository",
         "spec.forge.type",
-        "fanout merges drafts by itself",
-        values=("github", "gitlab", "gitea"),
+        "pull requests are opened on Gitea and Forgejo",
+        values=("github", "gitlab"),
     ),
     # UpstreamPolicy
-    *(
-        UnsupportedField(
-            _POLICY,
-            f"{_STAGE_PATH}.{group}[*].commitStatus.by",
-            "statuses of commits are not read",
-        )
-        for group in ("verification", "requires")
-    ),
     UnsupportedField(
         _POLICY,
         f"{_STAGE_PATH}.verification[*].approval",
@@ -105,12 +97,17 @@ UNSUPPORTED_FIELDS: tuple[UnsupportedField, ...] = (
     UnsupportedField(
         _PROMOTION,
         "spec.merge",
-        "fanout merges drafts by itself",
-        values=("AutoMerge", "Queue", "Manual"),
+        "fanout merges pull requests itself, or leaves them to people",
+        values=("AutoMerge", "Queue"),
+        remedy="write Direct or Manual",
     ),
-    UnsupportedField(_PROMOTION, "spec.pullRequest", "there are no pull requests"),
     # FanoutConfiguration
-    UnsupportedField("FanoutConfiguration", "forges", "there are no pull requests"),
+    UnsupportedField(
+        "FanoutConfiguration",
+        "forges[*].type",
+        "pull requests are opened on Gitea and Forgejo",
+        values=("github", "gitlab"),
+    ),
     UnsupportedField("FanoutConfiguration", "signingKey", "commits are not signed"),
     UnsupportedField(
         "FanoutConfiguration",

@@ -15,6 +15,7 @@ from fanout.errors import FanoutError, InvalidInput
 from fanout.package.tree_ids import TreeEntry
 from fanout.plan.draft_trailers import DraftTrailers
 from fanout.plan.publication_statement import PublicationStatement
+from fanout.plan.pull_requests.forge_state import ForgeState
 from fanout.selection.variant_naming import tag_ref
 from fanout.values import frozen
 
@@ -323,6 +324,7 @@ class RepositoryState:
     # by path: newest statement of the vendor branch
     publication_statements: Mapping[str, PublicationStatement] = field(default_factory=dict)
     last_statements: str = ""  # newest vendor commit that has statements; "": there is none
+    forge: ForgeState | None = None  # None: the repository has no forge
     failure: FanoutError | None = None
 
     @property

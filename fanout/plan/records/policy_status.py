@@ -2,9 +2,9 @@
 
 The lines are plain data for the record store, by key: `variant/<name>`,
 `stage/<stage>/<revision>`, `revision/<name>`, `repository/<url>#<branch>`,
-`draft/<variant>`, `removed/<name>`, `ahead/<record>`, `noticed/<instant>` (design §3,
-"records repository"). Field names of the line classes are the keys in the records and
-must not change.
+`draft/<variant>`, `request/<url>#<branch>:<head ref>`, `removed/<name>`, `ahead/<record>`,
+`noticed/<instant>` (design §3, "records repository"). Field names of the line classes are the
+keys in the records and must not change.
 """
 
 from collections.abc import Mapping
@@ -113,6 +113,28 @@ class DraftLine:
 
 
 @frozen
+class RequestLine:
+    """A pull request that fanout opened, as it was when a pass last changed or saw it.
+
+    `state` is a RequestState. Of one that a person closed, `declined` has the variants in it and
+    their revisions, and `closed` the instant.
+    """
+
+    _: KW_ONLY
+    number: int
+    state: str
+    url: str = ""  # of its page
+    head: str = ""  # commit at which the status was set
+    status: str = ""  # of fanout at that commit: its state and description
+    declined: Mapping[str, str] = field(default_factory=dict)  # revision by variant
+    closed: datetime | None = None
+
+
+RequestKey = tuple[str, str]
+"""Identity of the repository, and full ref of the head branch."""
+
+
+@frozen
 class RecordedStatus:
     """Recorded status of a policy, parsed from its lines."""
 
@@ -127,9 +149,10 @@ class RecordedStatus:
     noticed_at: Mapping[datetime, datetime] = field(default_factory=dict)
     """Instants in these lines that lie ahead, and when a pass first saw that."""
     drafts: Mapping[str, DraftLine] = field(default_factory=dict)  # by variant
+    requests: Mapping[RequestKey, RequestLine] = field(default_factory=dict)
 
 
-_Line = VariantLine | RevisionHistory | DraftLine | Mapping[str, Any]
+_Line = VariantLine | RevisionHistory | DraftLine | RequestLine | Mapping[str, Any]
 
 
 def parse_status(lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
@@ -146,6 +169,7 @@ def parse_status(lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
     records_ahead: set[str] = set()
     noticed_at: dict[datetime, datetime] = {}
     drafts: dict[str, DraftLine] = {}
+    requests: dict[RequestKey, RequestLine] = {}
     for key, line in lines.items():
         kind, _, name = key.partition("/")
         try:
@@ -160,6 +184,10 @@ def parse_status(lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
                 draft_repositories.add(name)
             elif kind == "draft":
                 drafts[name] = DraftLine(line["digest"], parse_instant(line["at"]))
+            elif kind == "request":
+                place, _, branch = name.rpartition(_HEAD_MARK)
+                key_of_request = normalize_identity(place), f"refs/heads/{branch}"
+                requests[key_of_request] = _parse_request(line)
             elif kind == "removed":
                 removed[name] = parse_instant(line["at"])
             elif kind == "ahead":
@@ -179,7 +207,12 @@ def parse_status(lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
         records_ahead=frozenset(records_ahead),
         noticed_at=noticed_at,
         drafts=drafts,
+        requests=requests,
     )
+
+
+# No URL of a repository and no branch contains it.
+_HEAD_MARK = ":refs/heads/"
 
 
 def changed_lines(before: RecordedStatus, after: RecordedStatus) -> StatusLines:
@@ -205,6 +238,7 @@ def _lines_by_key(status: RecordedStatus) -> dict[str, _Line]:
         **{f"ahead/{name}": {"ahead": True} for name in status.records_ahead},
         **{f"noticed/{format_instant(at)}": {"at": it} for at, it in status.noticed_at.items()},
         **{f"draft/{name}": line for name, line in status.drafts.items()},
+        **{f"request/{place}:{head}": line for (place, head), line in status.requests.items()},
     }
 
 
@@ -235,6 +269,11 @@ def _parse_variant(line: Mapping[str, Any]) -> VariantLine:
         answers=tuple(_parse_answer(answer) for answer in line.get("answers", ())),
         stage=line.get("stage", ""),
     )
+
+
+def _parse_request(line: Mapping[str, Any]) -> RequestLine:
+    closed = {"closed": parse_instant(line["closed"])} if "closed" in line else {}
+    return RequestLine(**{**line, **closed})
 
 
 def _parse_answer(answer: Mapping[str, Any]) -> CheckAnswer:

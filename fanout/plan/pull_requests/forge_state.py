@@ -1,0 +1,50 @@
+"""A repository as its forge shows it: fanout's pull requests, and what people said about them."""
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, field
+
+from fanout.errors import FanoutError
+from fanout.plan.pull_requests.observed_request import (
+    BranchFacts,
+    CommitStatus,
+    ObservedRequest,
+    ObservedReview,
+    RepositoryFacts,
+)
+from fanout.values import frozen
+
+
+@frozen
+class RequestFacts:
+    """A pull request of fanout: the one from a branch of fanout to the Repository's branch.
+
+    `reviewed_trees` has the package trees of each reviewed commit, by commit and path; commits
+    whose objects are not there any more are left out.
+    """
+
+    _: KW_ONLY
+    request: ObservedRequest
+    reviews: tuple[ObservedReview, ...] = ()
+    reviewed_trees: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    closed_by: str = ""  # login of who closed it; "": it is open, or the forge does not say
+
+
+@frozen
+class ForgeState:
+    """A repository as its forge shows it in one pass.
+
+    `login` is fanout's own. `branch` and `repository` are None where nothing depends on them in
+    this pass. `failure` says why nothing is known.
+    """
+
+    _: KW_ONLY
+    host: str  # "git.example.com"
+    login: str = ""
+    repository: RepositoryFacts | None = None
+    branch: BranchFacts | None = None  # rules of the Repository's branch
+    requests: Mapping[str, RequestFacts] = field(default_factory=dict)  # by full ref of the head
+    # Other open pull requests from a branch of fanout, by full ref of the head.
+    foreign_requests: Mapping[str, tuple[ObservedRequest, ...]] = field(default_factory=dict)
+    # Statuses that checks wait for, by commit: newest of each context and creator, newest first.
+    statuses: Mapping[str, tuple[CommitStatus, ...]] = field(default_factory=dict)
+    failure: FanoutError | None = None

@@ -1,0 +1,54 @@
+"""Changes of a pass in one pull request, as data."""
+
+from dataclasses import KW_ONLY
+
+from fanout.api.promotion_policy import MergeStyle
+from fanout.plan.pull_requests.observed_request import (
+    ObservedRequest,
+    RequestDraft,
+    RequestEdit,
+    StatusState,
+)
+from fanout.values import frozen
+
+
+@frozen
+class RequestStatus:
+    """Status of fanout at the head of a pull request."""
+
+    context: str  # "fanout", or "fanout/<install>"
+    state: StatusState
+    description: str
+
+
+@frozen
+class RequestMerge:
+    """Merge of a pull request by the forge, guarded by the head that the pass observed."""
+
+    head_commit: str
+    style: MergeStyle
+    subject: str
+    body: str
+
+
+@frozen
+class RequestChange:
+    """Calls of a pass about one pull request, in the order of the fields below `request`.
+
+    `request` is None for one that is to be opened. The status is set at `head_commit`, or, if
+    that is "", at the commit that the same pass pushes to the head branch.
+    """
+
+    _: KW_ONLY
+    url: str  # of the repository, as Git has it
+    policy: str  # "<namespace>/<name>", for which the calls are counted
+    head_ref: str  # full name of the head branch
+    head_commit: str = ""
+    request: ObservedRequest | None = None
+    opening: RequestDraft | None = None
+    edit: RequestEdit | None = None
+    added_labels: tuple[str, ...] = ()
+    reviewers: tuple[str, ...] = ()  # logins, or "team/NAME"
+    status: RequestStatus | None = None
+    merge: RequestMerge | None = None
+    closes: bool = False
