@@ -1,4 +1,4 @@
-"""A repository as its forge shows it: fanout's pull requests, and what people said about them."""
+"""A repository as its forge shows it: the pull requests of fanout, their reviews and statuses."""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, field
@@ -16,7 +16,7 @@ from fanout.values import frozen
 
 @frozen
 class RequestFacts:
-    """A pull request of fanout: the one from a branch of fanout to the Repository's branch.
+    """A pull request of fanout with its reviews: one from its branch to the Repository's branch.
 
     `reviewed_trees` has the package trees of each reviewed commit, by commit and path; commits
     whose objects are not there any more are left out.
