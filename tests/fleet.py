@@ -133,11 +133,11 @@ def stored(content: str | bytes | tuple[str, bytes]) -> tuple[str, bytes]:
     return "100644", content.encode() if isinstance(content, str) else content
 
 
-def _ada(role: str) -> pygit2.Signature:
+def _signature(role: str, name: str, address: str) -> pygit2.Signature:
     """The author or committer, at the time that git would take from the environment."""
     date = os.environ.get(f"GIT_{role}_DATE")
     when = datetime.fromisoformat(date) if date else datetime.now(UTC)
-    return pygit2.Signature("Ada Author", "ada@example.com", int(when.timestamp()))
+    return pygit2.Signature(name, address, int(when.timestamp()))
 
 
 @dataclass
@@ -145,6 +145,7 @@ class Repo:
     """A bare repository, looked at and pushed to with plain git."""
 
     path: Path
+    author: str = "Ada Author <ada@example.com>"  # of what `commit` makes
 
     def git(self, *args: str, input: str | None = None, check: bool = True) -> str:  # noqa: A002
         done = subprocess.run(
@@ -190,7 +191,8 @@ class Repo:
                         path, repo.create_blob(data), pygit2.enums.FileMode(int(mode, 8))
                     )
                 )
-        people = (_ada("AUTHOR"), _ada("COMMITTER"))
+        name, _, address = self.author.rstrip(">").partition(" <")
+        people = (_signature(role, name, address) for role in ("AUTHOR", "COMMITTER"))
         return str(
             repo.create_commit(ref, *people, message + "\n", index.write_tree(repo), parents)
         )
@@ -215,21 +217,26 @@ class Fleet:
     policies: str = "policies"  # the directory of objects, below the root
     state: str = "state"  # the program's own directory, below the root
     repos: dict[str, Repo] = field(default_factory=dict)
+    options: tuple[str, ...] = ()  # of every command line that takes files
 
     @classmethod
     def build(cls, root: Path, sites: dict[str, tuple[str, str]] | None = None) -> "Fleet":
         """`sites`: cluster → (stage, downstream repository)."""
         fleet = cls(root)
-        fleet.repository("blueprints")
-        fleet.release("v1")
+        fleet.populate(sites)
+        return fleet
+
+    def populate(self, sites: dict[str, tuple[str, str]] | None = None) -> None:
+        """Make the repositories, the sites and the policies."""
+        self.repository("blueprints")
+        self.release("v1")
         sites = sites or {"ams": ("dev", "edge"), "ber": ("prod", "edge"), "cph": ("prod", "core")}
         for name in sorted({repository for _, repository in sites.values()}):
-            fleet.repository(name)
+            self.repository(name)
         for name, (tier, repository) in sites.items():
-            fleet.site(name, tier, repository)
-        fleet.write("policy.yaml", POLICY)
-        fleet.write("promotion.yaml", PROMOTION)
-        return fleet
+            self.site(name, tier, repository)
+        self.write("policy.yaml", POLICY)
+        self.write("promotion.yaml", PROMOTION)
 
     # ---- the world -----------------------------------------------------------------------------
 
@@ -316,6 +323,7 @@ class Fleet:
     def run(self, *args: str, files: bool = True) -> Result:
         """One command line, in process, at the fleet's time."""
         shared = ["--state-dir", str(self.root / self.state), "--now", self.now.isoformat()]
+        shared += self.options
         line = [*args, *(["-f", str(self.root / self.policies), *shared] if files else [])]
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
