@@ -11,17 +11,7 @@ from fanout.errors import Denied, FanoutError
 from fanout.package.package_limits import SizeLimits
 from fanout.package.tree_ids import TreeEntry
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
-from fanout.plan.observation.repository_state import (
-    Commit,
-    CommitIdentity,
-    PathState,
-    PushedChange,
-    RefListing,
-    RefListingRequest,
-    Remote,
-    RepositoryChange,
-)
-from fanout.plan.pull_requests.observed_request import (
+from fanout.plan.observation.observed_request import (
     BranchFacts,
     CommitStatus,
     GuardedMerge,
@@ -32,6 +22,16 @@ from fanout.plan.pull_requests.observed_request import (
     RequestDraft,
     RequestEdit,
     RequestMatch,
+)
+from fanout.plan.observation.repository_state import (
+    Commit,
+    CommitIdentity,
+    PathState,
+    PushedChange,
+    RefListing,
+    RefListingRequest,
+    Remote,
+    RepositoryChange,
 )
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey, StatusChange
 from fanout.selection.variant_spec import ExpressionFailure, InProcessExpression

@@ -12,7 +12,7 @@ from fanout.errors import InvalidInput
 from fanout.forge.forge_http import ForgeHttp, HostAccess
 from fanout.forge.gitea import GiteaForge
 from fanout.forge.governor import CallLimits
-from fanout.plan.pull_requests.observed_request import RepositoryName
+from fanout.plan.observation.observed_request import RepositoryName
 from fanout.ports import Credentials, Forge
 from fanout.values import replace
 

@@ -14,7 +14,7 @@ from fanout.errors import Conflict, Unavailable, Waiting
 from fanout.forge.answer_fields import AnswerObject, MalformedAnswer, answer_objects
 from fanout.forge.forge_http import ForgeCall, ForgeHttp, ForgeResponse
 from fanout.forge.governor import CallKind
-from fanout.plan.pull_requests.observed_request import (
+from fanout.plan.observation.observed_request import (
     BranchFacts,
     CommitStatus,
     GuardedMerge,

@@ -5,8 +5,8 @@ from dataclasses import KW_ONLY, field
 
 from fanout.errors import Bug, InvalidInput
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
+from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_state import CommitIdentity
-from fanout.plan.pull_requests.observed_request import RepositoryName
 from fanout.ports import (
     Forge,
     ForgeDirectory,

@@ -16,7 +16,7 @@ from fanout.api.promotion_policy import MergeStyle
 from fanout.errors import Conflict, Denied, Unavailable, Waiting
 from fanout.forge.forge_http import ForgeHttp, HostAccess
 from fanout.forge.gitea import GiteaForge
-from fanout.plan.pull_requests.observed_request import (
+from fanout.plan.observation.observed_request import (
     CommitStatus,
     GuardedMerge,
     ObservedRequest,

@@ -14,8 +14,8 @@ from fanout.api.urls import canonicalize_url
 from fanout.errors import FanoutError, InvalidInput
 from fanout.package.tree_ids import TreeEntry
 from fanout.plan.draft_trailers import DraftTrailers
+from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.publication_statement import PublicationStatement
-from fanout.plan.pull_requests.forge_state import ForgeState
 from fanout.selection.variant_naming import tag_ref
 from fanout.values import frozen
 

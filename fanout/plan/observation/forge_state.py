@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, field
 
 from fanout.errors import FanoutError
-from fanout.plan.pull_requests.observed_request import (
+from fanout.plan.observation.observed_request import (
     BranchFacts,
     CommitStatus,
     ObservedRequest,

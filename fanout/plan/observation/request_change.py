@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY
 
 from fanout.api.promotion_policy import MergeStyle
-from fanout.plan.pull_requests.observed_request import (
+from fanout.plan.observation.observed_request import (
     ObservedRequest,
     RequestDraft,
     RequestEdit,
