@@ -63,9 +63,9 @@ TECHNICAL = """
     failure failures fallback fast fastimport filter finding findings fire flag flags flow
     format idempotency ids index input inputs instant interface inventory item layout layouts
     lazy limit limiter limits line listing location locations lock log logged logging lookup
-    loop machine main message messages meta method metrics mode model naming node nodes notes
-    operation options outcome output oversize parameter parameterized parameters parse parsed
-    patterns percentages
+    loop machine main markdown marker message messages meta method metrics mode model naming node
+    nodes notes operation options outcome output oversize parameter parameterized parameters parse
+    parsed patterns percentages
     period permission placeholder point points pool ports position preparation prepared
     previous printer problem process program programs progress protocol queue range reader
     reading readings rearranged rearrangement recovery recurring redaction redactor regex

@@ -1,0 +1,341 @@
+"""Title and text of a pull request, from its content.
+
+The text is a function of the content alone: instants are absolute, so that nothing in it moves
+with the clock. A text that is too long is cut by whole entries of its sections, changes of
+files first, conflicts and gates last.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from fanout.api.promotion_policy import MergeMethod
+from fanout.api.text_fields import pluralize
+from fanout.gates.evaluation_results import CheckResult
+from fanout.gates.gate_facts import Hold
+from fanout.gates.timestamps import format_instant
+from fanout.plan.pull_requests.markdown_text import (
+    format_block,
+    format_code,
+    format_names,
+    format_sentence,
+    format_title,
+)
+from fanout.plan.pull_requests.request_marker import RequestText, build_request_text
+from fanout.values import frozen
+
+MAX_TITLE: Final = 240  # characters; forges take 255, and some put a prefix before it
+MAX_TEXT: Final = 60_000  # bytes; GitHub takes 65,536 characters, and people add theirs
+HOLD_LABEL: Final = "fanout/hold"
+_NOTES: Final = 1_000  # bytes for the sentences about what was left out
+
+
+class ChangeVerb(StrEnum):
+    """Change of a package by a pull request; the first word of its title."""
+
+    ADD = "Add"
+    UPDATE = "Update"
+    ADOPT = "Adopt"
+    MOVE = "Move"
+    ROLL_BACK = "Roll back"
+    REMOVE = "Remove"
+
+
+@frozen
+class RequestVariant:
+    """Variant in a pull request, with the change of its package."""
+
+    _: KW_ONLY
+    name: str
+    path: str
+    verb: ChangeVerb
+    target: str = ""
+    old_path: str = ""  # before a move
+    old_revision: str = ""  # in force now; "": none is, or it is not known
+    revision: str = ""  # in the request; "": the package is removed
+    detail: str = ""  # why, for a removal
+
+
+@frozen
+class RequestUpstream:
+    """An upstream revision that packages of a request were made from."""
+
+    _: KW_ONLY
+    repository: str  # URL
+    package: str
+    revision: str
+    commit: str
+
+
+@frozen
+class PackageChange:
+    """Changes of files that several packages have alike, as lines of a patch.
+
+    Values of Secrets are masked. `omitted` says what is left out of a long one.
+    """
+
+    variants: tuple[str, ...]
+    lines: tuple[str, ...]
+    omitted: str = ""  # "120 more lines in 3 files"
+
+
+@frozen
+class RequestConflict:
+    """A merge conflict that variants have alike."""
+
+    variants: tuple[str, ...]
+    sentence: str
+    is_decided: bool
+
+
+@frozen
+class RequestHold:
+    """Hold of variants of a request; without variants, of its whole stage."""
+
+    hold: Hold
+    variants: tuple[str, ...] = ()
+
+
+@frozen
+class RequestCheck:
+    """Result of a check that variants of a request have alike."""
+
+    result: CheckResult
+    variants: tuple[str, ...]
+
+
+@frozen
+class RequestContent:
+    """Content of the text of a pull request."""
+
+    _: KW_ONLY
+    install: str
+    policy: str  # "<namespace>/<name>"; of a variant written by hand its own name
+    stage: str = ""
+    repository: str  # name of the Repository object
+    branch: str  # short name of the branch that is merged into
+    head_branch: str  # short name of the branch of the draft
+    variants: tuple[RequestVariant, ...]
+    changes: tuple[PackageChange, ...] = ()
+    conflicts: tuple[RequestConflict, ...] = ()
+    holds: tuple[RequestHold, ...] = ()
+    checks: tuple[RequestCheck, ...] = ()
+    next_time: datetime | None = None  # when time alone changes something
+    upstreams: tuple[RequestUpstream, ...] = ()
+    source: str = ""  # file and line of the policy
+    merge: MergeMethod = MergeMethod.DIRECT
+    approval_checks: tuple[str, ...] = ()  # checks of the stage that wait for approvals
+
+
+@frozen
+class _Section:
+    """Section of a text: entries under a heading, of which the last ones may be left out."""
+
+    heading: str
+    noun: str  # for an entry that is left out
+    entries: tuple[str, ...]
+    cut_rank: int  # sections of a lower rank are cut before others
+    separator: str = "\n"
+
+
+def format_request(content: RequestContent, title: str = "", body: str = "") -> RequestText:
+    """Format title and text; `title` and `body` replace the built-in ones if they are not empty."""
+    return build_request_text(
+        content.install,
+        content.policy,
+        content.stage,
+        format_title(title.strip() or _format_title(content), MAX_TITLE),
+        _cut_text(body) if body.strip() else _format_body(content),
+    )
+
+
+def _format_title(content: RequestContent) -> str:
+    variants = content.variants
+    verbs = {variant.verb for variant in variants}
+    verb = variants[0].verb if len(verbs) == 1 else ChangeVerb.UPDATE
+    subject = variants[0].path if len(variants) == 1 else pluralize(len(variants), "package")
+    stage = f", stage {content.stage}" if content.stage else ""
+    made_from = sorted({f"{it.package} {it.revision}" for it in content.upstreams})
+    link = "at" if verb in (ChangeVerb.ADD, ChangeVerb.ADOPT, ChangeVerb.MOVE) else "to"
+    revision = f" {link} {made_from[0]}" if len(made_from) == 1 else ""
+    if verb is ChangeVerb.REMOVE:
+        revision = ""
+    return f"{verb} {subject}{revision} ({content.policy}{stage})"
+
+
+def _format_body(content: RequestContent) -> str:
+    opening = _format_opening(content)
+    sections = [
+        _Section("Packages", "package", tuple(_format_variants(content)), 1),
+        _Section(
+            "Undecided merge conflicts",
+            "undecided conflict",
+            tuple(_format_conflicts(content, is_decided=False)),
+            6,
+        ),
+        _Section("What it waits for", "entry", tuple(_format_holds(content)), 7),
+        _Section("Checks", "check", tuple(_format_checks(content)), 4),
+        _Section("Changes", "change", tuple(_format_changes(content)), 0, "\n\n"),
+        _Section(
+            "Decided merge conflicts",
+            "decided conflict",
+            tuple(_format_conflicts(content, is_decided=True)),
+            5,
+        ),
+        _Section("Where it comes from", "entry", tuple(_format_provenance(content)), 2),
+        _Section("What you can do", "entry", tuple(_format_instructions(content)), 3),
+    ]
+    shown = [section for section in sections if section.entries]
+    return "\n\n".join([opening, *_cut_sections(shown, MAX_TEXT - len(opening.encode()) - _NOTES)])
+
+
+def _cut_sections(sections: Sequence[_Section], limit: int) -> list[str]:
+    """Return the texts of the sections in their order, within a limit in bytes.
+
+    Entries are left out from the end of a section, until it has none; then of the next rank.
+    """
+    shown = [len(section.entries) for section in sections]
+    sizes = [[len(entry.encode()) + 2 for entry in section.entries] for section in sections]
+    total = sum(map(sum, sizes)) + sum(len(section.heading) + 10 for section in sections)
+    for index in sorted(range(len(sections)), key=lambda it: sections[it].cut_rank):
+        while total > limit and shown[index]:
+            shown[index] -= 1
+            total -= sizes[index][shown[index]]
+    texts: list[str] = []
+    for section, number in zip(sections, shown, strict=True):
+        parts = list(section.entries[:number])
+        omitted = len(section.entries) - number
+        if omitted:
+            parts.append(
+                f"\n{pluralize(omitted, section.noun)} of {len(section.entries)} not shown:"
+                " the text would be too long."
+            )
+        texts.append(f"### {section.heading}\n\n{section.separator.join(parts).strip()}")
+    return texts
+
+
+def _cut_text(text: str) -> str:
+    """Return the text of a template, cut at the end of a line."""
+    data = text.strip().encode()
+    if len(data) <= MAX_TEXT:
+        return text.strip()
+    kept = data[: MAX_TEXT - _NOTES].decode(errors="ignore").rpartition("\n")[0]
+    left_out = len(data) - len(kept.encode())
+    return f"{kept}\n\n{left_out:,} of {len(data):,} bytes not shown: the text would be too long."
+
+
+def _format_opening(content: RequestContent) -> str:
+    stage = f", stage {format_code(content.stage)}" if content.stage else ""
+    number = pluralize(len(content.variants), "package")
+    outcome = (
+        "fanout merges it as soon as nothing holds it."
+        if content.merge is not MergeMethod.MANUAL
+        else "A person merges it; fanout does not."
+    )
+    return (
+        f"fanout proposes {number} of policy {format_code(content.policy)}{stage},"
+        f" to branch {format_code(content.branch)} of {format_code(content.repository)}. {outcome}"
+    )
+
+
+def _format_variants(content: RequestContent) -> Iterator[str]:
+    for variant in content.variants:
+        path = format_code(variant.path)
+        if variant.old_path:
+            path = f"{format_code(variant.old_path)} to {path}"
+        revisions = [it for it in (variant.old_revision, variant.revision) if it]
+        if variant.verb is ChangeVerb.REMOVE:
+            revisions = revisions[:1]
+        shown = f": {' → '.join(map(format_code, revisions))}" if revisions else ""
+        names = f"variant {format_code(variant.name)}"
+        if variant.target and variant.target != variant.name:
+            names += f", target {format_code(variant.target)}"
+        detail = f"; {format_sentence(variant.detail)}" if variant.detail else ""
+        yield f"* {variant.verb} {path}{shown} ({names}){detail}"
+
+
+def _format_conflicts(content: RequestContent, *, is_decided: bool) -> Iterator[str]:
+    for conflict in content.conflicts:
+        if conflict.is_decided == is_decided:
+            yield f"* {format_names(conflict.variants)}: {format_sentence(conflict.sentence)}"
+
+
+def _format_holds(content: RequestContent) -> Iterator[str]:
+    for item in content.holds:
+        hold = item.hold
+        subject = _format_subject(content, item.variants)
+        parts = [f"{subject}{format_sentence(hold.sentence)} ({format_code(hold.reason)})."]
+        if hold.until is not None:
+            parts.append(f"Until {format_code(format_instant(hold.until))}.")
+        if hold.actor:
+            parts.append(f"Who can act: {format_sentence(hold.actor)}.")
+        yield f"* {' '.join(parts)}"
+    if not content.holds:
+        yield "* Nothing: the gates let it be merged."
+    if content.next_time is not None:
+        instant = format_code(format_instant(content.next_time))
+        yield f"* Time alone changes something next at {instant}."
+
+
+def _format_checks(content: RequestContent) -> Iterator[str]:
+    for item in content.checks:
+        result = item.result
+        sentence = f": {format_sentence(result.sentence)}" if result.sentence else ""
+        since = f", since {format_code(format_instant(result.at))}" if result.at else ""
+        subject = _format_subject(content, item.variants)
+        yield f"* {subject}{format_code(result.name)} {result.verdict}{since}{sentence}"
+
+
+def _format_subject(content: RequestContent, variants: Sequence[str]) -> str:
+    """Return what an entry is about, if that is not the whole request."""
+    every = not variants or len(variants) == len(content.variants)
+    return "" if every else f"{format_names(variants)}: "
+
+
+def _format_changes(content: RequestContent) -> Iterator[str]:
+    for change in content.changes:
+        subject = (
+            "All packages"
+            if len(change.variants) == len(content.variants) > 1
+            else format_names(change.variants)
+        )
+        omitted = f"\n\n{format_sentence(change.omitted)} not shown." if change.omitted else ""
+        yield f"{subject}:\n\n{format_block(change.lines, 'diff')}{omitted}"
+
+
+def _format_provenance(content: RequestContent) -> Iterator[str]:
+    for upstream in content.upstreams:
+        yield (
+            f"* Package {format_code(upstream.package)} of {format_code(upstream.repository)},"
+            f" revision {format_code(upstream.revision)}, commit {format_code(upstream.commit)}"
+        )
+    if content.source:
+        yield f"* Policy: {format_code(content.source)}"
+    yield f"* Installation: {format_code(content.install)}"
+
+
+def _format_instructions(content: RequestContent) -> Iterator[str]:
+    label, head = format_code(HOLD_LABEL), format_code(content.head_branch)
+    name = content.policy.rpartition("/")[2]
+    subject = f"{name} --stage {content.stage}" if content.stage else name
+    yield f"* Hold it: set the label {label}. Without the label it goes on."
+    removes = all(variant.verb is ChangeVerb.REMOVE for variant in content.variants)
+    newer = "" if removes else "with a newer revision, "
+    yield (
+        f"* Decline it: close it, or delete its branch. It comes back {newer}when it is reopened,"
+        " or with `fanout resume`."
+    )
+    yield f"* Change it: commit to {head}. fanout keeps the commits of other people."
+    for check in content.approval_checks:
+        yield f"* Approve it for check {format_code(check)}: give an approving review."
+    if not removes:
+        promote = format_code(f"fanout promote {subject} --reason WHY")
+        yield f"* Promote it where automation is off: {promote}"
+    yield f"* See everything that holds it: {format_code(f'fanout explain {name}')}"
+    merging = "Merging it" if content.merge is MergeMethod.MANUAL else "Merging it yourself"
+    yield (
+        f"* {merging} publishes all its packages. Merged while something holds it, it is in force"
+        " and reported as `OutOfBand`."
+    )

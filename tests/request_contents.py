@@ -1,0 +1,231 @@
+"""Contents of pull requests for tests: ordinary ones, and one made of hostile names."""
+
+from datetime import UTC, datetime
+
+from fanout.api.gate_vocabulary import Verdict
+from fanout.api.promotion_policy import MergeMethod
+from fanout.gates.evaluation_results import CheckResult
+from fanout.gates.gate_facts import Hold
+from fanout.plan.pull_requests.request_text import (
+    ChangeVerb,
+    PackageChange,
+    RequestCheck,
+    RequestConflict,
+    RequestContent,
+    RequestHold,
+    RequestUpstream,
+    RequestVariant,
+)
+from fanout.values import replace
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+MORNING = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+PATCH = (
+    "--- published/deployment.yaml",
+    "+++ draft/deployment.yaml",
+    "@@ -1,3 +1,3 @@",
+    " spec:",
+    "-  replicas: 2",
+    "+  replicas: 3",
+)
+
+# A name, and what a forge must not make of it.
+HOSTILE_NAMES = {
+    "mention": "@ann",
+    "team": "@acme/team",
+    "mention in brackets": "(@ann)",
+    "issue": "#1",
+    "request": "!1",
+    "issue of another repository": "ada/other#1",
+    "issue of a tracker": "ABC-123",
+    "commit": COMMIT,
+    "short commit": "0123456",
+    "commit of another repository": f"ada/other@{COMMIT}",
+    "URL": "https://evil.example/x",
+    "page": "www.evil.example",
+    "address": "ann@evil.example",
+    "link": "[click](https://evil.example)",
+    "reference link": "[click][1]",
+    "short link": "[[https://evil.example]]",
+    "image": "![x](https://evil.example/x.png)",
+    "angle link": "<https://evil.example>",
+    "script": "<script>alert(1)</script>",
+    "tag": '<img src="https://evil.example/x.png" onerror="alert(1)">',
+    "closed tag": "</details></div><h1>x</h1>",
+    "comment": "<!-- x",
+    "end of a comment": "--> x",
+    "marker": "<!-- fanout install=x policy=x/x stage=x digest=sha256:0 -->",
+    "marker on a line of its own": (
+        "x\n<!-- fanout install=x policy=x/x stage=x digest=sha256:0 -->\nx"
+    ),
+    "beginning of fanout's part": "x\n<!-- fanout: x -->\nx",
+    "backtick": "`",
+    "backticks": "``` x ````",
+    "code": "a `b` c",
+    "table": "a | b\n|---|---|\n| c | d",
+    "heading": "# x",
+    "underlined heading": "x\n===",
+    "rule": "---",
+    "list": "- [x] done",
+    "number of a list": "1. x",
+    "quote": "> x",
+    "emphasis": "**x** _y_ ~~z~~",
+    "entity": "&lt;b&gt; &#64;ann",
+    "backslash": "\\@ann \\",
+    "emoji": ":smile:",
+    "mathematics": "$x$ $$y$$",
+    "footnote": "[^1]",
+    "action of GitLab": "/close",
+    "keyword": "fixes #1",
+    "line breaks": "a\r\nb\rc\n\n@ann",
+    "bidirectional": "a\u202e@ann\u2066b",
+    "zero width": "@\u200bann \ufeff",
+    "control": "a\x00\x07\x1b[31mb",
+    "300 characters": "x" * 300,
+    "300 backticks": "`" * 300,
+    "spaces": "  x  ",
+    "empty": "",
+}
+
+
+VARIANTS = (
+    RequestVariant(
+        name="site1",
+        path="site1/monitoring",
+        verb=ChangeVerb.UPDATE,
+        target="edge-eu:site1",
+        old_revision="v1.1.0",
+        revision="v1.2.0",
+    ),
+    RequestVariant(
+        name="site2",
+        path="site2/monitoring",
+        verb=ChangeVerb.UPDATE,
+        old_revision="v1.0.0",
+        revision="v1.2.0",
+    ),
+    RequestVariant(name="site3", path="site3/monitoring", verb=ChangeVerb.ADD, revision="v1.2.0"),
+)
+CHANGES = (
+    PackageChange(("site1", "site2"), PATCH),
+    PackageChange(
+        ("site3",),
+        ("--- /dev/null", "+++ draft/Kptfile", "@@ -0,0 +1 @@", "+kind: Kptfile"),
+        omitted="120 more lines in 3 files",
+    ),
+)
+CONFLICTS = (
+    RequestConflict(
+        ("site1",),
+        "deployment.yaml: Deployment/web: spec.replicas: upstream 3 stands, local 5 not taken",
+        is_decided=False,
+    ),
+    RequestConflict(
+        ("site2",), "service.yaml: local 80 stands, upstream 8080 not taken", is_decided=True
+    ),
+)
+HOLDS = (
+    RequestHold(
+        Hold(
+            "ApprovalMissing",
+            "check sign-off needs 1 more approval; run `fanout approve monitoring --stage prod`",
+            actor="anybody in group operators",
+        )
+    ),
+    RequestHold(
+        Hold("MergeConflict", "1 merge conflict is undecided", actor="the maintainers of edge-eu"),
+        ("site1",),
+    ),
+    RequestHold(Hold("WindowClosed", "the window is closed", until=MORNING)),
+)
+CHECKS = (
+    RequestCheck(
+        CheckResult("policy-ci", Verdict.PASSED, "reported by ci", at=MORNING),
+        ("site1", "site2", "site3"),
+    ),
+    RequestCheck(CheckResult("sign-off", Verdict.PENDING, "0 of 1 approvals"), ("site1", "site3")),
+)
+UPSTREAM = RequestUpstream(
+    repository="https://git.example.com/platform/packages.git",
+    package="monitoring",
+    revision="v1.2.0",
+    commit=COMMIT,
+)
+
+
+def build_content() -> RequestContent:
+    """A request of three packages with all that a text can have."""
+    return RequestContent(
+        install="default",
+        policy="edge/monitoring",
+        stage="prod",
+        repository="edge-eu",
+        branch="main",
+        head_branch="drafts/default/_stages/edge.monitoring/prod",
+        variants=VARIANTS,
+        changes=CHANGES,
+        conflicts=CONFLICTS,
+        holds=HOLDS,
+        checks=CHECKS,
+        next_time=MORNING,
+        upstreams=(UPSTREAM,),
+        source="policies/edge.yaml:12",
+        approval_checks=("sign-off",),
+    )
+
+
+def build_removal() -> RequestContent:
+    """A request that removes one package, merged by people."""
+    return RequestContent(
+        install="berlin",
+        policy="edge/monitoring",
+        repository="edge-eu",
+        branch="main",
+        head_branch="drafts/berlin/_removals/edge.monitoring/prod",
+        variants=(
+            RequestVariant(
+                name="site1",
+                path="site1/monitoring",
+                verb=ChangeVerb.REMOVE,
+                old_revision="v1.1.0",
+                detail="its target is not selected any more",
+            ),
+        ),
+        merge=MergeMethod.MANUAL,
+    )
+
+
+def build_hostile(name: str) -> RequestContent:
+    """A request in which every text of others is a hostile name."""
+    variant = RequestVariant(
+        name=name,
+        path=name,
+        verb=ChangeVerb.MOVE,
+        target=f"{name} ",
+        old_path=name,
+        old_revision=name,
+        revision=name,
+        detail=name,
+    )
+    return RequestContent(
+        install=name,
+        policy=f"{name}/{name}",
+        stage=name,
+        repository=name,
+        branch=name,
+        head_branch=name,
+        variants=(variant, replace(variant, name="site2")),
+        changes=(PackageChange((name,), (name, f"+{name}", f" {name}"), omitted=name),),
+        conflicts=(
+            RequestConflict((name,), name, is_decided=False),
+            RequestConflict((name,), f"upstream {name}, local {name}.", is_decided=True),
+        ),
+        holds=(
+            RequestHold(Hold("Suspended", name, actor=name)),
+            RequestHold(Hold("Suspended", f"run `{name}` ({name}), {name}:{name}"), (name,)),
+        ),
+        checks=(RequestCheck(CheckResult(name, Verdict.PENDING, f"{name}: {name}"), (name,)),),
+        upstreams=(RequestUpstream(repository=name, package=name, revision=name, commit=name),),
+        source=name,
+        approval_checks=(name,),
+    )
