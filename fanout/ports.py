@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from fanout.errors import Denied, FanoutError
 from fanout.package.package_limits import SizeLimits
@@ -165,6 +165,10 @@ class Forge(Protocol):
     that raised Unavailable, only looking tells.
     """
 
+    @property
+    def host(self) -> str:
+        """Return the host as the configuration names it: `git.example.com`."""
+
     def for_policy(self, policy: str) -> "Forge":
         """Return the same forge with calls counted for this policy."""
 
@@ -234,6 +238,7 @@ class ForgeDirectory(Protocol):
         """
 
 
+@runtime_checkable
 class RequestSearch(Protocol):
     """Ability of a forge to find pull requests in all its repositories by one search."""
 
@@ -244,6 +249,7 @@ class RequestSearch(Protocol):
         """
 
 
+@runtime_checkable
 class ClosingReader(Protocol):
     """Ability of a forge to say who closed a pull request."""
 
@@ -251,6 +257,7 @@ class ClosingReader(Protocol):
         """Return the login of whoever closed a pull request last, or ""."""
 
 
+@runtime_checkable
 class ReviewReader(Protocol):
     """Ability of a forge to show which commit each review is about."""
 
@@ -258,6 +265,7 @@ class ReviewReader(Protocol):
         """Return the submitted reviews of a pull request, oldest first."""
 
 
+@runtime_checkable
 class StatusStore(Protocol):
     """Ability of a forge to keep statuses of commits."""
 
@@ -268,6 +276,7 @@ class StatusStore(Protocol):
         """Set a status of a commit; creator and instant are the host's to say."""
 
 
+@runtime_checkable
 class BranchReader(Protocol):
     """Ability of a forge to show the rules of a branch."""
 
@@ -275,6 +284,7 @@ class BranchReader(Protocol):
         """Return the rules of a branch; None if there is no such branch."""
 
 
+@runtime_checkable
 class RequestMerger(Protocol):
     """Ability of a forge to merge a pull request only if its head is a given commit."""
 

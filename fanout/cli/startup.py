@@ -3,7 +3,7 @@
 import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from fanout.api.fanout_configuration import FanoutConfiguration
+from fanout.api.fanout_configuration import FanoutConfiguration, ForgeHost
 from fanout.api.git_repository import Repository
 from fanout.cli.declarations import check_files, open_files
 from fanout.cli.lazy_import import load_module
@@ -28,7 +28,8 @@ from fanout.git.mirror import create_bare
 from fanout.git.mirror_store import MirrorStore
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.observation.repository_state import CommitIdentity, Remote
-from fanout.ports import Credentials, ProbeClient
+from fanout.plan.pull_requests.observed_request import RepositoryName
+from fanout.ports import Credentials, Forge, ProbeClient
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.memo.noop_snapshot import NoopSnapshotStore
 from fanout.reconcile.pass_results import PassPlan, PassReport
@@ -41,7 +42,7 @@ from fanout.sandbox.worker_limits import WorkerLimits as SandboxLimits
 from fanout.telemetry.error_isolation import LOGGER_NAME, TracebackFilter
 from fanout.telemetry.metrics import Counters, NoProgress, ProgressReporter
 from fanout.telemetry.redaction import Redactor
-from fanout.values import frozen
+from fanout.values import frozen, replace
 from fanout.variants.render_model import RenderLimits
 
 
@@ -125,6 +126,31 @@ class LazyProbes:
         return self.build(load_module("probes")).ask(requests) if requests else []
 
 
+@dataclass(slots=True)
+class LazyForges:
+    """Port `fanout.ports.ForgeDirectory` that builds its implementation when it is asked.
+
+    Most installations list no host, and loading the HTTP library takes longer than a no-op pass.
+    """
+
+    hosts: Sequence[ForgeHost]
+    secrets: Callable[[str], Credentials]
+    _directory: Any = None
+
+    def forge_of(self, url: str) -> tuple[Forge, RepositoryName]:
+        """Return the forge of a repository as `fanout.ports.ForgeDirectory` specifies."""
+        if self._directory is None:
+            module = load_module("forge.forge_hosts")
+            self._directory = module.ForgeHosts(self.hosts, self.secrets)
+        located: tuple[Forge, RepositoryName] = self._directory.forge_of(url)
+        return located
+
+    def close(self) -> None:
+        """End the connections that were made."""
+        if self._directory is not None:
+            self._directory.close()
+
+
 @frozen
 class Program:
     """Open program of one command: settings, world, declared files and reconciler."""
@@ -202,12 +228,15 @@ def open_program(
     configuration = load_configuration(settings)
     counters, redactor = Counters(), Redactor()
     expression_cache = settings.state_dir / "expressions.json"
+    secrets = FileSecrets(redactor, settings.state_dir / "secrets").get
     tracebacks = show_tracebacks(redactor, enabled=bool(settings.verbosity) and not long_running)
     with (
         tracebacks,
+        closing(LazyForges(configuration.forges, secrets)) as forges,
         ProcessSandbox(_sandbox_limits(configuration), counters, expression_cache) as sandbox,
     ):
-        world, sweeps = _open_world(settings, configuration, sandbox, counters, redactor)
+        world, sweeps = _open_world(settings, configuration, sandbox, counters, secrets)
+        world = replace(world, forges=forges)
         url, _ = _records_url(settings, configuration)
         noop_snapshot = NoopSnapshotStore(
             world,
@@ -231,7 +260,7 @@ def _open_world(
     configuration: FanoutConfiguration,
     sandbox: ProcessSandbox,
     counters: Counters,
-    redactor: Redactor,
+    secrets: Callable[[str], Credentials],
 ) -> tuple[World, SweepLog]:
     """Return the ports of a program, and the log of sweeps in its records repository."""
     progress, author = build_progress(settings), configuration.author
@@ -241,7 +270,6 @@ def _open_world(
         limits=_package_limits(configuration),
         new_records=settings.new_records,
     )
-    secrets = FileSecrets(redactor, settings.state_dir / "secrets").get
     git = MirrorStore(
         _mirrors_path(settings, configuration),
         install=setup.install,

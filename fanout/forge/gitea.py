@@ -72,6 +72,11 @@ class GiteaForge:
         self._http = http
         self._policy = policy
 
+    @property
+    def host(self) -> str:
+        """Return the host as the configuration names it."""
+        return self._http.access.host
+
     def for_policy(self, policy: str) -> Forge:
         """Return the same forge with calls counted for this policy."""
         return GiteaForge(self._http, policy)

@@ -5,6 +5,7 @@ from dataclasses import KW_ONLY, field
 from datetime import datetime
 
 from fanout.api.reasons import Reason
+from fanout.api.upstream_policy import DraftPer
 from fanout.errors import FanoutError
 from fanout.gates.gate_facts import Hold
 from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices
@@ -51,7 +52,7 @@ class ObservationContext:
     unfinished_push: PristineRenderings | None = None  # before a publication that is not whole
     # what is at its path was published for another, and is not its own
     taken_hold: Hold | None = None
-    shares_drafts: bool = False  # its policy has drafts of stages
+    draft_per: DraftPer = DraftPer.VARIANT  # of its policy
     keeps_package: bool = False  # it is written by hand, and its package stays when it goes
 
 
@@ -65,9 +66,7 @@ def observe_variant(
 
     `status_line` is None for a variant that is not on record yet.
     """
-    location = locate_draft(
-        spec, repository_state, context.install, shares_drafts=context.shares_drafts
-    )
+    location = locate_draft(spec, repository_state, context.install, context.draft_per)
     status_line = status_line or VariantLine(
         repository=repository_state.identity, path=spec.path, orphan=context.keeps_package
     )

@@ -30,6 +30,7 @@ from fanout.reconcile.policy_evaluator import PolicyEvaluator
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.policy_isolation import compute_changes, without_failed_policies
 from fanout.reconcile.problem_aggregation import summarize_function_warnings
+from fanout.reconcile.pull_requests.request_observer import RequestObserver
 from fanout.reconcile.records.lost_records import refuse_lost_records
 from fanout.reconcile.records.undeclared_policies import find_undeclared
 from fanout.reconcile.removal.orphaned_variants import find_removal_doubt
@@ -96,6 +97,7 @@ class Reconciler:
         """
         self._world = world
         self._observer = RepositoryObserver(world.git, world.setup.install)
+        self._request_observer = RequestObserver(world.git, world.forges, world.setup.install)
         self._content_cache = PackageContentCache()
         self._edit_detector = DownstreamEditDetector(self._content_cache)
         self._conditions = PropagationConditions(world.sandbox)
@@ -125,7 +127,12 @@ class Reconciler:
             listing_requests, listings = self._list_repositories(scope)
         with phase("views"):
             repository_states = self._read_repository_states(scope, listings)
-        pass_inputs = PassInputs(declared, mode.publish, listings, scope.policy_states)
+        forge_states = {
+            key: it.forge for key, it in repository_states.items() if it.forge is not None
+        }
+        pass_inputs = PassInputs(
+            declared, mode.publish, listings, scope.policy_states, forge_states
+        )
         evaluator = self._build_evaluator(declared, now, mode.publish)
         results, plans = self._evaluate_policies(
             _PassContext(scope, mode, pass_inputs, repository_states, evaluator)
@@ -323,10 +330,12 @@ class Reconciler:
             url: it for url, it in pass_inputs.listings.items() if isinstance(it, RefListing)
         }
         # A repository that could not be listed may hide any change, so such a pass is not stored.
+        # What forges show changes without any ref.
         if not (
             heads
             and self._policy_memo.is_complete()
             and listings.keys() == pass_inputs.listings.keys()
+            and not pass_inputs.forge_states
         ):
             return None
         next_check_times = (it.decision.next for it in results if it.decision is not None)
@@ -374,7 +383,9 @@ class Reconciler:
                     pushes_tags=url not in untagged_urls,
                 )
             repository_states[key] = states_by_url[url]
-        return repository_states
+        return self._request_observer.attach_forges(
+            repositories, repository_states, scope.policy_states
+        )
 
 
 def _stopped_result(resolved_policy: ResolvedPolicy, scope: PassScope) -> PolicyResult:

@@ -26,7 +26,7 @@ from fanout.plan.moves.move_locations import (
 from fanout.plan.observation.repository_state import EMPTY_PATH, OpenDraft, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
-from fanout.plan.stage_drafts.draft_location import DraftLocation, locate_draft
+from fanout.plan.stage_drafts.draft_location import DraftLocation, locate_draft, shares_drafts
 from fanout.plan.variant_observation import ObservationContext, observe_variant
 from fanout.ports import GitStore
 from fanout.reconcile.adoption.clone_origin import find_origin
@@ -35,8 +35,8 @@ from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.observation.mirror_access import OpenReader, open_one_at_a_time
 from fanout.reconcile.observation.repository_listing import (
     adopts_existing,
+    get_draft_per,
     orphans_packages,
-    shares_drafts,
 )
 from fanout.reconcile.ownership.path_ownership import (
     PathOwnership,
@@ -111,7 +111,7 @@ class VariantObserver:
             keeps_package=self.resolved_policy.upstream_policy is None
             and orphans_packages(self.resolved_policy),
             choices=_find_default_choices(self.resolved_policy),
-            shares_drafts=shares_drafts(self.resolved_policy),
+            draft_per=get_draft_per(self.resolved_policy),
         )
 
     def observe_variants(self) -> tuple[ObservedVariant, ...]:
@@ -161,10 +161,10 @@ class VariantObserver:
             return False
         if self._wanted_paths[spec.name] != (place, draft.path):
             return True
-        # Most drafts are on the variant's own branch, as they are to be.
-        if not draft.is_shared and not self._shared_context.shares_drafts:
-            return False
         state = self.path_ownership.repository_by_place[place].state
+        # Most drafts are on the variant's own branch, as they are to be.
+        if not draft.is_shared and not shares_drafts(self._shared_context.draft_per, state):
+            return False
         return self._locate_draft(spec, state).key != draft.key
 
     def _locate_draft(self, spec: VariantSpec, repository_state: RepositoryState) -> DraftLocation:
@@ -172,7 +172,7 @@ class VariantObserver:
             spec,
             repository_state,
             self.install,
-            shares_drafts=self._shared_context.shares_drafts,
+            self._shared_context.draft_per,
         )
 
     def _observe_contained(self, spec: VariantSpec) -> ObservedVariant:

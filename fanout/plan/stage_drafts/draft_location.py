@@ -1,5 +1,6 @@
 """Location of a variant's draft: a branch of its own, or the draft of its stage."""
 
+from fanout.api.upstream_policy import DraftPer
 from fanout.plan.observation.repository_state import (
     OpenDraft,
     RepositoryState,
@@ -25,19 +26,30 @@ class DraftLocation:
 
 
 def locate_draft(
-    spec: VariantSpec, repository_state: RepositoryState, install: str, *, shares_drafts: bool
+    spec: VariantSpec, repository_state: RepositoryState, install: str, draft_per: DraftPer
 ) -> DraftLocation:
     """Return where the draft of the variant is, or is to be written.
 
-    `shares_drafts` is what the policy asks for. A draft with edits stays where it is until it is
+    `draft_per` is what the policy asks for. A draft with edits stays where it is until it is
     published: its branch is the only place that has them.
     """
     own = _at(spec, repository_state, install, is_shared=False)
     if not spec.policy:
         return own
     shared = _at(spec, repository_state, install, is_shared=True)
-    wanted, other = (shared, own) if shares_drafts else (own, shared)
+    is_shared = shares_drafts(draft_per, repository_state)
+    wanted, other = (shared, own) if is_shared else (own, shared)
     return other if other.draft is not None and other.draft.has_edits else wanted
+
+
+def shares_drafts(draft_per: DraftPer, repository_state: RepositoryState) -> bool:
+    """Return whether the released variants of a stage share one draft in the repository.
+
+    With `Auto` they do where it has a forge, because a pull request for each is too many.
+    """
+    if draft_per is DraftPer.AUTO:
+        return repository_state.forge is not None
+    return draft_per is DraftPer.STAGE
 
 
 def find_draft(

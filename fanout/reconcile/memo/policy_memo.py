@@ -17,6 +17,7 @@ from fanout.gates.gate_facts import DependencyFacts
 from fanout.gates.gate_rules import CheckRule
 from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.policy_plan import PolicyPlan
+from fanout.plan.pull_requests.forge_state import ForgeState
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.pass_results import PolicyResult
@@ -33,11 +34,12 @@ class PassInputs:
     publish: bool
     listings: Mapping[str, RefListing | FanoutError]
     policy_states: Mapping[RecordsKey, PolicyRecords]
+    forge_states: Mapping[str, ForgeState] = field(default_factory=dict)  # by Repository identity
 
     def is_unchanged(self, other: "PassInputs") -> bool:
         """Return True if all inputs are as in the other pass.
 
-        Failed listings never count as unchanged.
+        Failed listings, and forges that were not read, never count as unchanged.
         """
         return (
             # By identity: the loader returns the same object for unchanged files, and comparing
@@ -51,6 +53,8 @@ class PassInputs:
                 _has_same_status(policy_state, other.policy_states[key])
                 for key, policy_state in self.policy_states.items()
             )
+            and self.forge_states == other.forge_states
+            and all(it.failure is None for it in other.forge_states.values())
         )
 
 

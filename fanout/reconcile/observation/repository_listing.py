@@ -36,10 +36,10 @@ def adopts_existing(resolved_policy: ResolvedPolicy) -> bool:
     )
 
 
-def shares_drafts(resolved_policy: ResolvedPolicy) -> bool:
-    """Return True if the released variants of a stage share one draft in each repository."""
+def get_draft_per(resolved_policy: ResolvedPolicy) -> DraftPer:
+    """Return what shares a draft: a hand-written variant always has its own."""
     policy = resolved_policy.upstream_policy
-    return policy is not None and policy.spec.draft_per is DraftPer.STAGE
+    return policy.spec.draft_per if policy is not None else DraftPer.VARIANT
 
 
 def orphans_packages(resolved_policy: ResolvedPolicy) -> bool:

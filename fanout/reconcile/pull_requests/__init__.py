@@ -1,0 +1,1 @@
+"""Pull requests of a pass: what their hosts show of them."""
