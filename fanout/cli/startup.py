@@ -27,8 +27,8 @@ from fanout.cluster.sweep_log import SweepLog
 from fanout.git.mirror import create_bare
 from fanout.git.mirror_store import MirrorStore
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
+from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_state import CommitIdentity, Remote
-from fanout.plan.pull_requests.observed_request import RepositoryName
 from fanout.ports import Credentials, Forge, ProbeClient
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.memo.noop_snapshot import NoopSnapshotStore
@@ -127,7 +127,7 @@ class LazyProbes:
 
 
 @dataclass(slots=True)
-class LazyForges:
+class LazyForgeDirectory:
     """Port `fanout.ports.ForgeDirectory` that builds its implementation when it is asked.
 
     Most installations list no host, and loading the HTTP library takes longer than a no-op pass.
@@ -232,7 +232,7 @@ def open_program(
     tracebacks = show_tracebacks(redactor, enabled=bool(settings.verbosity) and not long_running)
     with (
         tracebacks,
-        closing(LazyForges(configuration.forges, secrets)) as forges,
+        closing(LazyForgeDirectory(configuration.forges, secrets)) as forges,
         ProcessSandbox(_sandbox_limits(configuration), counters, expression_cache) as sandbox,
     ):
         world, sweeps = _open_world(settings, configuration, sandbox, counters, secrets)

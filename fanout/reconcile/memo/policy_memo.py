@@ -15,9 +15,9 @@ from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.gates.gate_facts import DependencyFacts
 from fanout.gates.gate_rules import CheckRule
+from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.policy_plan import PolicyPlan
-from fanout.plan.pull_requests.forge_state import ForgeState
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.pass_results import PolicyResult

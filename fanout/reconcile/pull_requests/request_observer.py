@@ -13,13 +13,13 @@ from functools import partial
 from fanout.api.git_repository import ForgeType, Repository
 from fanout.api.urls import canonicalize_url
 from fanout.errors import FanoutError
-from fanout.plan.observation.repository_state import RepositoryState
-from fanout.plan.pull_requests.forge_state import ForgeState, RequestFacts
-from fanout.plan.pull_requests.observed_request import (
+from fanout.plan.observation.forge_state import ForgeState, RequestFacts
+from fanout.plan.observation.observed_request import (
     ObservedRequest,
     RepositoryName,
     RequestState,
 )
+from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RequestKey, RequestLine, parse_status
 from fanout.ports import (
