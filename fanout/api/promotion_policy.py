@@ -1,16 +1,14 @@
 """PromotionPolicy: an administrator's rules for automation, times and approver groups."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StrictBool, StrictInt
 
 from fanout.api.durations import Duration
-from fanout.api.field_errors import FieldError, FieldPath, suggest_name
 from fanout.api.object_meta import KRMObject, Model, ObjectStatus
-from fanout.api.stages import ApprovalCheck
 from fanout.api.text_fields import (
     Distinct,
     JinjaText,
@@ -18,8 +16,6 @@ from fanout.api.text_fields import (
     NamePattern,
     NonEmptyDistinct,
     Text,
-    join_words,
-    pluralize,
 )
 from fanout.api.upstream_policy import UpstreamPolicy
 
@@ -94,7 +90,7 @@ class ApproverGroup(Model):
 
     group: Name = Field(description="The group's name, as stages ask for it.")
     subjects: NonEmptyDistinct[Text] = Field(
-        description="The people: in file mode as Git knows them, `Name <address>` or the address."
+        description="The people, each with all names: `Name <address>`, `<host>/<login>`, or both."
     )
 
 
@@ -204,50 +200,3 @@ def governs_policy(promotion: PromotionPolicy, policy: UpstreamPolicy) -> bool:
     return promotion.metadata.namespace == policy.metadata.namespace and any(
         matches_name_pattern(pattern, policy.metadata.name) for pattern in promotion.spec.policies
     )
-
-
-def check_approvers(
-    policy: UpstreamPolicy, promotions: Iterable[PromotionPolicy]
-) -> Iterator[FieldError]:
-    """Yield errors for undeclared groups and for groups with too few members.
-
-    Where variants are counted, a number above the total means all of them (design §6).
-    People are required by number because fewer are too few, so here it is an error.
-    """
-    members_by_group: dict[str, set[str]] = {}
-    for promotion in promotions:
-        for approvers in promotion.spec.approvers if governs_policy(promotion, policy) else ():
-            # Several PromotionPolicies may declare the same group; their members add up.
-            members_by_group.setdefault(approvers.group, set()).update(
-                map(normalize_person, approvers.subjects)
-            )
-    for index, stage in enumerate(policy.spec.stages):
-        for number, check in enumerate(stage.requires):
-            if check.approval:
-                approval_path = ("spec", "stages", index, "requires", number, "approval")
-                yield from _check_approval(check.approval, approval_path, members_by_group)
-
-
-def _check_approval(
-    check: ApprovalCheck, approval_path: FieldPath, members_by_group: Mapping[str, set[str]]
-) -> Iterator[FieldError]:
-    unknown = [
-        (index, group) for index, group in enumerate(check.from_) if group not in members_by_group
-    ]
-    for index, group in unknown:
-        problem = f"no PromotionPolicy for this policy has approvers {group}"
-        otherwise = "have an administrator add the group to spec.approvers"
-        yield FieldError(
-            (*approval_path, "from", index),
-            problem,
-            suggest_name(group, sorted(members_by_group), otherwise),
-        )
-    # A set, because a person who is in two groups approves once.
-    count = len({who for group in check.from_ for who in members_by_group.get(group, ())})
-    if not unknown and check.at_least > count:
-        verb = "has" if len(check.from_) == 1 else "have"
-        group_sizes = f"{join_words(check.from_, 'and')} {verb} {pluralize(count, 'member')}"
-        problem = f"{check.at_least} people can never approve: {group_sizes}"
-        yield FieldError(
-            (*approval_path, "atLeast"), problem, "lower it, or have an administrator add people"
-        )

@@ -25,12 +25,28 @@ from fanout.values import replace
 class _ApprovalCount:
     """Approvals of one draft under one rule, each person counted once."""
 
-    approved_at: dict[str, datetime] = field(default_factory=dict)  # last approval of each person
-    latest: datetime | None = None  # the last of these
+    approvals: dict[str, ApprovalFacts] = field(default_factory=dict)  # last one of each person
     # Instants at which approvals that are dated ahead begin to count.
     future_starts: list[datetime] = field(default_factory=list)
     self_approvers: list[str] = field(default_factory=list)  # who have changed the draft themselves
+    unknown_authors: list[str] = field(default_factory=list)  # who may have, unknown by address
     until: datetime | None = None  # when the count can change by itself
+
+    def add(self, person: str, approval: ApprovalFacts) -> None:
+        """Count an approval; of several by one person the latest stands for all."""
+        earlier = self.approvals.get(person)
+        if earlier is None or earlier.at <= approval.at:
+            self.approvals[person] = approval
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names under which the people have approved."""
+        return tuple(sorted(it.by for it in self.approvals.values()))
+
+    @property
+    def latest(self) -> datetime | None:
+        """Return the instant of the last approval."""
+        return max((it.at for it in self.approvals.values()), default=None)
 
 
 class ApprovalIndex:
@@ -66,10 +82,14 @@ class ApprovalIndex:
         The result's `until` is when it can change by itself.
         """
         count = self._count_approvals(approval_rule, variant_facts, draft)
-        if len(count.approved_at) >= approval_rule.at_least:
-            sentence = f"{approval_rule.name}: approved by {format_names(count.approved_at)}"
+        if len(count.approvals) >= approval_rule.at_least:
             return CheckResult(
-                approval_rule.name, Verdict.PASSED, sentence, count.latest, until=count.until
+                approval_rule.name,
+                Verdict.PASSED,
+                f"{approval_rule.name}: approved by {format_names(count.names)}",
+                count.latest,
+                until=count.until,
+                approvers=count.names,
             )
         hints: list[str] = []
         if count.self_approvers:
@@ -77,20 +97,28 @@ class ApprovalIndex:
                 f"{format_names(count.self_approvers)} approved what they have changed themselves:"
                 " that does not count"
             )
+        if count.unknown_authors:
+            hints.append(
+                f"{format_names(count.unknown_authors)} approved what others have committed to, and"
+                " may be among them: that counts once PromotionPolicy.approvers names the address"
+                " of their commits"
+            )
         unauthorized = {
-            it.by for it in self._draft_approvals(approval_rule, variant_facts, draft)
-        } - approval_rule.subjects
+            it.by
+            for it in self._draft_approvals(approval_rule, variant_facts, draft)
+            if approval_rule.find_subject(it.by) is None
+        }
         if unauthorized and approval_rule.subjects:
             hints.append(
                 f"{format_names(unauthorized)} approved it without being"
                 f" {format_approvers(approval_rule)}"
             )
         # Approvers of a rewritten draft otherwise wonder why their approval vanished.
-        other_draft_approvers = (
-            self._other_draft_approvers(approval_rule, variant_facts, draft)
-            - count.approved_at.keys()
-            - {*count.self_approvers}
-        )
+        other_draft_approvers = self._other_draft_approvers(approval_rule, variant_facts, draft) - {
+            *count.names,
+            *count.self_approvers,
+            *count.unknown_authors,
+        }
         if other_draft_approvers:
             hints.append(
                 f"{format_names(other_draft_approvers)} approved drafts of {draft.revision} among"
@@ -105,18 +133,20 @@ class ApprovalIndex:
         """Count the approvals of a draft by people whom the rule authorizes."""
         count = _ApprovalCount()
         ends: list[datetime | None] = []
-        for approval in self._authorized_approvals(approval_rule, variant_facts, draft):
+        for person, approval in self._authorized_approvals(approval_rule, variant_facts, draft):
             at = approval.at
-            if approval_rule.separation and approval.by in draft.authors:
+            if is_own_approval(approval_rule, person, draft):
                 count.self_approvers.append(approval.by)
+                continue
+            if _may_be_own_approval(approval_rule, person, draft):
+                count.unknown_authors.append(approval.by)
                 continue
             end = at + approval_rule.expires if approval_rule.expires else None
             if is_from_the_future(at, self._now):
                 count.future_starts.append(effective_from(at))
             elif end is None or end > self._now:
-                count.approved_at[approval.by] = at
+                count.add(person, approval)
                 ends.append(end)
-                count.latest = at if count.latest is None else max(count.latest, at)
         count.until = find_next([*ends, *count.future_starts], self._now)
         return count
 
@@ -128,7 +158,7 @@ class ApprovalIndex:
             not is_from_the_future(it.at, self._now)
             and (approval_rule.expires is None or it.at + approval_rule.expires > self._now)
             for approval_rule in stage_rule.approvals
-            for it in self._authorized_approvals(approval_rule, variant_facts, draft)
+            for _, it in self._authorized_approvals(approval_rule, variant_facts, draft)
         )
 
     def _other_draft_approvers(
@@ -142,7 +172,7 @@ class ApprovalIndex:
         return frozenset(
             approval.by
             for approval in self._by_revision.get(revision_key, ())
-            if approval.by in approval_rule.subjects
+            if approval_rule.find_subject(approval.by) is not None
             and draft.tree not in approval.trees
             and (not approval.variants or variant_facts.name in approval.variants)
             and not self._is_outdated(approval, variant_facts)
@@ -159,10 +189,12 @@ class ApprovalIndex:
 
     def _authorized_approvals(
         self, approval_rule: ApprovalRule, variant_facts: VariantFacts, draft: DraftFacts
-    ) -> Iterator[ApprovalFacts]:
-        """Return the approvals of the draft by people whom the rule authorizes."""
-        draft_approvals = self._draft_approvals(approval_rule, variant_facts, draft)
-        return (it for it in draft_approvals if it.by in approval_rule.subjects)
+    ) -> Iterator[tuple[str, ApprovalFacts]]:
+        """Yield the approvals of the draft by people whom the rule authorizes, with the person."""
+        for approval in self._draft_approvals(approval_rule, variant_facts, draft):
+            person = approval_rule.find_subject(approval.by)
+            if person is not None:
+                yield person, approval
 
     def _draft_approvals(
         self, approval_rule: ApprovalRule, variant_facts: VariantFacts, draft: DraftFacts
@@ -200,16 +232,35 @@ def find_revoked(
         if not approval.revokes or earlier is None:
             continue
         approval_rule = approval_rules.get((earlier.stage, earlier.check))
-        if approval.by == earlier.by or (approval_rule and approval.by in approval_rule.subjects):
+        if approval.by == earlier.by or (
+            approval_rule and approval_rule.find_subject(approval.by) is not None
+        ):
             revoked.add(earlier.name)
     return frozenset(revoked)
 
 
+def is_own_approval(approval_rule: ApprovalRule, person: str, draft: DraftFacts) -> bool:
+    """Return whether a person would approve what they have changed, which the rule forbids."""
+    return approval_rule.separation and not draft.authors.isdisjoint(approval_rule.names_of(person))
+
+
+def _may_be_own_approval(approval_rule: ApprovalRule, person: str, draft: DraftFacts) -> bool:
+    """Return whether a person may be one of those who have committed to the draft.
+
+    Commits name addresses, so nothing tells which ones are of somebody known by login alone.
+    """
+    return (
+        approval_rule.separation
+        and draft.has_commits
+        and all("/" in name and "@" not in name for name in approval_rule.names_of(person))
+    )
+
+
 def _missing_approvals(approval_rule: ApprovalRule, count: _ApprovalCount) -> CheckResult:
-    names = format_names(count.approved_at)
+    names = format_names(count.names)
     sentence = (
         f"{approval_rule.name}: {f'approved by {names}, ' if names else ''}"
-        f"{len(count.approved_at)} of {approval_rule.at_least} approvals for this draft"
+        f"{len(count.approvals)} of {approval_rule.at_least} approvals for this draft"
     )
     if len(approval_rule.subjects) < approval_rule.at_least:
         sentence += f"; only {len(approval_rule.subjects)} may give one"

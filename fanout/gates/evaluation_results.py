@@ -38,6 +38,7 @@ class CheckResult:
     until: datetime | None = None  # when it can change without an event
     latest: datetime | None = None  # of the last equal report; `at` is of the first
     passes_at: datetime | None = None  # when it will have passed if nothing more is reported
+    approvers: tuple[str, ...] = ()  # whose approvals count, by the names that they gave them under
 
 
 @frozen

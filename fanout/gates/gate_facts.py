@@ -75,6 +75,7 @@ class DraftFacts:
     moves: bool = False  # it is for another location than the publication
     reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
     authors: frozenset[str] = frozenset()  # authors of its edits, in the form of `by`
+    has_commits: bool = False  # people have committed to its branch
     commits: frozenset[str] = frozenset()  # commits at which evidence about this counts
     written: datetime | None = None  # first time with this digest; None: unknown
     # Why a released draft cannot be published yet: it is not written, or waits for others on its

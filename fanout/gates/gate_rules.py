@@ -1,6 +1,7 @@
 """Rules of a policy's stages as the evaluator reads them; durations are timedeltas."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from datetime import timedelta
 from fractions import Fraction
 from typing import Any
@@ -45,6 +46,16 @@ class ApprovalRule:
     expires: timedelta | None = None
     timeout: timedelta | None = None  # so long after its release the draft has failed
     separation: bool = False  # authors of edits cannot approve them
+    # By each further name of a subject, as on a forge: the one in `subjects`.
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+    def find_subject(self, name: str) -> str | None:
+        """Return the subject whom the name stands for, or None if it is nobody's."""
+        return name if name in self.subjects else self.aliases.get(name)
+
+    def names_of(self, subject: str) -> frozenset[str]:
+        """Return all names of a subject."""
+        return frozenset(it for it, other in self.aliases.items() if other == subject) | {subject}
 
 
 @frozen

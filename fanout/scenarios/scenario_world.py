@@ -106,6 +106,7 @@ class ScenarioVariant:
             reads=stated.reads,
             commits=frozenset(stated.commits),
             authors=frozenset(map(normalize_person, stated.authors)),
+            has_commits=bool(stated.authors),
         )
 
     def update_draft(self, candidate: str, now: datetime) -> None:

@@ -236,6 +236,13 @@ PEOPLE = [
     ("as many as are asked for", ["ann@example.com", "Bob <bob@example.com>"], True),
     ("fewer than are asked for", ["ann@example.com"], False),
     ("one person in two spellings", ["ann@example.com", "Ann <Ann@example.com>"], False),
+    ("one person with an address and a login", ["ann@example.com git.example.com/ann"], False),
+    ("two people of whom one has a login alone", ["ann@example.com", "git.example.com/bob"], True),
+    (
+        "one person in two subjects",
+        ["git.example.com/ann", "Ann <ann@example.com> git.example.com/ann"],
+        False,
+    ),
 ]
 
 
@@ -247,3 +254,17 @@ def test_a_group_has_as_many_people_as_must_approve(_, subjects, enough):
     )
     found = told(*world(approvers=[{"group": "sre", "subjects": subjects}]))
     assert found == ([] if enough else [expected])
+
+
+def test_whose_commits_nobody_can_tell_is_warned_about():
+    subjects = ["git.example.com/ann", "bob@example.com git.example.com/bob"]
+    approvers = [{"group": "sre", "subjects": subjects}]
+    before, after = (
+        told(*world(approvers=approvers, requiresSeparation=it), severity="warning")
+        for it in (False, True)
+    )
+    [warning] = [it for it in after if it not in before]
+    assert warning.startswith(
+        "PromotionPolicy/production: spec.approvers[0].subjects[0]: commits name an address, and"
+        " this person has none"
+    )

@@ -140,3 +140,69 @@ def test_who_may_approve_is_named():
     nobody = answer([], replace(SIGNED, subjects=frozenset()))
     assert nobody.actor == "an administrator: PromotionPolicy.approvers (sre)"
     assert "only 0 may give one" in nobody.sentence
+
+
+ANN_TWICE = replace(
+    SIGNED,
+    subjects=frozenset({"ann@example.com", "bob@example.com", "git.example.com/cid"}),
+    aliases={"git.example.com/ann": "ann@example.com", "git.example.com/bob": "bob@example.com"},
+)
+AT_GIT = [approved(f"git.example.com/{it}", name=f"{it}-at-git") for it in ("ann", "bob", "cid")]
+BY_ADDRESS = approved("ann@example.com", name="ann-by-address")
+
+NAMES = [
+    ("a person counts once, whatever the name", [BY_ADDRESS, AT_GIT[0]], PENDING,
+     "approved by git.example.com/ann, 1 of 2"),
+    ("two people count by any of their names", [BY_ADDRESS, AT_GIT[1]], PASSED,
+     "approved by ann@example.com, git.example.com/bob"),
+    ("a login counts for the person who has it alone", [AT_GIT[0], AT_GIT[2]], PASSED, ""),
+    ("a login of another host is nobody's",
+     [BY_ADDRESS, approved("git.example.org/bob")], PENDING,
+     "git.example.org/bob approved it without being a member of sre"),
+    ("a person takes back by one name what they approved by another",
+     [BY_ADDRESS, AT_GIT[1], approved("git.example.com/ann", revokes="ann-by-address")], PENDING,
+     "approved by git.example.com/bob, 1 of 2"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("approvals", "verdict", "told"), [row[1:] for row in NAMES], ids=map(itemgetter(0), NAMES)
+)
+def test_names_of_a_person(approvals, verdict, told):
+    view = answer(approvals, ANN_TWICE)
+    assert view.verdict is verdict
+    assert told in view.sentence
+
+
+SEPARATED = replace(ANN_TWICE, at_least=1, separation=True)
+OWN = [
+    ("what a person committed they do not approve by another name", {"ann@example.com"}, True, 0,
+     False, "git.example.com/ann approved what they have changed themselves"),
+    ("what another person committed they do", {"ann@example.com"}, True, 1, True, ""),
+    ("who is known by login alone may have committed it", {"ann@example.com"}, True, 2, False,
+     "git.example.com/cid approved what others have committed to, and may be among them"),
+    ("where nobody has committed, a login alone counts", {"eve@example.com"}, False, 2, True, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("authors", "has_commits", "who", "counts", "told"),
+    [row[1:] for row in OWN],
+    ids=map(itemgetter(0), OWN),
+)
+def test_nobody_approves_what_they_have_changed(authors, has_commits, who, counts, told):
+    index = ApprovalIndex(
+        [AT_GIT[who]], [stage("prod", requires=(SEPARATED,))], NOW, ActiveDecisions((), NOW)
+    )
+    changed = replace(draft("v1"), authors=frozenset(authors), has_commits=has_commits)
+    view = index.evaluate(SEPARATED, variant("a", "prod"), changed)
+    assert (view.verdict is PASSED) is counts
+    assert told in view.sentence
+
+
+def test_who_counts_is_named():
+    assert answer([BY_ADDRESS, AT_GIT[1]], ANN_TWICE).approvers == (
+        "ann@example.com",
+        "git.example.com/bob",
+    )
+    assert answer([BY_ADDRESS], ANN_TWICE).approvers == ()

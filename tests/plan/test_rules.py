@@ -158,6 +158,17 @@ def test_one_promotion_policy_is_enough_to_keep_authors_and_approvers_apart(apar
     )
 
 
+def test_a_name_of_another_group_is_joined_to_the_person():
+    groups = [
+        {"group": "sre", "subjects": ["git.example.com/ann", "bob@example.com"]},
+        {"group": "all", "subjects": ["Ann <ann@example.com> git.example.com/Ann", "h/eve"]},
+    ]
+    [rule] = ruled(ASKED, promotion(approvers=groups)).requires
+    assert isinstance(rule, ApprovalRule)
+    assert rule.subjects == {"ann@example.com", "bob@example.com"}
+    assert rule.aliases == {"git.example.com/ann": "ann@example.com"}
+
+
 AUTOMATIC = [
     ("nobody says so", [], False),
     ("no stage is named", [None], False),

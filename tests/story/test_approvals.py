@@ -49,6 +49,18 @@ def test_approvals_count_distinct_people_of_the_group(fleet: Fleet):
     assert prod(fleet) == ["v1", "v1"]
 
 
+def test_a_person_with_several_addresses_counts_once(fleet: Fleet):
+    ann = "'Ann <ann@example.com> ann@example.org git.example.com/ann'"
+    fleet.write("promotion.yaml", PROMOTION.replace("ann@example.com", ann))
+    approve(fleet, ANN)
+    repeated = fleet.run(*line_of("Ann <ann@example.org>", "v1", "--variant", "sites/ber"))
+    assert "has approved these drafts already" in repeated.err
+    fleet.settle()
+    assert prod(fleet) == ["", ""]
+    approve(fleet, BOB)
+    assert prod(fleet) == ["v1", "v1"]
+
+
 def test_a_rewritten_draft_asks_again_and_for_itself_only(fleet: Fleet):
     approve(fleet, ANN)
     fleet.site("cph", "prod", "core", retention="30d")

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TypeVar
 
+from fanout.api.approver_names import check_approvers, warn_unknown_authors
 from fanout.api.fanout_configuration import FanoutConfiguration
 from fanout.api.field_errors import FieldError, FieldPath, suggest_name
 from fanout.api.function_catalog import warn_external_functions
@@ -14,7 +15,6 @@ from fanout.api.object_meta import KRMObject
 from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import (
     PromotionPolicy,
-    check_approvers,
     governs_policy,
     matches_any_name,
 )
@@ -241,6 +241,7 @@ def cross_check(
             variant, _variant_repositories(variant), repositories, invalid
         )
     for promotion in promotions:
+        errors += _errors_of(promotion, warn_unknown_authors(promotion))
         invalid_names = invalid.names_of_kind("UpstreamPolicy", promotion.metadata.namespace)
         policy_errors = _check_promotion_policies(promotion, policies, invalid_names)
         stage_errors = _check_promotion_stages(promotion, policies, invalid_names)

@@ -11,6 +11,7 @@ from datetime import timedelta
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
+from fanout.api.approver_names import check_subject
 from fanout.api.durations import parse_duration
 from fanout.api.field_errors import (
     VERY_SIMILAR,
@@ -25,8 +26,7 @@ from fanout.api.field_errors import (
 )
 from fanout.api.function_catalog import check_functions
 from fanout.api.package_variant import RESERVED_KEYS
-from fanout.api.promotion_policy import is_person
-from fanout.api.text_fields import NAME, format_value, join_words
+from fanout.api.text_fields import NAME, join_words
 from fanout.api.validators.unsupported_fields import is_unsupported
 from fanout.values import frozen
 
@@ -506,9 +506,11 @@ def _check_dependencies(data: Mapping[str, Any]) -> Iterator[FieldError]:
 def _check_approver_groups(data: Mapping[str, Any]) -> Iterator[FieldError]:
     yield from check_unique(data, "spec.approvers[*].group", "group")
     for path, subject in find_fields(data, "spec.approvers[*].subjects[*]"):
-        if isinstance(subject, str) and subject and not is_person(subject):
-            problem = f"{format_value(subject)} is nobody that Git knows"
-            yield FieldError(path, problem, "write Name <ann@example.com>, or the address alone")
+        if isinstance(subject, str) and subject:
+            try:
+                check_subject(subject)
+            except InvalidValue as error:
+                yield FieldError(path, error.problem, error.remedy)
 
 
 def _check_configuration_names(data: Mapping[str, Any]) -> Iterator[FieldError]:

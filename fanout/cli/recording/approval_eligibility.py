@@ -7,7 +7,7 @@ from fanout.api.promotion_policy import normalize_person
 from fanout.cli.recording.decision_effect import is_published_at
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
-from fanout.gates.approval_index import ApprovalIndex, find_revoked
+from fanout.gates.approval_index import ApprovalIndex, find_revoked, is_own_approval
 from fanout.gates.gate_evaluation import start_evaluation
 from fanout.gates.gate_facts import VariantFacts
 from fanout.gates.gate_rules import ApprovalRule
@@ -21,7 +21,7 @@ from fanout.values import replace
 
 def is_approver(rule: ApprovalRule, author: CommitIdentity) -> bool:
     """Return whether this person's approval counts for the rule."""
-    return _normalize_person(author) in rule.subjects
+    return rule.find_subject(_normalize_person(author)) is not None
 
 
 def format_not_entitled(rule: ApprovalRule, author: CommitIdentity) -> str:
@@ -120,12 +120,12 @@ def find_own_edits(
     rule: ApprovalRule, author: CommitIdentity, drafted: Sequence[VariantFacts]
 ) -> list[str]:
     """Return the variants that this person edited, if the rule requires separation."""
-    if not rule.separation:
-        return []
+    name = _normalize_person(author)
+    person = rule.find_subject(name) or name
     return [
         it.name
         for it in drafted
-        if it.draft is not None and _normalize_person(author) in it.draft.authors
+        if it.draft is not None and is_own_approval(rule, person, it.draft)
     ]
 
 
@@ -138,9 +138,9 @@ def find_approved(
         return []
     approvals = facts.records.approvals
     revoked = find_revoked(approvals, facts.stages)
-    own_approvals = [
-        it for it in approvals if it.by == _normalize_person(author) and it.name not in revoked
-    ]
+    name = _normalize_person(author)
+    own_names = rule.names_of(rule.find_subject(name) or name)
+    own_approvals = [it for it in approvals if it.by in own_names and it.name not in revoked]
     decisions = ActiveDecisions(facts.records.decisions, facts.now, facts.variants)
     index = ApprovalIndex(own_approvals, facts.stages, facts.now, decisions)
     # Stages that require this rule alone: the index then answers for one check of one person.

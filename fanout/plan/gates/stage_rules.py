@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
+from fanout.api.approver_names import join_people, parse_subject
 from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.promotion_policy import (
     AutoPromotion,
     PromotionPolicy,
     matches_name_pattern,
-    normalize_person,
 )
 from fanout.api.stages import Check, Stage
 from fanout.api.upstream_policy import UpstreamPolicy
@@ -136,12 +136,16 @@ def _build_requirement(
     if approval is None:
         return build_check_rule(check)
     groups = tuple(approval.from_)
+    approver_groups = [it for promotion in promotions for it in promotion.spec.approvers]
+    # Joined over all groups: another group may have the address of a person whom one of these has
+    # by login alone.
+    people = join_people(subject for group in approver_groups for subject in group.subjects)
     subjects = {
-        normalize_person(subject)
-        for promotion in promotions
-        for approvers in promotion.spec.approvers
-        if approvers.group in groups
-        for subject in approvers.subjects
+        people[name]
+        for group in approver_groups
+        if group.group in groups
+        for subject in group.subjects
+        for name in parse_subject(subject)
     }
     return ApprovalRule(
         name=check.name,
@@ -151,4 +155,5 @@ def _build_requirement(
         expires=approval.expires,
         timeout=check.timeout,
         separation=any(promotion.spec.requires_separation for promotion in promotions),
+        aliases={it: who for it, who in people.items() if who in subjects and who != it},
     )

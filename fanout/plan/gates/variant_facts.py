@@ -287,6 +287,7 @@ def _build_draft_facts(
         if selected is not None and selected.inputs is not None and is_current
         else {},
         authors=_draft_authors(rendered, draft),
+        has_commits=bool(draft.editors),
         moves=variant.is_moving,
         commits=evidence.drafted_commits | {draft.commit} if is_written else frozenset(),
         written=draft_line.at

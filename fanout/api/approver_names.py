@@ -1,0 +1,136 @@
+"""Names of approvers: a subject of `approvers` is one person, who may have several names.
+
+A person is known to Git by an address and to a forge as `<host>/<login>`. A login without its
+host would be another person on another host.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from fanout.api.field_errors import FieldError, FieldPath, InvalidValue, suggest_name
+from fanout.api.promotion_policy import PromotionPolicy, governs_policy, is_person
+from fanout.api.stages import ApprovalCheck
+from fanout.api.text_fields import format_value, join_words, pluralize
+from fanout.api.upstream_policy import UpstreamPolicy
+
+_HOST = r"(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?"
+_LOGIN = r"[^\s/@<>]+"
+_LOGIN_NAME = re.compile(f"{_HOST}/{_LOGIN}")
+_TEAM_NAME = re.compile(f"{_HOST}(?:/{_LOGIN}){{2,}}")
+
+
+def parse_subject(subject: str) -> tuple[str, ...]:
+    """Return the names of the person that a subject stands for, in lower case.
+
+    `Name <address> host/login`, without the name in front, or any of its parts alone.
+    """
+    _, bracket, rest = subject.partition("<")
+    address, _, more_names = rest.partition(">") if bracket else ("", "", subject)
+    return tuple(name.lower() for name in (address.strip(), *more_names.split()) if name)
+
+
+def check_subject(subject: str) -> None:
+    """Raise InvalidValue for a subject that no review and no record can come from."""
+    names = parse_subject(subject)
+    for name in names:
+        if _TEAM_NAME.fullmatch(name):
+            problem = f"{name} is a team, which is not supported yet"
+            raise InvalidValue(problem, "list the names of its people")
+    is_closed = subject.count("<") == subject.count(">") <= 1
+    if not names or not is_closed or not all(map(_is_name, names)):
+        remedy = "write Name <ann@example.com>, the address alone, git.example.com/ann, or several"
+        raise InvalidValue(f"{format_value(subject)} is nobody that Git knows", remedy)
+
+
+def _is_name(name: str) -> bool:
+    return _LOGIN_NAME.fullmatch(name) is not None or is_person(name)
+
+
+def is_address(name: str) -> bool:
+    """Return whether a name is an address, and not a login on a forge."""
+    return "@" in name
+
+
+def join_people(subjects: Iterable[str]) -> dict[str, str]:
+    """Return by each name of the subjects the one under which its person is counted.
+
+    Subjects that share a name are one person. Counted is the address, or else the login, that
+    comes first in the alphabet.
+    """
+    names_by_name: dict[str, set[str]] = {}
+    for subject in subjects:
+        person: set[str] = set()
+        for name in parse_subject(subject):
+            person |= names_by_name.get(name, {name})
+        names_by_name.update(dict.fromkeys(person, person))
+    return {
+        name: min(person, key=lambda it: (not is_address(it), it))
+        for name, person in names_by_name.items()
+    }
+
+
+def check_approvers(
+    policy: UpstreamPolicy, promotions: Iterable[PromotionPolicy]
+) -> Iterator[FieldError]:
+    """Yield errors for undeclared groups and for groups with too few members.
+
+    Where variants are counted, a number above the total means all of them (design §6).
+    People are required by number because fewer are too few, so here it is an error.
+    """
+    groups = [
+        group
+        for promotion in promotions
+        for group in (promotion.spec.approvers if governs_policy(promotion, policy) else ())
+    ]
+    people = join_people(subject for group in groups for subject in group.subjects)
+    members_by_group: dict[str, set[str]] = {}
+    for group in groups:
+        # Several PromotionPolicies may declare the same group; their members add up.
+        members_by_group.setdefault(group.group, set()).update(
+            people[name] for subject in group.subjects for name in parse_subject(subject)
+        )
+    for index, stage in enumerate(policy.spec.stages):
+        for number, check in enumerate(stage.requires):
+            if check.approval:
+                approval_path = ("spec", "stages", index, "requires", number, "approval")
+                yield from _check_approval(check.approval, approval_path, members_by_group)
+
+
+def warn_unknown_authors(promotion: PromotionPolicy) -> Iterator[FieldError]:
+    """Yield a warning for each subject of whom nobody can tell what they have changed."""
+    if not promotion.spec.requires_separation:
+        return
+    for index, group in enumerate(promotion.spec.approvers):
+        for number, subject in enumerate(group.subjects):
+            if not any(map(is_address, parse_subject(subject))):
+                problem = (
+                    "commits name an address, and this person has none: their approval does not"
+                    " count where somebody has committed to the draft (requiresSeparation)"
+                )
+                path = ("spec", "approvers", index, "subjects", number)
+                yield FieldError(path, problem, "add the address of their commits", "warning")
+
+
+def _check_approval(
+    check: ApprovalCheck, approval_path: FieldPath, members_by_group: Mapping[str, set[str]]
+) -> Iterator[FieldError]:
+    unknown = [
+        (index, group) for index, group in enumerate(check.from_) if group not in members_by_group
+    ]
+    for index, group in unknown:
+        problem = f"no PromotionPolicy for this policy has approvers {group}"
+        otherwise = "have an administrator add the group to spec.approvers"
+        yield FieldError(
+            (*approval_path, "from", index),
+            problem,
+            suggest_name(group, sorted(members_by_group), otherwise),
+        )
+    # A set, because a person who is in two groups approves once.
+    count = len({who for group in check.from_ for who in members_by_group.get(group, ())})
+    if not unknown and check.at_least > count:
+        verb = "has" if len(check.from_) == 1 else "have"
+        group_sizes = f"{join_words(check.from_, 'and')} {verb} {pluralize(count, 'member')}"
+        problem = f"{check.at_least} people can never approve: {group_sizes}"
+        yield FieldError(
+            (*approval_path, "atLeast"), problem, "lower it, or have an administrator add people"
+        )
