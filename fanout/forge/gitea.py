@@ -529,11 +529,13 @@ def _read_branch(answer: AnswerObject) -> BranchFacts:
     commit = answer.child("commit")
     if commit is None:
         raise MalformedAnswer("commit is missing")
+    # Without contexts the check wants every status of a head to be a success.
+    contexts = answer.texts("status_check_contexts") or frozenset("*")
     is_checked = answer.flag("enable_status_check")
     return BranchFacts(
         commit=commit.text("id"),
         is_protected=answer.flag("protected"),
-        required_contexts=answer.texts("status_check_contexts") if is_checked else frozenset(),
+        required_contexts=contexts if is_checked else frozenset(),
         required_approvals=answer.number("required_approvals", 0),
         may_push=answer.flag("user_can_push"),
         may_merge=answer.flag("user_can_merge"),

@@ -448,6 +448,19 @@ def test_contexts_of_a_check_that_is_switched_off_are_not_required(place):
     assert facts.required_contexts == frozenset()
 
 
+def test_a_check_without_contexts_requires_every_status(place):
+    place.protect(enable_status_check=True, status_check_contexts=[])
+    facts = place.forge.branch(place.name, "main")
+    assert facts is not None
+    assert facts.required_contexts == {"*"}
+    opened = place.open()
+    place.gitea.post(
+        f"{place.path}/statuses/{opened.head_commit}", {"context": "x", "state": "failure"}
+    )
+    with pytest.raises(Waiting, match="status checks"):
+        place.merge(opened)
+
+
 def test_a_branch_that_there_is_not(place):
     assert place.forge.branch(place.name, "drafts/default/nothing") is None
 

@@ -33,6 +33,7 @@ from fanout.reconcile.edits.package_damage import (
 from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problem
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.problem_aggregation import group_problems
+from fanout.reconcile.report.enforcement_conditions import list_unenforced
 from fanout.values import replace
 
 _POLICY_REASONS = (
@@ -61,7 +62,13 @@ def build_policy_remarks(item: PolicyResult) -> tuple[Explanation, ...]:
     )
     # A variant written by hand has no stage of its own to show the pin of.
     pin = _pin_remarks(item, HAND_WRITTEN) if item.resolved_policy.upstream_policy is None else ()
-    return (*pin, *problems, *_future_records(item), *_pending_removals(item))
+    return (
+        *pin,
+        *problems,
+        *_future_records(item),
+        *_pending_removals(item),
+        *_enforcement_remarks(item.variants),
+    )
 
 
 def _future_records(item: PolicyResult) -> Iterator[Explanation]:
@@ -113,6 +120,7 @@ def build_stage_remarks(item: PolicyResult, stage: str) -> tuple[Explanation, ..
         *problems,
         *_damage_remarks(variants),
         *_out_of_band_remarks(variants),
+        *_enforcement_remarks(variants),
     )
 
 
@@ -127,6 +135,7 @@ def build_variant_remarks(
         *_tag_and_edit_remarks(observed),
         *_damage_remarks([variant]),
         *_out_of_band_remarks([variant]),
+        *_enforcement_remarks([variant]),
     )
 
 
@@ -268,6 +277,17 @@ def _out_of_band_remarks(variants: Iterable[RenderedVariant]) -> Iterator[Explan
         sentence = f"{names}: a person merged {revision} without its gates"
         since = min(at for _, at in publications)
         yield _build_remark(Reason.OUT_OF_BAND, sentence, since)
+
+
+def _enforcement_remarks(variants: Iterable[RenderedVariant]) -> Iterator[Explanation]:
+    for report in list_unenforced(variants):
+        names = format_names(report.repositories)
+        yield Explanation(
+            str(report.reason),
+            report.enforcement.not_enforced.value,
+            report.sentence,
+            actor=f"the administrators of {names}",
+        )
 
 
 def has_conflicts(variant: RenderedVariant) -> bool:

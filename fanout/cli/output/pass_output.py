@@ -20,6 +20,7 @@ from fanout.reconcile.problem_aggregation import (
     format_lines,
     group_problems,
 )
+from fanout.reconcile.report.enforcement_conditions import list_unenforced
 
 Plain = dict[str, str]
 
@@ -91,10 +92,15 @@ def print_plan(observed: PassPlan, settings: Settings, error_count: int = 0) -> 
     `error_count`: number of errors in the files.
     """
     print_problems(observed, settings)
+    variants = [variant for item in observed.policies for variant in item.variants]
+    notes = [f"{it.reason}: {it.sentence}" for it in list_unenforced(variants)]
     if settings.output.is_data:
         plan, problems = observed.plan.as_json(), serialize_problems(observed)
-        print_value({**plan, **problems, "holds": serialize_holds(observed)}, settings.output)
+        body = {**plan, **problems, "notes": notes, "holds": serialize_holds(observed)}
+        print_value(body, settings.output)
     else:
+        for note in notes:
+            print_message(f"note: {note}", settings.color)
         actions = _format_actions(observed.plan.actions)
         write_stdout(actions or f"{_format_nothing_done(observed, error_count)}\n")
 

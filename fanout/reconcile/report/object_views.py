@@ -33,6 +33,10 @@ from fanout.reconcile.execution.removal_execution import find_places
 from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problem
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.reconcile.removal.orphaned_variants import describe_orphans
+from fanout.reconcile.report.enforcement_conditions import (
+    EnforcementReport,
+    report_enforcement,
+)
 from fanout.reconcile.report.variant_conditions import (
     build_conflict_conditions,
     build_policy_conditions,
@@ -462,6 +466,7 @@ def _dump_view(view: View) -> Plain:
 
 def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:
     """Return every Repository object with its listing result and variant count."""
+    reports: dict[str, EnforcementReport] = {}
     # None: its listing brought no failure.
     failures: dict[str, FanoutError | None] = {}
     counts: Counter[str] = Counter()
@@ -476,6 +481,8 @@ def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Pl
             counts[key] += 1
             if failures.get(key) is None:
                 failures[key] = variant.observed.repository_state.failure
+            if key not in reports and (found := report_enforcement([variant])):
+                reports[key] = found[0]
     bodies: list[Plain] = []
     for repository in declared.repositories:
         body: Plain = repository.model_dump(mode="json", by_alias=True, exclude_unset=True)
@@ -486,6 +493,7 @@ def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Pl
             condition = {"type": "Ready", "status": "False" if failure else "True"}
             condition["reason"] = failure.reason if failure else "Listed"
             condition["message"] = str(failure) if failure else "it answered"
-            body["status"]["conditions"] = [condition]
+            conditions = [condition, *([reports[key].as_condition()] if key in reports else ())]
+            body["status"]["conditions"] = conditions
         bodies.append(body)
     return bodies

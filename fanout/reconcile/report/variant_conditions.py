@@ -1,4 +1,4 @@
-"""Conditions of policies (readiness) and of variants (merge conflicts)."""
+"""Conditions of policies (readiness, enforcement) and of variants (merge conflicts)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,6 +13,7 @@ from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.variant_observation import unreadable_repository_hold
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.removal.orphaned_variants import summarize_orphans
+from fanout.reconcile.report.enforcement_conditions import report_enforcement
 
 Plain = dict[str, Any]
 
@@ -26,7 +27,12 @@ def build_policy_conditions(policy_result: PolicyResult, holds: Sequence[Hold]) 
             {"type": "Stalled", "status": "True", **stalled},
         ]
     ready, reason, sentence = _find_readiness(policy_result, holds)
-    return [{"type": "Ready", "status": ready, "reason": reason, "message": sentence}]
+    # A condition type occurs once: the least enforced repositories stand for all.
+    enforcement = [it.as_condition() for it in report_enforcement(policy_result.variants)[:1]]
+    return [
+        {"type": "Ready", "status": ready, "reason": reason, "message": sentence},
+        *enforcement,
+    ]
 
 
 def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple[str, str, str]:

@@ -1,0 +1,103 @@
+"""Condition NotEnforced of repositories and policies: whether forges require fanout's status."""
+
+from collections.abc import Iterable, Mapping
+
+from fanout.api.reasons import Reason
+from fanout.gates.gate_wording import format_names
+from fanout.plan.observation.observed_request import RequestState
+from fanout.plan.observation.repository_state import RepositoryState
+from fanout.plan.pull_requests.enforcement import (
+    ConditionStatus,
+    Enforcement,
+    check_enforcement,
+    status_context,
+)
+from fanout.plan.rendered_variant import RenderedVariant
+from fanout.selection.variant_naming import install_of
+from fanout.values import frozen
+
+_REASONS: Mapping[ConditionStatus, Reason] = {
+    ConditionStatus.TRUE: Reason.NOT_ENFORCED,
+    ConditionStatus.UNKNOWN: Reason.ENFORCEMENT_UNKNOWN,
+    ConditionStatus.FALSE: Reason.ENFORCED,
+}
+
+
+@frozen
+class EnforcementReport:
+    """Repositories with equal enforcement, by the names of their Repository objects."""
+
+    enforcement: Enforcement
+    repositories: tuple[str, ...]
+
+    @property
+    def reason(self) -> Reason:
+        """Reason of the condition."""
+        return _REASONS[self.enforcement.not_enforced]
+
+    @property
+    def sentence(self) -> str:
+        """The repositories, and what their rules say."""
+        return f"{format_names(self.repositories)}: {self.enforcement.sentence}"
+
+    def as_condition(self) -> dict[str, str]:
+        """Return the condition NotEnforced."""
+        return {
+            "type": str(Reason.NOT_ENFORCED),
+            "status": self.enforcement.not_enforced.value,
+            "reason": str(self.reason),
+            "message": self.sentence,
+        }
+
+
+def report_enforcement(variants: Iterable[RenderedVariant]) -> tuple[EnforcementReport, ...]:
+    """Return the enforcement of the variants' repositories, the least enforced first.
+
+    Repositories whose rules were not asked in this pass are left out.
+    """
+    names_by_enforcement: dict[Enforcement, set[str]] = {}
+    reported: set[str] = set()
+    for variant in variants:
+        name = variant.spec.repository
+        if name in reported:
+            continue
+        reported.add(name)
+        found = _find_enforcement(variant.observed.repository_state)
+        if found is not None:
+            names_by_enforcement.setdefault(found, set()).add(name)
+    order = list(_REASONS)
+    return tuple(
+        EnforcementReport(found, tuple(sorted(names)))
+        for found, names in sorted(
+            names_by_enforcement.items(),
+            key=lambda it: (order.index(it[0].not_enforced), it[0].sentence),
+        )
+    )
+
+
+def list_unenforced(variants: Iterable[RenderedVariant]) -> list[EnforcementReport]:
+    """Return the enforcement of repositories that do not require fanout's status, or may not."""
+    return [
+        it
+        for it in report_enforcement(variants)
+        if it.enforcement.not_enforced is not ConditionStatus.FALSE
+    ]
+
+
+def _find_enforcement(state: RepositoryState) -> Enforcement | None:
+    """Return the enforcement at a repository's branch.
+
+    None if the repository has no forge, or its rules were not asked in this pass.
+    """
+    forge = state.forge
+    if forge is None or forge.branch is None:
+        return None
+    installs = {
+        install_of(ref)
+        for ref, facts in forge.requests.items()
+        if facts.request.state is RequestState.OPEN
+    }
+    if not installs:
+        return None
+    name = state.branch.removeprefix("refs/heads/")
+    return check_enforcement(name, status_context(min(installs)), forge.branch)
