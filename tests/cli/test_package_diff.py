@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fanout.cli.main import run_arguments
-from fanout.cli.output.package_patch import format_patch, format_three_way
+from fanout.cli.output.merge_view import format_three_way
+from fanout.package.package_patch import format_patch
 
 BASE = {"Kptfile": KPTFILE, "web.yaml": deployment(2)}
 

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from fanout.cli.output.package_patch import format_patch, format_three_way
-from fanout.cli.output.secret_redaction import mask_secrets
+from fanout.cli.output.merge_view import format_three_way
+from fanout.package.package_patch import format_patch
+from fanout.package.secret_redaction import mask_secrets
 
 
 def secret(name="login", kind="Secret", **values):

@@ -6,14 +6,11 @@ import click
 
 from fanout.cli.input.options import detailed_option, with_settings
 from fanout.cli.input.package_directory import read_files
-from fanout.cli.output.package_patch import (
-    format_masked_patch,
-    format_masked_three_way,
-    print_patch,
-)
+from fanout.cli.output.merge_view import format_masked_three_way, print_patch
 from fanout.cli.process_exit import ExitCode, detailed_exit_code
 from fanout.cli.settings import Settings
 from fanout.cli.verbs.package_merge import DIRECTORY
+from fanout.package.package_patch import format_masked_patch
 
 
 @click.command()

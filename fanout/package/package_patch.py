@@ -1,0 +1,78 @@
+"""Patches for `git apply` that turn one package into another, with masked Secrets."""
+
+import difflib
+from collections.abc import Iterator
+
+from fanout.package.merge.package_update import FileContent, Files
+from fanout.package.secret_redaction import mask_secrets
+
+NO_NEWLINE = "\\ No newline at end of file"
+
+
+PackageNames = tuple[str, str]  # names of the old and the new package
+
+
+def format_masked_patch(old: Files, new: Files, names: PackageNames) -> list[str]:
+    """Return the lines of `format_patch`, with the values of Secrets masked.
+
+    A note takes the place of a patch if only the notation of values of Secrets differs.
+    """
+    before, after = mask_secrets((old, new), ("before", "after"))
+    patch = list(format_patch(before, after, names))
+    if not patch and old != new:
+        note = f"# note: {names[0]} and {names[1]} differ in how values of Secrets are written"
+        return [note]
+    return patch
+
+
+def format_patch(old: Files, new: Files, names: PackageNames) -> Iterator[str]:
+    """Yield the lines of a patch that turns the old package into the new.
+
+    Yields nothing if they are equal.
+
+    `names`: names of the two packages, as first directory of each path.
+    """
+    for path in sorted(old.keys() | new.keys()):
+        before, after = old.get(path), new.get(path)
+        if before != after:
+            yield from _patch_file(before, after, (f"{names[0]}/{path}", f"{names[1]}/{path}"))
+
+
+def split_lines(data: bytes) -> list[str] | None:
+    """Split text into lines with their newline characters; return None for binary data."""
+    if b"\0" in data:
+        return None
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    # str.splitlines would also split at form feeds and Unicode separators, which Git does not.
+    lines = text.split("\n")
+    return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+
+
+def _patch_file(
+    before: FileContent | None, after: FileContent | None, names: PackageNames
+) -> Iterator[str]:
+    yield f"diff --git {names[0]} {names[1]}"
+    if before is None or after is None:
+        (change, mode) = ("deleted", before[0]) if before else ("new", after[0] if after else "")
+        yield f"{change} file mode {mode}"
+    elif before[0] != after[0]:
+        yield f"old mode {before[0]}"
+        yield f"new mode {after[0]}"
+    old, new = (split_lines(side[1]) if side else [] for side in (before, after))
+    shown = names[0] if before else "/dev/null", names[1] if after else "/dev/null"
+    if old is not None and new is not None:
+        yield from _patch_hunks(old, new, shown)
+    elif before is None or after is None or before[1] != after[1]:
+        yield f"Binary files {shown[0]} and {shown[1]} differ"
+
+
+def _patch_hunks(old: list[str], new: list[str], names: PackageNames) -> Iterator[str]:
+    # Lines keep their newline characters, so a last line without one differs, as it does for
+    # Git.
+    for number, line in enumerate(difflib.unified_diff(old, new, *names, lineterm="")):
+        yield line.removesuffix("\n")
+        if number > 1 and not line.startswith("@") and not line.endswith("\n"):
+            yield NO_NEWLINE
