@@ -17,6 +17,7 @@ reason; the sentence is for people.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -67,11 +68,12 @@ class Waiting(FanoutError):
 
 
 class RateLimited(Waiting):
-    """A call was not made because a host takes no more now; `seconds` from now it may."""
+    """A call was not made because a host takes no more before the instant `until`."""
 
-    def __init__(self, problem: str, *, seconds: int) -> None:
-        super().__init__(problem, reason="RateLimited")
-        self.seconds = seconds
+    def __init__(self, problem: str, *, until: datetime) -> None:
+        instant = until.strftime("%Y-%m-%dT%H:%M:%SZ")
+        super().__init__(problem, reason="RateLimited", remedy=f"it is possible at {instant}")
+        self.until = until
 
 
 class Unavailable(FanoutError):

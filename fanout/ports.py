@@ -33,6 +33,7 @@ from fanout.plan.observation.repository_state import (
     Remote,
     RepositoryChange,
 )
+from fanout.plan.pull_requests.call_limits import HostLimits
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey, StatusChange
 from fanout.selection.variant_spec import ExpressionFailure, InProcessExpression
 from fanout.values import frozen
@@ -172,6 +173,14 @@ class Forge(Protocol):
     def for_policy(self, policy: str) -> "Forge":
         """Return the same forge with calls counted for this policy."""
 
+    def share_creations(self, demand: Mapping[str, int]) -> None:
+        """Divide the requests that the host still takes in this hour among policies.
+
+        `demand`: number of requests to open by policy, for one pass; no policy gets less than
+        another unless it wants less. It replaces the previous demand; an empty one divides
+        nothing.
+        """
+
     def login(self) -> str:
         """Return the login of the account that fanout has on the host."""
 
@@ -236,6 +245,9 @@ class ForgeDirectory(Protocol):
 
         Raises InvalidInput if its host is not listed, Denied if the secret is unusable.
         """
+
+    def limits_of(self, url: str) -> HostLimits | None:
+        """Return the limits of a repository's host; None if the host is not listed."""
 
 
 @runtime_checkable

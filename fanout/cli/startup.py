@@ -29,6 +29,8 @@ from fanout.git.mirror_store import MirrorStore
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_state import CommitIdentity, Remote
+from fanout.plan.pull_requests.call_estimate import CallEstimate, estimate_calls
+from fanout.plan.pull_requests.call_limits import HostLimits
 from fanout.ports import Credentials, Forge, ProbeClient
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.memo.noop_snapshot import NoopSnapshotStore
@@ -139,16 +141,24 @@ class LazyForgeDirectory:
 
     def forge_of(self, url: str) -> tuple[Forge, RepositoryName]:
         """Return the forge of a repository as `fanout.ports.ForgeDirectory` specifies."""
-        if self._directory is None:
-            module = load_module("forge.forge_hosts")
-            self._directory = module.ForgeHosts(self.hosts, self.secrets)
-        located: tuple[Forge, RepositoryName] = self._directory.forge_of(url)
+        located: tuple[Forge, RepositoryName] = self._open().forge_of(url)
         return located
+
+    def limits_of(self, url: str) -> HostLimits | None:
+        """Return the limits of a repository's host as `ForgeDirectory` specifies."""
+        limits: HostLimits | None = self._open().limits_of(url)
+        return limits
 
     def close(self) -> None:
         """End the connections that were made."""
         if self._directory is not None:
             self._directory.close()
+
+    def _open(self) -> Any:
+        if self._directory is None:
+            module = load_module("forge.forge_hosts")
+            self._directory = module.ForgeHosts(self.hosts, self.secrets)
+        return self._directory
 
 
 @frozen
@@ -195,6 +205,11 @@ class Program:
         observed = self.reconciler.plan_pass(declared, self.settings.now(), mode)
         self._store_noop(mode, files_digest, declared, observed)
         return observed
+
+    def estimate_calls(self, observed: PassPlan) -> CallEstimate:
+        """Estimate what the plan of a pass asks of the hosts."""
+        refs_by_url = {change.remote.url: change.ref_count for change in observed.changes}
+        return estimate_calls(refs_by_url, (), self.world.forges.limits_of)
 
     def sweep(self, mode: PassMode) -> PassReport:
         """Run one complete pass, including the actions of its plan."""

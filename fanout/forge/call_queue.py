@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from math import ceil
+from datetime import UTC, datetime, timedelta
 
 from fanout.errors import RateLimited
-from fanout.forge.governor import CallKind, DeferredCall, Governor
+from fanout.forge.governor import DeferredCall, Governor
+from fanout.plan.pull_requests.call_limits import CallKind
 
 
 class CallDeferred(RateLimited):
@@ -66,10 +67,14 @@ class CallQueue:
             future.set_exception(error)
 
     def _deferral(self, entry: DeferredCall, now: float) -> CallDeferred:
-        seconds = ceil(entry.instant - now)
-        calls = "creations" if entry.call.kind is CallKind.CREATION else "calls"
+        calls = "new pull requests" if entry.call.kind is CallKind.CREATION else "calls"
         return CallDeferred(
-            f"the limit of {calls} for {self._host} is reached; the next one is possible in"
-            f" {seconds} s",
-            seconds=seconds,
+            f"the limit of {calls} for {self._host} is reached",
+            until=instant_after(entry.instant - now),
         )
+
+
+def instant_after(seconds: float) -> datetime:
+    """Return the instant in so many seconds, in UTC and rounded up to a whole second."""
+    instant = datetime.now(UTC) + timedelta(seconds=seconds)
+    return instant.replace(microsecond=0) + timedelta(seconds=instant.microsecond > 0)

@@ -11,13 +11,9 @@ from fanout.api.fanout_configuration import ForgeHost, ForgeProgram
 from fanout.errors import InvalidInput
 from fanout.forge.forge_http import ForgeHttp, HostAccess
 from fanout.forge.gitea import GiteaForge
-from fanout.forge.governor import CallLimits
 from fanout.plan.observation.observed_request import RepositoryName
+from fanout.plan.pull_requests.call_limits import HostLimits, limits_of_host
 from fanout.ports import Credentials, Forge
-from fanout.values import replace
-
-# Gitea has no limits by default; these leave capacity for the people who use it.
-_GITEA_LIMITS = CallLimits(calls_per_minute=1200, creations_per_hour=1200)
 
 
 class ForgeHosts:
@@ -45,8 +41,17 @@ class ForgeHosts:
         if host.type is not ForgeProgram.GITEA:
             raise InvalidInput(f"{host.type} is not supported yet", reason="InvalidObject")
         if name not in self._clients:
-            self._clients[name] = ForgeHttp(self._access(host), _limits(host))
+            self._clients[name] = ForgeHttp(self._access(host), limits_of_host(host))
         return GiteaForge(self._clients[name]), repository
+
+    def limits_of(self, url: str) -> HostLimits | None:
+        """Return the limits of a repository's host; None if the host is not listed."""
+        try:
+            name, _ = locate_repository(url)
+        except InvalidInput:
+            return None
+        host = self._hosts.get(name)
+        return None if host is None else HostLimits(name, limits_of_host(host))
 
     def close(self) -> None:
         """End the connections to all hosts."""
@@ -87,12 +92,3 @@ def locate_repository(url: str) -> tuple[str, RepositoryName]:
             remedy="write one like https://git.example.com/OWNER/NAME.git",
         )
     return host, RepositoryName(segments[-2], segments[-1])
-
-
-def _limits(host: ForgeHost) -> CallLimits:
-    limits = _GITEA_LIMITS
-    if host.calls_per_minute is not None:
-        limits = replace(limits, calls_per_minute=host.calls_per_minute)
-    if host.creations_per_hour is not None:
-        limits = replace(limits, creations_per_hour=host.creations_per_hour)
-    return limits

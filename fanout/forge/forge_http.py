@@ -16,7 +16,6 @@ from concurrent.futures import CancelledError
 from dataclasses import field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from math import ceil
 from threading import Lock, Thread
 from time import monotonic
 from typing import Any, TypeVar
@@ -26,8 +25,9 @@ import httpcore2
 import httpx2
 
 from fanout.errors import Denied, FanoutError, InvalidInput, RateLimited, Unavailable
-from fanout.forge.call_queue import CallDeferred, CallQueue
-from fanout.forge.governor import CallKind, CallLimits, CircuitBreaker, Governor
+from fanout.forge.call_queue import CallDeferred, CallQueue, instant_after
+from fanout.forge.governor import CircuitBreaker, Governor
+from fanout.plan.pull_requests.call_limits import CallKind, CallLimits
 from fanout.ports import Credentials, authorization_header
 from fanout.telemetry.redaction import Redactor
 from fanout.values import frozen
@@ -272,8 +272,7 @@ class ForgeHttp:
         self._governor.hold_until(monotonic() + seconds)
         if status != 503:
             raise RateLimited(
-                f"{self.access.host} takes no more calls for {ceil(seconds)} s ({status})",
-                seconds=ceil(seconds),
+                f"{self.access.host} takes no more calls ({status})", until=instant_after(seconds)
             )
 
     def _parse(self, call: ForgeCall, status: int, content: bytes) -> Any:

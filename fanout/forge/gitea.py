@@ -13,7 +13,6 @@ from fanout.api.promotion_policy import MergeStyle
 from fanout.errors import Conflict, Unavailable, Waiting
 from fanout.forge.answer_fields import AnswerObject, MalformedAnswer, answer_objects
 from fanout.forge.forge_http import ForgeCall, ForgeHttp, ForgeResponse
-from fanout.forge.governor import CallKind
 from fanout.plan.observation.observed_request import (
     BranchFacts,
     CommitStatus,
@@ -29,6 +28,7 @@ from fanout.plan.observation.observed_request import (
     ReviewVerdict,
     StatusState,
 )
+from fanout.plan.pull_requests.call_limits import CallKind
 from fanout.ports import Forge
 
 Value = TypeVar("Value")
@@ -80,6 +80,10 @@ class GiteaForge:
     def for_policy(self, policy: str) -> Forge:
         """Return the same forge with calls counted for this policy."""
         return GiteaForge(self._http, policy)
+
+    def share_creations(self, demand: Mapping[str, int]) -> None:
+        """Divide the requests that the host still takes in this hour among policies."""
+        self._http.share_creations(demand)
 
     # ---- reading -------------------------------------------------------------------------------
 

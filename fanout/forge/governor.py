@@ -8,32 +8,11 @@ token bucket would allow twice as many in one period, which hosts answer with lo
 """
 
 from collections import Counter, deque
-from collections.abc import Collection, Mapping
-from enum import StrEnum
+from collections.abc import Mapping
 from math import inf
 
+from fanout.plan.pull_requests.call_limits import HOUR, MINUTE, CallKind, CallLimits
 from fanout.values import frozen
-
-MINUTE, HOUR = 60.0, 3600.0  # seconds
-
-
-class CallKind(StrEnum):
-    """Kind of a call, by the limits that hosts have for it."""
-
-    READ = "read"
-    WRITE = "write"
-    CREATION = "creation"  # a write that makes something people are notified of
-
-
-@frozen
-class CallLimits:
-    """Limits of one host for one credential."""
-
-    calls_per_minute: int = 600
-    creations_per_hour: int = 500
-    write_spacing: float = 0.0  # seconds between the starts of two writes
-    in_flight: int = 4
-    patience: float = MINUTE  # seconds that a call waits for a limit; beyond it is deferred
 
 
 @frozen
@@ -209,24 +188,6 @@ def share_fairly(
             shares[policy] += granted
             budget -= granted
     return shares
-
-
-def least_seconds(limits: CallLimits, kinds: Collection[CallKind]) -> float:
-    """Return how long calls of these kinds take at least, for a host that has seen none.
-
-    The duration of the calls themselves is not counted.
-    """
-    writes = sum(kind is not CallKind.READ for kind in kinds)
-    creations = sum(kind is CallKind.CREATION for kind in kinds)
-    return max(
-        _seconds_in_windows(len(kinds), limits.calls_per_minute, MINUTE),
-        _seconds_in_windows(creations, limits.creations_per_hour, HOUR),
-        max(writes - 1, 0) * limits.write_spacing,
-    )
-
-
-def _seconds_in_windows(calls: int, limit: int, period: float) -> float:
-    return max(calls - 1, 0) // limit * period
 
 
 class CircuitBreaker:

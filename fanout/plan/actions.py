@@ -7,8 +7,10 @@ same observation gives the same plan byte for byte (design §3).
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, fields
+from datetime import datetime
 from enum import StrEnum
 
+from fanout.errors import FanoutError, RateLimited
 from fanout.values import frozen
 
 
@@ -104,9 +106,24 @@ class Plan:
 
 @frozen
 class ActionResult:
-    """Result of one action: done, or the problem with its reason."""
+    """Result of one action: done, or the problem with its reason.
+
+    `until` is given where a host takes no more calls before that instant; the next pass plans
+    the action again.
+    """
 
     action: PlanAction
     is_done: bool
     problem: str = ""
     reason: str = ""
+    until: datetime | None = None
+
+
+def undone_result(action: PlanAction, error: FanoutError) -> ActionResult:
+    """Return the result of an action that an error prevented."""
+    if isinstance(error, RateLimited):
+        # Without the instant, which differs between calls that wait for the same limit.
+        return ActionResult(
+            action, is_done=False, problem=error.problem, reason=error.reason, until=error.until
+        )
+    return ActionResult(action, is_done=False, problem=str(error), reason=error.reason)

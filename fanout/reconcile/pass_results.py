@@ -184,15 +184,27 @@ class PassReport:
 
     @property
     def failed_outcomes(self) -> tuple[ActionResult, ...]:
-        """Actions that failed, except for branches whose deletion the remote refuses."""
+        """Actions that failed, except for branches whose deletion the remote refuses.
+
+        What a forge does not do now is asked again by a later pass, and is no failure either.
+        """
         # Some servers forbid deletions for good: if every sweep failed for it, real failures would
         # go unnoticed.
-        return tuple(it for it in self._undone if it.reason != Reason.DELETION_REFUSED)
+        return tuple(
+            it
+            for it in self._undone
+            if it.reason != Reason.DELETION_REFUSED and it.reason not in _LATER_REASONS
+        )
 
     @property
     def undeletable_drafts(self) -> tuple[ActionResult, ...]:
         """Draft branches whose deletion the remote refuses; nothing depends on it."""
         return tuple(it for it in self._undone if it.reason == Reason.DELETION_REFUSED)
+
+    @property
+    def deferred_outcomes(self) -> tuple[ActionResult, ...]:
+        """Actions that wait because a host takes no more calls now; a later pass does them."""
+        return tuple(it for it in self._undone if it.until is not None)
 
     @property
     def _undone(self) -> Iterator[ActionResult]:
@@ -235,6 +247,7 @@ class PassReport:
                         yield name
 
 
+_LATER_REASONS = (Reason.FORGE_REFUSES, Reason.RATE_LIMITED)
 _TAG_REASONS = (Reason.TAG_MISSING, Reason.TAG_MOVED)
 
 

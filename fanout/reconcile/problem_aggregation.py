@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fanout.api.text_fields import pluralize
 from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionResult
+from fanout.plan.records.policy_status import format_instant
 from fanout.reconcile.pass_results import PassProblem, PolicyResult
 from fanout.values import frozen
 
@@ -100,6 +101,18 @@ def format_failed_outcomes(outcomes: Iterable[ActionResult]) -> Iterator[str]:
             f" and {len(outcomes_of_problem) - 1} more" if len(outcomes_of_problem) > 1 else ""
         )
         yield f"{outcomes_of_problem[0].action.sentence()}{further}: {problem}"
+
+
+def format_deferred_outcomes(outcomes: Iterable[ActionResult]) -> Iterator[str]:
+    """Yield a sentence for each limit: how many actions wait for it, and until when."""
+    by_problem: dict[str, list[ActionResult]] = {}
+    for outcome in outcomes:
+        by_problem.setdefault(outcome.problem, []).append(outcome)
+    for problem, waiting in by_problem.items():
+        instant = format_instant(min(it.until for it in waiting if it.until is not None))
+        number = pluralize(len(waiting), "action")
+        verb = "waits" if len(waiting) == 1 else "wait"
+        yield f"{number} {verb} until {instant}: {problem}"
 
 
 def count_failures(problems: Iterable[PassProblem]) -> str:

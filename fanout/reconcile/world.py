@@ -7,6 +7,7 @@ from fanout.errors import Bug, InvalidInput
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_state import CommitIdentity
+from fanout.plan.pull_requests.call_limits import HostLimits
 from fanout.ports import (
     Forge,
     ForgeDirectory,
@@ -68,6 +69,10 @@ class NoForge:
             reason="InvalidObject",
             remedy="have an administrator list its host in forges of the FanoutConfiguration",
         )
+
+    def limits_of(self, url: str) -> HostLimits | None:  # noqa: ARG002 as of the port
+        """Return None: no host is listed."""
+        return None
 
 
 @frozen

@@ -79,8 +79,10 @@ class LoopLog:
         done_counts = Counter(_COUNT_NAMES[it.action.kind] for it in report.outcomes if it.is_done)
         counts = {name: done_counts[name] for name in _COUNT_NAMES.values() if done_counts[name]}
         failed = {"failed": len(report.failed_outcomes)} if report.failed_outcomes else {}
+        deferred = {"deferred": len(report.deferred_outcomes)} if report.deferred_outcomes else {}
         log = _log.info if counts else _log.debug
-        log("Pass done", trigger=sorted(triggers), sweep=mode.sweep, **counts, **failed)
+        done = {**counts, **failed, **deferred}
+        log("Pass done", trigger=sorted(triggers), sweep=mode.sweep, **done)
         self._log_changes(
             "undeclared",
             report.pass_plan.undeclared_warnings,

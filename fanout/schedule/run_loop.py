@@ -281,7 +281,8 @@ class RunLoop:
     def _run_pass(self, mode: PassMode, triggers: set[Trigger]) -> dict[TriggerKey, datetime]:
         """Run a pass.
 
-        Return the instants at which gates of evaluated policies open by themselves.
+        Return the instants at which gates of evaluated policies open by themselves, or hosts
+        take calls of theirs again.
         """
         report = self._dependencies.run_pass(self._declared, self._dependencies.clock(), mode)
         log_result = run_isolated(partial(self._loop_log.log_report, report, mode, triggers))
@@ -293,6 +294,11 @@ class RunLoop:
             instant = item.decision.next if item.decision else None
             policy = item.resolved_policy
             key = TriggerKey(Trigger.INSTANT, policy.namespace, policy.name)
+            if instant is not None:
+                instants[key] = min(instant, instants.get(key, instant))
+        for outcome in report.deferred_outcomes:
+            action, instant = outcome.action, outcome.until
+            key = TriggerKey(Trigger.INSTANT, action.namespace, action.policy or action.variant)
             if instant is not None:
                 instants[key] = min(instant, instants.get(key, instant))
         return instants

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from fanout.forge.call_queue import CallDeferred, CallQueue
-from fanout.forge.governor import CallKind, CallLimits, Governor
+from fanout.forge.governor import Governor
+from fanout.plan.pull_requests.call_limits import CallKind, CallLimits
 
 READ, WRITE, CREATION = CallKind.READ, CallKind.WRITE, CallKind.CREATION
 
@@ -109,13 +111,15 @@ def test_a_deferred_call_says_when_it_is_possible():
         calls = Calls(CallLimits(creations_per_hour=1))
         calls.end("a")
         await calls.begin("a", CREATION)
-        calls.now = 600.5
+        calls.now, before = 600.5, datetime.now(UTC)
         with pytest.raises(CallDeferred) as failure:
             await calls.begin("b", CREATION)
-        assert failure.value.seconds == 3000
+        until = failure.value.until
+        assert before + timedelta(seconds=2999) <= until
+        assert until <= datetime.now(UTC) + timedelta(seconds=3001)
         assert str(failure.value) == (
-            "the limit of creations for git.example.com is reached; the next one is possible in"
-            " 3000 s"
+            "the limit of new pull requests for git.example.com is reached; it is possible at "
+            + until.strftime("%Y-%m-%dT%H:%M:%SZ")
         )
 
     run(test)

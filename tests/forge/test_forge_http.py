@@ -14,7 +14,7 @@ from forge_proxy import TLS, Fault, ForgeProxy, proxying
 
 from fanout.errors import Denied, FanoutError, InvalidInput, RateLimited, Unavailable
 from fanout.forge.forge_http import ForgeCall, ForgeHttp, ForgeResponse, HostAccess, HttpLimits
-from fanout.forge.governor import CallKind, CallLimits
+from fanout.plan.pull_requests.call_limits import CallKind, CallLimits
 from fanout.ports import Credentials
 
 HOST = "git.example.com"
@@ -114,8 +114,14 @@ ERRORS = [
     (Fault(422, said("invalid")), Unavailable, "ForgeRefuses", "(422): invalid", 1),
     (Fault(423, said("archived")), Unavailable, "ForgeUnavailable", "(423): archived", 1),
     (Fault(400, b"<html>"), Unavailable, "ForgeRefuses", "(400)", 1),
-    (Fault(429), RateLimited, "RateLimited", "takes no more calls for 60 s", 1),
-    (Fault(403, headers={"Retry-After": "30"}), RateLimited, "RateLimited", "for 30 s (403)", 1),
+    (Fault(429), RateLimited, "RateLimited", "takes no more calls (429)", 1),
+    (
+        Fault(403, headers={"Retry-After": "30"}),
+        RateLimited,
+        "RateLimited",
+        "takes no more calls (403)",
+        1,
+    ),
     (Fault(500, said("oops")), Unavailable, "ForgeUnavailable", "status 500: oops", 2),
     (Fault(502, b"<html>"), Unavailable, "ForgeUnavailable", "status 502", 2),
     (Fault(503), Unavailable, "ForgeUnavailable", "status 503", 2),
@@ -274,19 +280,23 @@ RETRY_AFTER = [
 @pytest.mark.parametrize(("text", "seconds"), RETRY_AFTER)
 def test_retry_after(proxy, text, seconds):
     proxy.fail(Fault(429, headers={"Retry-After": text}))
+    before = datetime.now(UTC)
     with client(proxy) as http:
         error = error_of(lambda: http.send(WRITE))
     assert isinstance(error, RateLimited)
-    assert seconds - 600 <= error.seconds <= seconds
+    assert before + timedelta(seconds=seconds - 600) <= error.until
+    assert error.until <= datetime.now(UTC) + timedelta(seconds=seconds + 1)
 
 
 def test_after_a_limit_no_call_is_made_before_its_time(proxy):
     proxy.fail(Fault(429, headers={"Retry-After": "3600"}))
+    before = datetime.now(UTC)
     with client(proxy) as http:
         error_of(lambda: http.send(WRITE))
         error = error_of(lambda: http.send(READ))
     assert isinstance(error, RateLimited)
-    assert 3500 < error.seconds <= 3600
+    assert before + timedelta(seconds=3500) < error.until
+    assert error.until <= datetime.now(UTC) + timedelta(seconds=3601)
     assert f"for {HOST} is reached" in str(error)
     assert len(proxy.seen) == 1
 

@@ -7,17 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.forge.governor import (
-    HOUR,
-    MINUTE,
-    CallKind,
-    CallLimits,
-    CircuitBreaker,
-    Governor,
-    QueuedCall,
-    least_seconds,
-    share_fairly,
-)
+from fanout.forge.governor import CircuitBreaker, Governor, QueuedCall, share_fairly
+from fanout.plan.pull_requests.call_limits import HOUR, MINUTE, CallKind, CallLimits, least_seconds
 
 READ, WRITE, CREATION = CallKind.READ, CallKind.WRITE, CallKind.CREATION
 

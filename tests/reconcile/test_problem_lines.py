@@ -1,9 +1,18 @@
 """Equal problems of a pass share one line, which names the first few."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
-from fanout.reconcile.pass_results import PassProblem
-from fanout.reconcile.problem_aggregation import count_failures, format_lines, group_problems
+from fanout.errors import RateLimited, Unavailable
+from fanout.plan.actions import ActionKind, PlanAction, undone_result
+from fanout.reconcile.pass_results import PassPlan, PassProblem, PassReport
+from fanout.reconcile.problem_aggregation import (
+    count_failures,
+    format_deferred_outcomes,
+    format_lines,
+    group_problems,
+)
 
 
 def problem(policy="platform/monitoring", subject="", sentence="it failed", **fields):
@@ -89,3 +98,28 @@ COUNTS = [
 )
 def test_failures_are_counted_by_kind(problems, expected):
     assert count_failures(problems) == expected
+
+
+NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+OPENING = PlanAction(kind=ActionKind.OPEN_REQUEST, namespace="platform", policy="monitoring")
+
+
+def limited(problem: str, minutes: int) -> RateLimited:
+    return RateLimited(problem, until=NOON + timedelta(minutes=minutes))
+
+
+def test_actions_that_wait_for_a_limit_are_no_failures_and_share_a_line():
+    errors = [
+        limited("the limit of a.example.com is reached", 7),
+        limited("the limit of a.example.com is reached", 5),
+        limited("b.example.com takes no more calls (429)", 1),
+        Unavailable("c.example.com does not answer", reason="ForgeUnavailable"),
+    ]
+    outcomes = tuple(undone_result(OPENING, error) for error in errors)
+    report = PassReport(PassPlan(now=NOON, policies=()), outcomes)
+    assert report.fix_count == 1
+    assert [it.problem for it in report.failed_outcomes] == ["c.example.com does not answer"]
+    assert list(format_deferred_outcomes(report.deferred_outcomes)) == [
+        "2 actions wait until 2026-03-02T12:05:00Z: the limit of a.example.com is reached",
+        "1 action waits until 2026-03-02T12:01:00Z: b.example.com takes no more calls (429)",
+    ]

@@ -12,10 +12,12 @@ from fanout.cluster.manifest_documents import group_findings
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import Hold
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction
+from fanout.plan.pull_requests.call_estimate import CallEstimate
 from fanout.plan.records.policy_status import format_instant
 from fanout.reconcile.pass_results import PassPlan, PassProblem, PassReport, PolicyResult
 from fanout.reconcile.problem_aggregation import (
     count_failures,
+    format_deferred_outcomes,
     format_failed_outcomes,
     format_lines,
     group_problems,
@@ -86,8 +88,12 @@ def report_file_errors(declared: DeclaredObjects) -> int:
     return len(errors)
 
 
-def print_plan(observed: PassPlan, settings: Settings, error_count: int = 0) -> None:
-    """Print the plan: a line per action, or plan, problems and holds as JSON or YAML.
+def print_plan(
+    observed: PassPlan, estimate: CallEstimate, settings: Settings, error_count: int = 0
+) -> None:
+    """Print the plan: a line per action, and what it asks of the hosts.
+
+    As JSON or YAML with problems and holds.
 
     `error_count`: number of errors in the files.
     """
@@ -96,13 +102,14 @@ def print_plan(observed: PassPlan, settings: Settings, error_count: int = 0) -> 
     notes = [f"{it.reason}: {it.sentence}" for it in list_unenforced(variants)]
     if settings.output.is_data:
         plan, problems = observed.plan.as_json(), serialize_problems(observed)
-        body = {**plan, **problems, "notes": notes, "holds": serialize_holds(observed)}
-        print_value(body, settings.output)
+        additions = {"holds": serialize_holds(observed), "estimate": estimate.as_json()}
+        print_value({**plan, **problems, "notes": notes, **additions}, settings.output)
     else:
         for note in notes:
             print_message(f"note: {note}", settings.color)
         actions = _format_actions(observed.plan.actions)
         write_stdout(actions or f"{_format_nothing_done(observed, error_count)}\n")
+        write_stdout("".join(f"{line}\n" for line in estimate.sentences()))
 
 
 def _format_nothing_done(observed: PassPlan, error_count: int, undone_actions: int = 0) -> str:
@@ -139,6 +146,8 @@ def print_report(
         print_message(f"failed: {line}", settings.color, fg="red")
     for line in format_failed_outcomes(report.undeletable_drafts):
         print_message(f"warning: {line}", settings.color, fg="yellow")
+    for line in format_deferred_outcomes(report.deferred_outcomes):
+        print_message(f"waiting: {line}", settings.color, fg="yellow")
     done_actions = [outcome.action for outcome in report.outcomes if outcome.is_done]
     if settings.verbosity:
         write_stdout(_format_actions(done_actions))
@@ -201,4 +210,5 @@ def _serialize_outcome(outcome: ActionResult) -> dict[str, object]:
     body: dict[str, object] = {**outcome.action.as_json(), "done": outcome.is_done}
     if not outcome.is_done:
         body |= {"reason": outcome.reason, "message": outcome.problem}
+        body |= {"until": format_instant(outcome.until)} if outcome.until is not None else {}
     return body

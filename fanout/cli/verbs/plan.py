@@ -52,9 +52,10 @@ def command(
             faults = report_file_errors(program.read_declared())
             check_policies(policies, program.read_declared(), settings.namespace)
             observed = program.observe(mode)
+        estimate = program.estimate_calls(observed)
     if out is not None:
         _save_plan(observed.plan, out)
-    print_plan(observed, settings, faults)
+    print_plan(observed, estimate, settings, faults)
     code = ExitCode.SOME_FAILED if faults or observed.fix_count else ExitCode.OK
     return detailed_exit_code(code, changes=bool(observed.plan)) if how["detailed"] else code
 

@@ -223,6 +223,15 @@ class RepositoryChange:
     # branch of people.
     drafts_under: str = ""  # "refs/heads/drafts/<install>/": the only place where refs are removed
 
+    @property
+    def ref_count(self) -> int:
+        """Number of refs that the change pushes or removes."""
+        count = len(self.drafts) + len(self.stage_drafts) + len(self.files)
+        count += len(self.removed_drafts) + bool(self.merges) + (self.vendor is not None)
+        if self.pushes_tags:
+            count += len(self.tags) + sum(len(merge.drafts) for merge in self.merges)
+        return count
+
 
 @frozen
 class PushedChange:

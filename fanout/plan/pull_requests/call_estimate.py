@@ -1,0 +1,140 @@
+"""Estimate of what a pass asks of the hosts: refs to push, calls to make, and how long they take.
+
+The time is what the limits take at least, for hosts that have seen no calls in the last hour.
+Pushes and the duration of the calls themselves are not in it.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import ceil
+
+from fanout.api.text_fields import pluralize
+from fanout.plan.observation.request_change import RequestChange
+from fanout.plan.pull_requests.call_limits import (
+    HOUR,
+    MINUTE,
+    CallKind,
+    HostLimits,
+    least_seconds,
+)
+from fanout.values import frozen
+
+_MINUTES_IN_WORDS = 100  # beyond it, time is in hours
+
+
+@frozen
+class HostEstimate:
+    """Estimate of the calls of a pass to one host, and of the refs pushed to it."""
+
+    host: str
+    requests: int  # that are opened or changed
+    calls: int
+    refs: int  # of the repositories on this host
+    seconds: int  # that the limits make the calls take at least
+
+    def sentence(self) -> str:
+        """Return the estimate for people, with the host's name."""
+        counts = (
+            pluralize(self.requests, "request"),
+            pluralize(self.calls, "call"),
+            pluralize(self.refs, "ref"),
+        )
+        time = f"{_format_time(self.seconds)} at" if self.seconds else "within"
+        return f"{self.host}: {', '.join(counts)}: {time} the host's limits"
+
+    def as_json(self) -> Mapping[str, object]:
+        """Return the estimate as JSON data."""
+        return {
+            "host": self.host,
+            "requests": self.requests,
+            "calls": self.calls,
+            "refs": self.refs,
+            "seconds": self.seconds,
+        }
+
+
+@frozen
+class CallEstimate:
+    """Estimate of a pass: the refs of every push, and of each host with requests its calls."""
+
+    refs: int
+    hosts: tuple[HostEstimate, ...] = ()
+
+    def sentences(self) -> Iterator[str]:
+        """Yield a sentence for each host with requests, and one for all other refs."""
+        yield from (it.sentence() for it in self.hosts)
+        other_refs = self.refs - sum(it.refs for it in self.hosts)
+        if other_refs:
+            yield f"{pluralize(other_refs, 'ref')} to push{' elsewhere' if self.hosts else ''}"
+
+    def as_json(self) -> Mapping[str, object]:
+        """Return the estimate as JSON data."""
+        return {"refs": self.refs, "hosts": [it.as_json() for it in self.hosts]}
+
+
+def estimate_calls(
+    refs_by_url: Mapping[str, int],
+    request_changes: Sequence[RequestChange],
+    limits_of: Callable[[str], HostLimits | None],
+) -> CallEstimate:
+    """Estimate what the changes of a pass ask of the hosts.
+
+    `refs_by_url` has how many refs are pushed to each repository, by its URL; `limits_of` returns
+    the limits of a repository's host by this URL, or None for a host without pull requests.
+    """
+    if not request_changes:
+        return CallEstimate(sum(refs_by_url.values()))  # no host is asked for its limits
+    limits_by_host: dict[str, HostLimits] = {}
+    kinds: defaultdict[str, list[CallKind]] = defaultdict(list)
+    requests: defaultdict[str, int] = defaultdict(int)
+    for request in request_changes:
+        limits = limits_of(request.url)
+        if limits is not None:
+            limits_by_host[limits.host] = limits
+            kinds[limits.host] += call_kinds(request)
+            requests[limits.host] += 1
+    refs: defaultdict[str, int] = defaultdict(int)
+    for url, count in refs_by_url.items():
+        limits = limits_of(url)
+        refs[limits.host if limits is not None else ""] += count
+    return CallEstimate(
+        refs=sum(refs_by_url.values()),
+        hosts=tuple(
+            HostEstimate(
+                host=host,
+                requests=requests[host],
+                calls=len(kinds[host]),
+                refs=refs[host],
+                seconds=round(least_seconds(limits_by_host[host].limits, kinds[host])),
+            )
+            for host in sorted(limits_by_host)
+        ),
+    )
+
+
+def _format_time(seconds: int) -> str:
+    """Return a duration in words, rounded up: `about 12 minutes`, `about 2 hours`."""
+    minutes = ceil(seconds / MINUTE)
+    if minutes < _MINUTES_IN_WORDS:
+        return f"about {pluralize(minutes, 'minute')}"
+    return f"about {pluralize(ceil(seconds / HOUR), 'hour')}"
+
+
+def call_kinds(change: RequestChange) -> tuple[CallKind, ...]:
+    """Return the kinds of the calls that a change of a request takes.
+
+    A label that the repository does not have yet takes further calls, as does an answer that
+    has to be looked for.
+    """
+    kinds = []
+    if change.opening is not None:
+        kinds += [CallKind.READ, CallKind.CREATION]  # looked for before it is opened
+    writes = (
+        change.edit is not None,
+        bool(change.added_labels),
+        bool(change.reviewers),
+        change.status is not None,
+        change.merge is not None,
+        change.closes,
+    )
+    return (*kinds, *(CallKind.WRITE for is_planned in writes if is_planned))

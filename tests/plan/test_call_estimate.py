@@ -1,0 +1,115 @@
+"""How long the calls of a pass take at the limits of each host."""
+
+import pytest
+
+from fanout.api.fanout_configuration import ForgeHost
+from fanout.plan.observation.observed_request import RequestDraft, StatusState
+from fanout.plan.observation.request_change import RequestChange, RequestStatus
+from fanout.plan.pull_requests.call_estimate import estimate_calls
+from fanout.plan.pull_requests.call_limits import CallLimits, HostLimits, limits_of_host
+
+SMALL = CallLimits(calls_per_minute=60, creations_per_hour=10)
+
+
+def opened(number: int, *, host: str = "git.example.com") -> list[RequestChange]:
+    """So many requests to open, each with a label and a status."""
+    draft = RequestDraft("drafts/x", "main", "title", "text", is_draft=True)
+    status = RequestStatus("fanout", StatusState.PENDING, "waits")
+    return [
+        RequestChange(
+            url=f"https://{host}/org/edge{index}.git",
+            policy="platform/monitoring",
+            head_ref="refs/heads/drafts/x",
+            opening=draft,
+            added_labels=("fanout",),
+            status=status,
+        )
+        for index in range(number)
+    ]
+
+
+def limits_by(limits: CallLimits):
+    """The limits of every host of example.com."""
+
+    def limits_of(url: str) -> HostLimits | None:
+        host = url.split("/")[2] if "://" in url else ""
+        return HostLimits(host, limits) if host.endswith("example.com") else None
+
+    return limits_of
+
+
+ESTIMATES = [
+    ("nothing", 0, SMALL, {}, []),
+    ("refs without requests", 0, SMALL, {"/srv/edge.git": 200}, ["200 refs to push"]),
+    (
+        "calls within the limits",
+        10,
+        SMALL,
+        {"https://git.example.com/org/edge0.git": 1},
+        ["git.example.com: 10 requests, 40 calls, 1 ref: within the host's limits"],
+    ),
+    (
+        "calls of three minutes",
+        50,
+        CallLimits(calls_per_minute=60, creations_per_hour=1000),
+        {},
+        ["git.example.com: 50 requests, 200 calls, 0 refs: about 3 minutes at the host's limits"],
+    ),
+    (
+        "one creation more than an hour takes",
+        11,
+        SMALL,
+        {},
+        ["git.example.com: 11 requests, 44 calls, 0 refs: about 60 minutes at the host's limits"],
+    ),
+    (
+        "creations of ten hours, and refs of a host without requests",
+        101,
+        SMALL,
+        {"https://git.example.com/org/edge0.git": 5, "https://other.org/org/edge.git": 2},
+        [
+            "git.example.com: 101 requests, 404 calls, 5 refs: about 10 hours at the host's limits",
+            "2 refs to push elsewhere",
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("number", "limits", "refs", "sentences"),
+    [it[1:] for it in ESTIMATES],
+    ids=[it[0] for it in ESTIMATES],
+)
+def test_an_estimate(number, limits, refs, sentences):
+    estimate = estimate_calls(refs, opened(number), limits_by(limits))
+    assert list(estimate.sentences()) == sentences
+
+
+def test_each_host_has_its_own_limits_and_line():
+    changes = opened(2) + opened(61, host="code.example.com")
+    estimate = estimate_calls({}, changes, limits_by(CallLimits(60, 1000)))
+    assert [(it.host, it.requests, it.calls, it.seconds) for it in estimate.hosts] == [
+        ("code.example.com", 61, 244, 240),
+        ("git.example.com", 2, 8, 0),
+    ]
+    assert estimate.hosts[0].as_json() == {
+        "host": "code.example.com",
+        "requests": 61,
+        "calls": 244,
+        "refs": 0,
+        "seconds": 240,
+    }
+
+
+LIMITS = [
+    ({}, 1200, 1200),
+    ({"callsPerMinute": 60}, 60, 1200),
+    ({"creationsPerHour": 10}, 1200, 10),
+]
+
+
+@pytest.mark.parametrize(("settings", "calls", "creations"), LIMITS)
+def test_limits_are_those_of_the_program_unless_they_are_configured(settings, calls, creations):
+    host = {"host": "git.example.com", "type": "gitea", "secretRef": {"name": "token"}}
+    limits = limits_of_host(ForgeHost.model_validate({**host, **settings}))
+    assert (limits.calls_per_minute, limits.creations_per_hour) == (calls, creations)
