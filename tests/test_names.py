@@ -17,15 +17,15 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 FIELD = """
     active adoption annotations api approval approve approver blob blobs branch cel check
     checking checks cli clone cluster commit condition conditions config configuration conflict
-    conflicts container context crd crds credentials cron declaration declarations declared
+    conflicts container context crd crds credentials cron declaration declarations declared declined
     delete deletion delta dependencies dependency deployment diff directory downstream draft
     drafts due event events exec executable expression expressions field fields file files forge
     freight function functions git group groups head heads health history http identity image
-    import in injectable injection injector jinja json junit kargo key keys kind kinds kpt
+    import in injectable injection injector jinja join json junit kargo key keys kind kinds kpt
     kptfile krm kubeconform kubernetes label labels list manifest manifests map mapping merge
     merged merger mirror name names namespace object objects on operator operators origin orphan
     orphaned overlay overridable override owner ownership pack package packages patch path paths
-    phase phases pipeline plan policies policy porch probe prober probes project prometheus
+    phase phases pipeline plan planner policies policy porch probe prober probes project prometheus
     promote promotion propagation publication publications published publisher pull push pushed
     queries query reason reasons reconcile reconciler ref reference references refs release
     released reload remote removal remove render rendered renderer rendering renderings repack

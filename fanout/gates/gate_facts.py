@@ -81,6 +81,7 @@ class DraftFacts:
     # Why a released draft cannot be published yet: it is not written, or waits for others on its
     # branch.
     publish_hold: Hold | None = None
+    release_hold: Hold | None = None  # why it cannot be released now, although the gates are open
 
 
 @frozen

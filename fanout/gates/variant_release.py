@@ -192,6 +192,8 @@ class StageReleaseEvaluator:
                 release = requirements_pass and _is_outdated_grant(
                     grant, inputs.applicable_decisions, checks
                 )
+            elif draft.release_hold is not None:
+                blockers = (draft.release_hold,)
             else:
                 blockers = self._release_refusals(inputs)
                 release = not blockers

@@ -14,6 +14,7 @@ class VariantStep(StrEnum):
     KEEP = "keep"  # nothing
     WRITE = "write"  # a draft
     PUBLISH = "publish"  # merge and tag the open draft
+    MERGE = "merge"  # have the forge merge the pull request of its draft
     SETTLE = "settle"  # record a publication found in Git and remove its draft
     ADOPT = "adopt"  # the published package equals the rendering; only the digest differs
     REMOVE = "remove"  # remove an obsolete draft
@@ -27,6 +28,7 @@ class DecidedVariant:
     step: VariantStep
     release: bool = False  # to be recorded before anything is pushed
     answers: tuple[CheckAnswer, ...] = ()  # of machine checks, to be recorded
+    evaluation: VariantEvaluation | None = None  # the decision; None: of no policy
 
 
 def plan_step(
@@ -49,7 +51,7 @@ def plan_step(
         planned = DecidedVariant(variant, step)
     else:
         planned = _choose_step(variant, decision, publish=publish)
-    return replace(planned, answers=decision.answers) if decision.answers else planned
+    return replace(planned, answers=decision.answers, evaluation=decision)
 
 
 def _choose_step(
@@ -57,6 +59,8 @@ def _choose_step(
 ) -> DecidedVariant:
     if variant.changes_nothing:
         return DecidedVariant(variant, VariantStep.ADOPT)
+    if _is_declined(variant):
+        return DecidedVariant(variant, VariantStep.KEEP)
     if variant.observed.shares_draft:
         step = _choose_shared_step(variant, decision, publish=publish)
         if step is not None:
@@ -64,7 +68,9 @@ def _choose_step(
     elif variant.draft_content is not None:
         return DecidedVariant(variant, VariantStep.WRITE)
     if publish and decision.publish:
-        return DecidedVariant(variant, VariantStep.PUBLISH, release=decision.release)
+        has_forge = variant.observed.repository_state.forge is not None
+        how = VariantStep.MERGE if has_forge else VariantStep.PUBLISH
+        return DecidedVariant(variant, how, release=decision.release)
     if variant.observed.is_unrecorded:
         return DecidedVariant(variant, VariantStep.SETTLE)
     # A draft with edits is kept: its branch is the only place that has them.
@@ -93,6 +99,12 @@ def _choose_shared_step(
     if may_leave and (is_due or not is_released):
         return DecidedVariant(variant, VariantStep.REMOVE)
     return None
+
+
+def _is_declined(variant: RenderedVariant) -> bool:
+    """Return whether a person closed the pull request for the candidate, so that it stays."""
+    declined = variant.observed.declined_revision
+    return bool(declined) and declined == variant.selected.revision
 
 
 _RELEASED = (VariantState.RELEASED, VariantState.PROPOSED)

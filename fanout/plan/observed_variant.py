@@ -53,6 +53,7 @@ class ObservedVariant:
     missing_tag: str = ""  # of the published revision, if upstream no longer has it
     rewound_records: str = ""  # a sentence, if its newest publication is missing in the records
     unfinished_push: PristineRenderings | None = None  # renderings before an interrupted push
+    declined_revision: str = ""  # a person closed the pull request for it; "": none
     obstacle: Hold | None = None  # prevents any draft, whatever the candidate
 
     @property

@@ -13,11 +13,14 @@ from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.observation.repository_state import OpenDraft
+from fanout.plan.observation.request_change import RequestChange
 from fanout.plan.records.policy_status import (
     GrantLine,
     PreviousLocationLine,
     PublishedLine,
     RecordedStatus,
+    RequestKey,
+    RequestLine,
     VariantLine,
 )
 from fanout.plan.removal.move_cleanup import CleanupItem, PolicyCleanup, cleanup_actions
@@ -48,6 +51,7 @@ class PolicyPlan:
     published: Mapping[str, VariantLine] = field(default_factory=dict)
     cleanup_items: tuple[CleanupItem, ...] = ()
     removals: tuple[VariantRemoval, ...] = ()
+    request_changes: tuple[RequestChange, ...] = ()  # calls about its pull requests
 
 
 def plan_policy(
@@ -87,20 +91,41 @@ def plan_policy(
         removed=removed,
     )
     actions += _verdict_actions(record_action, recorded, planned_status)
-    order = list(ActionKind)
-    # The order does not depend on the order of steps: a saved plan is compared byte
-    # for byte.
-    actions.sort(key=lambda action: (order.index(action.kind), action.stage, action.variant))
     return PolicyPlan(
         namespace=namespace,
         name=name,
         steps=tuple(steps),
-        actions=tuple(actions),
+        actions=_sort_actions(actions),
         recorded=recorded,
         planned=planned_status,
         published=published,
         cleanup_items=cleanup.items,
         removals=cleanup.removals,
+    )
+
+
+def with_requests(
+    plan: PolicyPlan,
+    changes: Sequence[RequestChange],
+    actions: Iterable[PlanAction],
+    requests: Mapping[RequestKey, RequestLine],
+) -> PolicyPlan:
+    """Return the plan with the calls about pull requests, their actions, and their records."""
+    if not changes and requests == plan.planned.requests:
+        return plan
+    return replace(
+        plan,
+        actions=_sort_actions([*plan.actions, *actions]),
+        planned=replace(plan.planned, requests=requests),
+        request_changes=tuple(changes),
+    )
+
+
+def _sort_actions(actions: Iterable[PlanAction]) -> tuple[PlanAction, ...]:
+    """Sort actions by what alone identifies them: a saved plan is compared byte for byte."""
+    order = list(ActionKind)
+    return tuple(
+        sorted(actions, key=lambda it: (order.index(it.kind), it.stage, it.variant, it.ref))
     )
 
 

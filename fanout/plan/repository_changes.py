@@ -36,6 +36,7 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.publication_statement import PublicationStatement
+from fanout.plan.records.policy_status import GrantLine
 from fanout.plan.removal.move_cleanup import CleanupItem, vendor_drops
 from fanout.plan.removal.move_cleanup import cleanup_commit as leaving
 from fanout.plan.removal.removal_plan import PackageRemoval, VariantRemoval, build_removal_commits
@@ -87,7 +88,8 @@ def build_changes(
 
     for plan in plans:
         for planned in plan.steps:
-            if planned.step is not VariantStep.KEEP:
+            # What the forge merges is found by the next pass.
+            if planned.step not in (VariantStep.KEEP, VariantStep.MERGE):
                 find_work(planned.rendered.observed.repository_state).steps.append(planned)
         for cleanup_item in plan.cleanup_items:
             find_work(cleanup_item.state).cleanup_items.append(cleanup_item)
@@ -100,6 +102,8 @@ def build_changes(
     for key, variants in sorted(
         group_publications(plans).items(), key=lambda item: astuple(item[0])
     ):
+        if variants[0].observed.repository_state.forge is not None:
+            continue
         plan = by_name[key.namespace, key.policy]
         work_by_repository[key.repository].merges.append(
             _build_merge(key, variants, plan, settings)
@@ -276,11 +280,14 @@ def _pristine_trees(rendered_variants: Iterable[RenderedVariant]) -> tuple[Store
 def group_publications(
     plans: Sequence[PolicyPlan],
 ) -> dict[PublicationGroup, list[RenderedVariant]]:
-    """Group the variants to publish; each group is one stage in one repository (design §5)."""
+    """Group the variants to publish; each group is one stage in one repository (design §5).
+
+    It is merged by fanout's push, or by the forge of the repository.
+    """
     groups: dict[PublicationGroup, list[RenderedVariant]] = {}
     for plan in plans:
         for planned in plan.steps:
-            if planned.step is VariantStep.PUBLISH:
+            if planned.step in (VariantStep.PUBLISH, VariantStep.MERGE):
                 variant = planned.rendered
                 key = PublicationGroup(
                     variant.observed.repository_state.identity,
@@ -300,22 +307,36 @@ def _build_merge(
     plan: PolicyPlan,
     settings: CommitSettings,
 ) -> PublicationMerge:
-    released = [plan.planned.variants[variant.spec.name].grant for variant in variants]
-    grants = [grant for grant in released if grant is not None]
+    return PublicationMerge(
+        drafts=tuple(_build_merged_draft(variant) for variant in variants),
+        message=build_publication_message(group, variants, plan, settings),
+        # The time of the release and not of the push: a pass repeated after an
+        # interruption makes the same commit.
+        timestamp=max(int(grant.at.timestamp()) for grant in _find_grants(variants, plan)),
+    )
+
+
+def build_publication_message(
+    group: PublicationGroup,
+    variants: Sequence[RenderedVariant],
+    plan: PolicyPlan,
+    settings: CommitSettings,
+) -> str:
+    """Build the message of the commit that publishes a group of variants."""
     message = with_paragraph(
         settings.messages.get(group) or default_message(group, variants),
         conflict_paragraph(_rejected_lines(variants)),
     )
+    grants = _find_grants(variants, plan)
     record_names = sorted({grant.records for grant in grants} - {"", NO_VALUE})
     # Names of records begin with their time, so the last in order is the newest.
     newest = record_names[-1] if record_names else grants[0].records
-    return PublicationMerge(
-        drafts=tuple(_build_merged_draft(variant) for variant in variants),
-        message=with_last_record(message, newest) if newest else message,
-        # The time of the release and not of the push: a pass repeated after an
-        # interruption makes the same commit.
-        timestamp=max(int(grant.at.timestamp()) for grant in grants),
-    )
+    return with_last_record(message, newest) if newest else message
+
+
+def _find_grants(variants: Sequence[RenderedVariant], plan: PolicyPlan) -> list[GrantLine]:
+    released = (plan.planned.variants[variant.spec.name].grant for variant in variants)
+    return [grant for grant in released if grant is not None]
 
 
 def _rejected_lines(variants: Sequence[RenderedVariant]) -> list[str]:

@@ -16,6 +16,7 @@ from fanout.plan.moves.move_locations import (
     PreviousLocation,
     location_author,
 )
+from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
     OpenDraft,
@@ -23,7 +24,7 @@ from fanout.plan.observation.repository_state import (
     RepositoryState,
 )
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.records.policy_status import PublishedLine, VariantLine
+from fanout.plan.records.policy_status import PublishedLine, RequestKey, VariantLine
 from fanout.plan.stage_drafts.draft_location import locate_draft
 from fanout.selection.path_collisions import PathOwner
 from fanout.selection.variant_spec import VariantSpec
@@ -54,6 +55,8 @@ class ObservationContext:
     taken_hold: Hold | None = None
     draft_per: DraftPer = DraftPer.VARIANT  # of its policy
     keeps_package: bool = False  # it is written by hand, and its package stays when it goes
+    # Pull requests on record as merged; the forge may not be asked about them any more.
+    merged_requests: frozenset[RequestKey] = frozenset()
 
 
 def observe_variant(
@@ -144,7 +147,7 @@ def _unrecorded_publication(
             reads=grant.reads if grant is not None and is_granted else {},
             rejected=limit_lines(rejected_lines_of_draft(draft)),
         )
-    if grant is not None and grant.tree == tree:
+    if grant is not None and (grant.tree == tree or _is_merged_by_forge(variant, context)):
         return PublishedLine(
             revision=grant.revision,
             commit=grant.commit,
@@ -157,6 +160,19 @@ def _unrecorded_publication(
             rejected=grant.rejected,
         )
     return None
+
+
+def _is_merged_by_forge(variant: ObservedVariant, context: ObservationContext) -> bool:
+    """Return whether the forge has merged the variant's request.
+
+    The tree on the branch is then in force, and what differs from the release is a person's edit,
+    whose branch may have been removed by the merge.
+    """
+    state = variant.repository_state
+    if (state.identity, variant.draft_ref) in context.merged_requests:
+        return True
+    facts = state.forge.requests.get(variant.draft_ref) if state.forge is not None else None
+    return facts is not None and facts.request.state is RequestState.MERGED
 
 
 def _was_present_before(variant: ObservedVariant, context: ObservationContext) -> bool:

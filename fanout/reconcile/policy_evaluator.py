@@ -29,6 +29,9 @@ from fanout.plan.gates.variant_facts import (
 )
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.policy_plan import PolicyPlan, plan_policy
+from fanout.plan.pull_requests.declined_requests import mark_declined
+from fanout.plan.pull_requests.request_holds import RequestHoldInputs, hold_back_requests
+from fanout.plan.pull_requests.request_settings import read_request_settings
 from fanout.plan.records.policy_records import (
     active_records,
     last_acceptance,
@@ -68,6 +71,7 @@ from fanout.reconcile.policy_phases import (
     RenderedPolicy,
     SelectedPolicy,
 )
+from fanout.reconcile.pull_requests.request_planner import RequestPlanner
 from fanout.reconcile.records.lost_records import (
     find_bootstrap_repositories,
     refuse_lost_policy_state,
@@ -105,6 +109,7 @@ class PolicyEvaluator:
     edit_detector: DownstreamEditDetector
     conditions: PropagationConditions
     policy_memo: PolicyMemo
+    request_planner: RequestPlanner
 
     def evaluate(self, inputs: PolicyInputs) -> tuple[PolicyResult, PolicyPlan | None]:
         """Return the result of the policy in this pass, and its plan.
@@ -205,6 +210,7 @@ class PolicyEvaluator:
         gate_records = with_removals(
             build_gate_records(find_own_records(inputs), self.now), status.removed
         )
+        variants = mark_declined(variants, status, gate_records.decisions)
         evidence = match_evidence(
             (it.commit for it in gate_records.evidence if it.commit),
             variants,
@@ -266,9 +272,16 @@ class PolicyEvaluator:
     def _hold_back(self, decided: DecidedPolicy) -> DecidedPolicy:
         """Decide again with holds on variants that must wait, until no other one has to."""
         # Each round holds back at least one variant that would be published, so it ends.
-        while held_variants := hold_back_moves(
-            decided.rendered.variants, decided.decision
-        ) or hold_back_stage_drafts(decided.rendered.variants, decided.decision):
+        request_inputs = RequestHoldInputs(
+            settings=read_request_settings(decided.observed.inputs.promotions),
+            lines=decided.observed.status.requests,
+            now=self.now,
+        )
+        while held_variants := (
+            hold_back_moves(decided.rendered.variants, decided.decision)
+            or hold_back_stage_drafts(decided.rendered.variants, decided.decision)
+            or hold_back_requests(decided.rendered.variants, decided.decision, request_inputs)
+        ):
             rendered = RenderedPolicy(decided.rendered.selected, held_variants)
             observed = rendered.selected.observed
             # Without the memo: these holds last for this pass only.
@@ -284,6 +297,9 @@ class PolicyEvaluator:
         decision = decided.decision
         # Most passes end here, so the facts after publication are computed only when needed.
         if not self.publish or not any(it.publish for it in decision.variants.values()):
+            return decided
+        # What a forge merges is published when the next pass finds it.
+        if any(it.observed.repository_state.forge for it in decided.rendered.variants):
             return decided
         next_candidates = choose_candidates(facts_after_pass(decided.facts, decision))
         advanced_stages = {
@@ -360,7 +376,9 @@ class PolicyEvaluator:
             decision=add_removal_hold(decision, removals),
             repository_states=repository_states,
             publishing=frozenset(
-                it.rendered.spec.name for it in steps if it.step is VariantStep.PUBLISH
+                it.rendered.spec.name
+                for it in steps
+                if it.step in (VariantStep.PUBLISH, VariantStep.MERGE)
             ),
             remaining_leftovers={
                 step.rendered.spec.name: tuple(remaining_holds(step.rendered, permission))
@@ -392,8 +410,11 @@ class PolicyEvaluator:
             moment,
             cleanup,
         )
-        return with_draft_times(
+        plan = with_draft_times(
             plan, stages_with_reports(observed.gate_inputs.facts.stages), self.now
+        )
+        return self.request_planner.add_requests(
+            plan, observed.variants, observed.inputs.promotions
         )
 
     def _check_bootstrap(

@@ -14,6 +14,7 @@ from fanout.cluster.manifest_documents import group_findings
 from fanout.errors import Bug, FanoutError
 from fanout.plan.observation.repository_state import RefListing, RefListingRequest, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan, join_plans
+from fanout.plan.pull_requests.merge_messages import with_merge_messages
 from fanout.plan.repository_changes import CommitSettings
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
@@ -31,6 +32,7 @@ from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.policy_isolation import compute_changes, without_failed_policies
 from fanout.reconcile.problem_aggregation import summarize_function_warnings
 from fanout.reconcile.pull_requests.request_observer import RequestObserver
+from fanout.reconcile.pull_requests.request_planner import RequestPlanner
 from fanout.reconcile.records.lost_records import refuse_lost_records
 from fanout.reconcile.records.undeclared_policies import find_undeclared
 from fanout.reconcile.removal.orphaned_variants import find_removal_doubt
@@ -139,6 +141,7 @@ class Reconciler:
         )
         messages = self._build_messages(scope.covered, plans, declared)
         writing = CommitSettings(setup.install, setup.identity, messages.texts)
+        plans = tuple(with_merge_messages(plan, writing) for plan in plans)
         with phase("changes"):
             repository_changes, policy_errors = compute_changes(plans, writing)
         undeclared_warnings: tuple[str, ...] = ()
@@ -270,6 +273,7 @@ class Reconciler:
             edit_detector=self._edit_detector,
             conditions=self._conditions,
             policy_memo=self._policy_memo,
+            request_planner=RequestPlanner(now=now),
         )
 
     def _resolve_policies(self, declared: DeclaredObjects) -> tuple[ResolvedPolicy, ...]:

@@ -23,6 +23,7 @@ from fanout.plan.moves.move_locations import (
     location_author,
     occupied_path_hold,
 )
+from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import EMPTY_PATH, OpenDraft, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
@@ -112,6 +113,11 @@ class VariantObserver:
             and orphans_packages(self.resolved_policy),
             choices=_find_default_choices(self.resolved_policy),
             draft_per=get_draft_per(self.resolved_policy),
+            merged_requests=frozenset(
+                key
+                for key, line in self.status.requests.items()
+                if line.state == RequestState.MERGED
+            ),
         )
 
     def observe_variants(self) -> tuple[ObservedVariant, ...]:

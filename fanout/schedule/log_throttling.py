@@ -23,6 +23,11 @@ _COUNT_NAMES = {
     ActionKind.PUBLISH: "published",
     ActionKind.REMOVE_PACKAGE: "packages_removed",
     ActionKind.REMOVE_DRAFT: "drafts_removed",
+    ActionKind.OPEN_REQUEST: "requests_opened",
+    ActionKind.UPDATE_REQUEST: "requests_updated",
+    ActionKind.CLOSE_REQUEST: "requests_closed",
+    ActionKind.SET_STATUS: "statuses_set",
+    ActionKind.MERGE_REQUEST: "requests_merged",
     ActionKind.RECORD: "recorded",
 }
 _EVENT_NAMES = {
@@ -30,6 +35,10 @@ _EVENT_NAMES = {
     ActionKind.PUBLISH: "Published",
     ActionKind.REMOVE_PACKAGE: "Package removed",
     ActionKind.REMOVE_DRAFT: "Draft removed",
+    ActionKind.OPEN_REQUEST: "Pull request opened",
+    ActionKind.UPDATE_REQUEST: "Pull request updated",
+    ActionKind.CLOSE_REQUEST: "Pull request closed",
+    ActionKind.MERGE_REQUEST: "Pull request merged",
 }
 
 

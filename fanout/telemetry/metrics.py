@@ -25,6 +25,7 @@ PHASES = (
     "merging",  # of renderings with downstream edits
     "changes",  # planned commits
     "writing",  # objects and pushes of all repositories
+    "requests",  # pull requests, after the pushes
     "else",  # opening, closing, and between the phases
 )
 

@@ -76,6 +76,11 @@ _ACTION_WORDS = {
     ActionKind.PUBLISH: ("", "published"),
     ActionKind.REMOVE_PACKAGE: ("package", "removed"),
     ActionKind.REMOVE_DRAFT: ("draft", "removed"),
+    ActionKind.OPEN_REQUEST: ("pull request", "opened"),
+    ActionKind.UPDATE_REQUEST: ("pull request", "updated"),
+    ActionKind.CLOSE_REQUEST: ("pull request", "closed"),
+    ActionKind.SET_STATUS: ("status", "set"),
+    ActionKind.MERGE_REQUEST: ("pull request", "merged"),
     ActionKind.RECORD: ("", "recorded"),
 }
 

@@ -13,7 +13,7 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import Program, open_program, warn_about_records
 from fanout.errors import Conflict, ErrorLocation, InvalidInput
-from fanout.reconcile.execution.plan_execution import execute_plan
+from fanout.reconcile.execution.plan_execution import execute_plan, finish_merges
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
 
@@ -67,7 +67,8 @@ def _execute_saved(program: Program, mode: PassMode, saved: Path) -> PassReport:
             reason="PlanOutdated",
             remedy="plan again, review, and sweep with the new plan",
         )
-    return execute_plan(program.world, observed)
+    report = execute_plan(program.world, observed)
+    return finish_merges(program.world, program.reconciler, program.read_declared(), mode, report)
 
 
 def _read_actions(saved: Path) -> object:

@@ -29,6 +29,8 @@ from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.edits.merge_disputes import ConflictResolution, parse_disputes
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.pull_requests.declined_requests import declined_hold
+from fanout.plan.pull_requests.join_hold import find_join_hold
 from fanout.plan.records.policy_status import DraftLine
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.variant_spec import VariantSpec
@@ -293,13 +295,18 @@ def _build_draft_facts(
         written=draft_line.at
         if draft_line is not None and draft_line.digest == draft.trailers.digest
         else None,
-        publish_hold=_publish_hold(rendered, is_written=is_written),
+        publish_hold=_publish_hold(variant, draft, rendered),
+        release_hold=find_join_hold(variant, draft),
     )
 
 
-def _publish_hold(rendered: RenderedVariant | None, *, is_written: bool) -> Hold | None:
+def _publish_hold(
+    observed: ObservedVariant, draft: OpenDraft, rendered: RenderedVariant | None
+) -> Hold | None:
     """Return why the draft cannot be published in this pass even if it is released."""
-    if not is_written:
+    if observed.declined_revision == draft.trailers.revision:
+        return declined_hold(observed)
+    if not draft.commit:
         sentence = "its stage's draft has it once it is released"
         return Hold(Reason.NO_DRAFT, sentence, "the next pass that writes drafts")
     return rendered.publish_hold if rendered is not None else None

@@ -117,7 +117,8 @@ class RequestLine:
     """A pull request that fanout opened, as it was when a pass last changed or saw it.
 
     `state` is a RequestState. Of one that a person closed, `declined` has the variants in it and
-    their revisions, and `closed` the instant.
+    their revisions, and `closed` the instant. `refused` is when the forge last refused to merge
+    that head, with the reason and its words.
     """
 
     _: KW_ONLY
@@ -128,6 +129,9 @@ class RequestLine:
     status: str = ""  # of fanout at that commit: its state and description
     declined: Mapping[str, str] = field(default_factory=dict)  # revision by variant
     closed: datetime | None = None
+    refused: datetime | None = None
+    refusal_reason: str = ""
+    refusal: str = ""
 
 
 RequestKey = tuple[str, str]
@@ -272,8 +276,8 @@ def _parse_variant(line: Mapping[str, Any]) -> VariantLine:
 
 
 def _parse_request(line: Mapping[str, Any]) -> RequestLine:
-    closed = {"closed": parse_instant(line["closed"])} if "closed" in line else {}
-    return RequestLine(**{**line, **closed})
+    instants = {name: parse_instant(line[name]) for name in ("closed", "refused") if name in line}
+    return RequestLine(**{**line, **instants})
 
 
 def _parse_answer(answer: Mapping[str, Any]) -> CheckAnswer:

@@ -21,12 +21,13 @@ def hold_back_stage_drafts(
     """Return all variants with holds on those that wait for their draft; empty without any.
 
     A stage draft is published as a whole, when all in it may be. Who is not released any more
-    leaves it, and keeps nobody waiting.
+    leaves it, and keeps nobody waiting, unless a forge merges the branch with all that is on it.
     """
     members: dict[tuple[str, str], list[VariantEvaluation]] = {}
     for variant in variants:
         evaluation = decision.variants[variant.spec.name]
-        if _is_written(variant) and evaluation.state in _RELEASED:
+        has_forge = variant.observed.repository_state.forge is not None
+        if _is_written(variant) and (evaluation.state in _RELEASED or has_forge):
             members.setdefault(_draft_key(variant), []).append(evaluation)
     waiting = {
         key: first

@@ -16,20 +16,29 @@ from fanout.plan.actions import ActionKind, ActionResult, PlanAction
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.observation.repository_state import PushedChange
 from fanout.plan.policy_plan import PolicyPlan
+from fanout.plan.pull_requests.request_records import apply_result, without_finished
 from fanout.plan.records.policy_records import RecordsKey, StatusChange
-from fanout.plan.records.policy_status import RecordedStatus, StatusLines, changed_lines
+from fanout.plan.records.policy_status import (
+    RecordedStatus,
+    RequestKey,
+    RequestLine,
+    StatusLines,
+    VariantLine,
+    changed_lines,
+)
 from fanout.plan.repository_changes import last_publication_tag, next_publication_tag
 from fanout.reconcile.pass_results import PassPlan, PassReport
-from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.pass_scope import PassMode, PassSubject
 from fanout.reconcile.policy_isolation import (
     PolicyErrors,
     with_policy_errors,
     without_failed_policies,
 )
+from fanout.reconcile.pull_requests.request_execution import RequestOutcome, execute_requests
 from fanout.reconcile.reconciler import Reconciler
 from fanout.reconcile.world import World
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
-from fanout.values import replace
+from fanout.values import frozen, replace
 
 _PUSHED_KINDS = (
     ActionKind.WRITE_DRAFT,
@@ -37,6 +46,15 @@ _PUSHED_KINDS = (
     ActionKind.REMOVE_PACKAGE,
     ActionKind.REMOVE_DRAFT,
 )
+_REQUEST_KINDS = (
+    ActionKind.OPEN_REQUEST,
+    ActionKind.UPDATE_REQUEST,
+    ActionKind.CLOSE_REQUEST,
+    ActionKind.SET_STATUS,
+    ActionKind.MERGE_REQUEST,
+)
+RequestOutcomes = Mapping[tuple[str, str], RequestOutcome]
+"""By URL of the repository and full ref of the head branch."""
 
 
 def run_pass(
@@ -47,7 +65,34 @@ def run_pass(
     A repository whose push loses a race is reported as that repository's outcome, and the
     next pass observes it again. Raises Conflict when records keep moving for half a minute.
     """
-    return retry_conflicts(lambda: execute_plan(world, reconciler.plan_pass(declared, now, mode)))
+    report = retry_conflicts(lambda: execute_plan(world, reconciler.plan_pass(declared, now, mode)))
+    return finish_merges(world, reconciler, declared, mode, report)
+
+
+def finish_merges(
+    world: World,
+    reconciler: Reconciler,
+    declared: DeclaredObjects,
+    mode: PassMode,
+    report: PassReport,
+) -> PassReport:
+    """Make another pass over the policies whose pull requests the pass merged, if any.
+
+    It finds the merges in Git, as it finds those of people, tags and records them, and writes what
+    follows from them. Its outcomes are added to those of the report.
+    """
+    merged = frozenset(
+        PassSubject(it.action.namespace, it.action.policy or it.action.variant)
+        for it in report.outcomes
+        if it.is_done and it.action.kind is ActionKind.MERGE_REQUEST
+    )
+    if not merged:
+        return report
+    now, following = report.pass_plan.now, replace(mode, subjects=merged)
+    later = retry_conflicts(
+        lambda: execute_plan(world, reconciler.plan_pass(declared, now, following))
+    )
+    return PassReport(replace(report.pass_plan, snapshot=None), (*report.outcomes, *later.outcomes))
 
 
 def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
@@ -67,7 +112,14 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     pass_plan = without_failed_policies(pass_plan, unrecorded_errors)
     with world.counters.times.phase("writing"):
         push_results = world.git.change(pass_plan.changes) if pass_plan.changes else {}
-    settled_plans, unsettled_errors = _settle_plans(pass_plan, push_results)
+    request_changes = [change for plan in pass_plan.plans for change in plan.request_changes]
+    with world.counters.times.phase("requests"):
+        request_outcomes = (
+            execute_requests(world.forges, request_changes, push_results, pass_plan.now)
+            if request_changes
+            else {}
+        )
+    settled_plans, unsettled_errors = _settle_plans(pass_plan, push_results, request_outcomes)
     # The swap expects the heads that the first write left, so another writer in between makes
     # this one fail; the next pass then derives the same from the repositories.
     _, unwritten_errors = _record_differences(
@@ -91,20 +143,33 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
         )
         if repository_state is not None
     }
-    return PassReport(pass_plan, tuple(_yield_outcomes(pass_plan, urls, push_results)))
+    effects = _Effects(urls, push_results, request_outcomes)
+    return PassReport(pass_plan, tuple(_yield_outcomes(pass_plan, effects)))
+
+
+@frozen
+class _Effects:
+    """Results of the pushes and of the calls about pull requests."""
+
+    urls: Mapping[tuple[str, str], str]  # by namespace and name of the Repository
+    push_results: Mapping[str, PushedChange | FanoutError]  # by URL
+    request_outcomes: RequestOutcomes
 
 
 def _settle_plans(
-    pass_plan: PassPlan, push_results: Mapping[str, PushedChange | FanoutError]
+    pass_plan: PassPlan,
+    push_results: Mapping[str, PushedChange | FanoutError],
+    request_outcomes: RequestOutcomes,
 ) -> tuple[list[tuple[PolicyPlan, RecordedStatus, RecordedStatus]], PolicyErrors]:
     """Return each plan that pushed, with planned and resulting status, and the errors.
 
-    Plans that neither published nor removed anything are left out.
+    Plans that neither published nor removed anything, and have no requests, are left out.
     """
     settled_plans, errors = [], {}
     for plan in pass_plan.plans:
-        if plan.published or plan.cleanup_items or plan.removals:
-            status = run_isolated(partial(_settle, plan, push_results))
+        has_requests = plan.request_changes or plan.planned.requests
+        if plan.published or plan.cleanup_items or plan.removals or has_requests:
+            status = run_isolated(partial(_settle, plan, push_results, request_outcomes))
             if isinstance(status, FanoutError):  # the next pass finds it in the repositories
                 errors[plan.namespace, plan.name] = status
             else:
@@ -179,9 +244,11 @@ def _put_changes(
 
 
 def _settle(
-    plan: PolicyPlan, push_results: Mapping[str, PushedChange | FanoutError]
+    plan: PolicyPlan,
+    push_results: Mapping[str, PushedChange | FanoutError],
+    request_outcomes: RequestOutcomes,
 ) -> RecordedStatus:
-    """Return the status with what was published or removed, where the push succeeded."""
+    """Return the status with what was published, removed or requested, where that succeeded."""
     status_lines = dict(plan.planned.variants)
     published_names = set()  # their lines about earlier removals are obsolete
     for step in plan.steps:
@@ -229,30 +296,60 @@ def _settle(
     removed_at = {
         name: at for name, at in plan.planned.removed.items() if name not in published_names
     }
-    return replace(plan.planned, variants=status_lines, removed=removed_at)
+    return replace(
+        plan.planned,
+        variants=status_lines,
+        removed=removed_at,
+        requests=_settle_requests(plan, status_lines, request_outcomes),
+    )
 
 
-def _yield_outcomes(
-    pass_plan: PassPlan,
-    urls: Mapping[tuple[str, str], str],
-    push_results: Mapping[str, PushedChange | FanoutError],
-) -> Iterator[ActionResult]:
+def _settle_requests(
+    plan: PolicyPlan,
+    status_lines: Mapping[str, VariantLine],
+    request_outcomes: RequestOutcomes,
+) -> Mapping[RequestKey, RequestLine]:
+    """Return the lines about pull requests after the calls of the pass."""
+    lines = dict(plan.planned.requests)
+    identities = {
+        it.rendered.observed.repository_state.remote.url: (
+            it.rendered.observed.repository_state.identity
+        )
+        for it in plan.steps
+    }
+    for change in plan.request_changes:
+        outcome = request_outcomes.get((change.url, change.head_ref))
+        if outcome is not None and outcome.result is not None:
+            key = identities[change.url], change.head_ref
+            line = apply_result(lines.get(key), outcome.result)
+            lines.pop(key, None)
+            if line is not None:
+                lines[key] = line
+    granted = {
+        (it.rendered.observed.repository_state.identity, it.rendered.observed.draft_ref)
+        for it in plan.steps
+        if (line_of_variant := status_lines.get(it.rendered.spec.name)) is not None
+        and line_of_variant.grant is not None
+    }
+    return without_finished(lines, granted)
+
+
+def _yield_outcomes(pass_plan: PassPlan, effects: _Effects) -> Iterator[ActionResult]:
     for action in pass_plan.plan.actions:
         try:
             with BARRIER:
-                yield _build_outcome(action, urls, push_results)
+                yield _build_outcome(action, effects)
         except Bug as error:
             yield ActionResult(action, is_done=False, problem=str(error), reason=error.reason)
 
 
-def _build_outcome(
-    action: PlanAction,
-    urls: Mapping[tuple[str, str], str],
-    push_results: Mapping[str, PushedChange | FanoutError],
-) -> ActionResult:
-    if action.kind not in _PUSHED_KINDS:
+def _build_outcome(action: PlanAction, effects: _Effects) -> ActionResult:
+    result: PushedChange | FanoutError | None = None
+    url = effects.urls.get((action.namespace, action.repository), "")
+    if action.kind in _PUSHED_KINDS:
+        result = effects.push_results[url]
+    elif action.kind in _REQUEST_KINDS:
+        result = effects.request_outcomes[url, action.ref].errors.get(action.kind)
+    if not isinstance(result, FanoutError):
         return ActionResult(action, is_done=True)
-    push_result = push_results[urls[action.namespace, action.repository]]
-    if isinstance(push_result, PushedChange):
-        return ActionResult(action, is_done=True)
-    return ActionResult(action, is_done=False, problem=str(push_result), reason=push_result.reason)
+    return ActionResult(action, is_done=False, problem=str(result), reason=result.reason)

@@ -1,0 +1,99 @@
+"""Pull requests that a person declined: closed, or their branch deleted.
+
+That is a no to the revisions of the variants in them. They keep slot and state, and no request
+for the same revision is opened until somebody reopens it, decides `fanout resume`, or a newer
+revision comes (design-forges, "Closed").
+"""
+
+from collections.abc import Mapping, Sequence
+
+from fanout.api.gate_vocabulary import Action
+from fanout.api.reasons import Reason
+from fanout.gates.gate_facts import Hold
+from fanout.gates.record_facts import DecisionFacts
+from fanout.plan.observation.forge_state import ForgeState, RequestFacts
+from fanout.plan.observation.observed_request import RequestState
+from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
+from fanout.values import replace
+
+
+def is_closed_by_person(facts: RequestFacts, forge: ForgeState) -> bool:
+    """Return whether somebody other than fanout closed the pull request without merging it."""
+    return facts.request.state is RequestState.CLOSED and facts.closed_by != forge.login
+
+
+def find_declined(variants: Sequence[ObservedVariant]) -> Mapping[RequestKey, Mapping[str, str]]:
+    """Return the revision of each variant in a request that a person has closed, by request."""
+    declined: dict[RequestKey, dict[str, str]] = {}
+    for variant in variants:
+        state, revision = variant.repository_state, _requested_revision(variant)
+        facts = state.forge.requests.get(variant.draft_ref) if state.forge is not None else None
+        if facts is None or state.forge is None or not revision:
+            continue
+        if is_closed_by_person(facts, state.forge):
+            key = state.identity, variant.draft_ref
+            declined.setdefault(key, {})[variant.spec.name] = revision
+    return declined
+
+
+def _requested_revision(variant: ObservedVariant) -> str:
+    """Return the revision that the variant's request is for; "" if it is in none."""
+    if variant.draft is not None:
+        return variant.draft.trailers.revision
+    grant = variant.status_line.grant
+    return grant.revision if grant is not None else ""
+
+
+def mark_declined(
+    variants: tuple[ObservedVariant, ...],
+    status: RecordedStatus,
+    decisions: Sequence[DecisionFacts],
+) -> tuple[ObservedVariant, ...]:
+    """Return the variants, with the revision that a person declined where one did."""
+    observed = find_declined(variants)
+    # Most passes see none, and their variants stay the objects that memos know.
+    if not observed and not any(line.declined for line in status.requests.values()):
+        return variants
+    marked = []
+    for variant in variants:
+        key = variant.repository_state.identity, variant.draft_ref
+        line = status.requests.get(key)
+        revision = observed.get(key, {}).get(variant.spec.name, "")
+        if line is not None and not _is_open_again(variant):
+            revision = line.declined.get(variant.spec.name, revision)
+        if not revision or (line is not None and _is_resumed(variant, line, decisions)):
+            marked.append(variant)
+        else:
+            marked.append(replace(variant, declined_revision=revision))
+    return tuple(marked)
+
+
+def _is_open_again(variant: ObservedVariant) -> bool:
+    forge = variant.repository_state.forge
+    facts = forge.requests.get(variant.draft_ref) if forge is not None else None
+    return facts is not None and facts.request.state is RequestState.OPEN
+
+
+def _is_resumed(
+    variant: ObservedVariant, line: RequestLine, decisions: Sequence[DecisionFacts]
+) -> bool:
+    """Return whether somebody has decided since the closing that the variant goes on."""
+    return line.closed is not None and any(
+        decision.action is Action.RESUME
+        and decision.at >= line.closed
+        and decision.stage in ("", variant.spec.stage)
+        and (not decision.variants or variant.spec.name in decision.variants)
+        for decision in decisions
+    )
+
+
+def declined_hold(variant: ObservedVariant) -> Hold:
+    """Return the hold of a variant whose request a person closed."""
+    sentence = (
+        f"a person closed the pull request of {variant.spec.name} at {variant.declined_revision},"
+        " or deleted its branch; reopen it, or `fanout resume`"
+    )
+    return Hold(
+        Reason.REQUEST_CLOSED, sentence, actor=f"the maintainers of {variant.spec.repository}"
+    )

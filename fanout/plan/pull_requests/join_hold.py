@@ -1,0 +1,47 @@
+"""Hold of variants that would join a pull request which is ready, or which anybody approved."""
+
+from fanout.api.reasons import Reason
+from fanout.gates.gate_facts import Hold
+from fanout.plan.observation.forge_state import RequestFacts
+from fanout.plan.observation.observed_request import RequestState, ReviewVerdict
+from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
+from fanout.plan.observed_variant import ObservedVariant
+
+
+def find_join_hold(variant: ObservedVariant, draft: OpenDraft) -> Hold | None:
+    """Return the hold of a variant that would join a request that is under review, or None.
+
+    A variant whose package is in the request stays in it, and a newer revision forms the group
+    anew.
+    """
+    state = variant.repository_state
+    if state.forge is None or not variant.shares_draft or variant.draft is not None:
+        return None
+    facts = state.forge.requests.get(variant.draft_ref)
+    if facts is None or facts.request.state is not RequestState.OPEN:
+        return None
+    if draft.trailers.revision not in _revisions_in_request(state, variant.draft_ref):
+        return None
+    if facts.request.is_draft and not is_approved(facts):
+        return None
+    sentence = (
+        f"pull request {facts.request.number} of its stage is under review; it is in the next one"
+    )
+    return Hold(Reason.REQUEST_OPEN, sentence, f"the maintainers of {variant.spec.repository}")
+
+
+def is_approved(facts: RequestFacts) -> bool:
+    """Return whether anybody has approved the pull request, and has not taken it back."""
+    newest = {
+        review.reviewer: review
+        for review in facts.reviews
+        if review.verdict is not ReviewVerdict.COMMENTED
+    }
+    return any(
+        review.verdict is ReviewVerdict.APPROVED and not review.is_dismissed
+        for review in newest.values()
+    )
+
+
+def _revisions_in_request(state: RepositoryState, head_ref: str) -> set[str]:
+    return {it.trailers.revision for it in state.drafts.values() if it.ref == head_ref}

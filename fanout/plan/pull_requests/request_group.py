@@ -1,0 +1,145 @@
+"""The variants of one pull request, as a pass leaves its branch."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
+
+from fanout.gates.evaluation_results import VariantState
+from fanout.plan.decided_variant import DecidedVariant, VariantStep
+from fanout.plan.observation.forge_state import RequestFacts
+from fanout.plan.observation.observed_request import RequestState
+from fanout.plan.observation.repository_state import RepositoryState
+from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
+from fanout.values import frozen
+
+_RELEASED = (VariantState.RELEASED, VariantState.PROPOSED)
+
+
+@frozen
+class RequestGroup:
+    """The variants whose drafts are on one branch, which has or is to have a pull request.
+
+    `members` are those whose package is on the branch after the pass; `stray_paths` are packages
+    there of variants that the policy does not have any more.
+    """
+
+    _: KW_ONLY
+    namespace: str
+    policy: str  # "": written by hand
+    stage: str
+    repository: str  # name of the Repository object
+    state: RepositoryState
+    head_ref: str
+    members: tuple[DecidedVariant, ...] = ()  # in order of path
+    stray_paths: tuple[str, ...] = ()
+    is_written: bool = False  # this pass pushes the branch
+    line: RequestLine | None = None
+
+    @property
+    def key(self) -> RequestKey:
+        """Return the key of the request among the recorded ones."""
+        return self.state.identity, self.head_ref
+
+    @property
+    def facts(self) -> RequestFacts | None:
+        """Return the pull request as the forge shows it, or None."""
+        return self.state.forge.requests.get(self.head_ref) if self.state.forge else None
+
+    @property
+    def open_request(self) -> RequestFacts | None:
+        """Return the pull request if it is open."""
+        facts = self.facts
+        return facts if facts is not None and facts.request.state is RequestState.OPEN else None
+
+    @property
+    def is_let_through(self) -> bool:
+        """Return whether the gates let all packages on the branch be merged."""
+        return not self.stray_paths and all(
+            it.evaluation is not None and it.evaluation.let_through for it in self.members
+        )
+
+    @property
+    def is_declined(self) -> bool:
+        """Return whether a person closed the pull request for a revision on the branch."""
+        return any(
+            it.rendered.observed.declined_revision
+            and it.rendered.observed.declined_revision == it.rendered.selected.revision
+            for it in self.members
+        )
+
+
+def group_requests(
+    namespace: str, steps: Sequence[DecidedVariant], status: RecordedStatus
+) -> tuple[RequestGroup, ...]:
+    """Group the variants of a policy in repositories with a forge, by branch.
+
+    Branches whose packages all leave have a group without members.
+    """
+    steps_by_key: dict[RequestKey, list[DecidedVariant]] = {}
+    for step in steps:
+        observed = step.rendered.observed
+        if observed.repository_state.forge is not None:
+            key = observed.repository_state.identity, observed.draft_ref
+            steps_by_key.setdefault(key, []).append(step)
+    return tuple(
+        _build_group(namespace, status.requests.get(key), several)
+        for key, several in sorted(steps_by_key.items())
+    )
+
+
+def _build_group(
+    namespace: str, line: RequestLine | None, steps: Sequence[DecidedVariant]
+) -> RequestGroup:
+    first = steps[0].rendered
+    state, ref = first.observed.repository_state, first.observed.draft_ref
+    is_open = (
+        state.forge is not None
+        and ref in state.forge.requests
+        and state.forge.requests[ref].request.state is RequestState.OPEN
+    )
+    members = [step for step in steps if _is_member(step, is_open=is_open)]
+    known_paths = {step.rendered.spec.path for step in steps}
+    return RequestGroup(
+        namespace=namespace,
+        policy=first.spec.policy,
+        stage=first.spec.stage,
+        repository=first.spec.repository,
+        state=state,
+        head_ref=ref,
+        members=tuple(sorted(members, key=lambda step: step.rendered.spec.path)),
+        stray_paths=_find_stray_paths(state, ref, known_paths),
+        is_written=any(_changes_branch(step) for step in steps),
+        line=line,
+    )
+
+
+def _find_stray_paths(
+    state: RepositoryState, head_ref: str, known_paths: set[str]
+) -> tuple[str, ...]:
+    """Return the paths of packages on a branch of which the policy has no variant."""
+    paths = {draft.path for draft in state.drafts.values() if draft.ref == head_ref}
+    return tuple(sorted(paths - known_paths))
+
+
+def _is_member(step: DecidedVariant, *, is_open: bool) -> bool:
+    """Return whether the variant's package is on the branch after the pass, for a request.
+
+    Of drafts on branches of their own only released ones get a request.
+    """
+    observed, evaluation = step.rendered.observed, step.evaluation
+    if step.step is VariantStep.WRITE:
+        is_present = True
+    else:
+        is_present = observed.draft is not None and step.step in (
+            VariantStep.KEEP,
+            VariantStep.MERGE,
+        )
+    is_released = evaluation is not None and evaluation.state in _RELEASED
+    return is_present and (is_open or is_released or observed.shares_draft)
+
+
+def _changes_branch(step: DecidedVariant) -> bool:
+    """Return whether the step moves the branch to another commit."""
+    if step.step is VariantStep.WRITE:
+        return True
+    leaves = step.step in (VariantStep.SETTLE, VariantStep.ADOPT, VariantStep.REMOVE)
+    return leaves and step.rendered.observed.draft is not None

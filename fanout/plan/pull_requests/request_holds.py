@@ -1,0 +1,108 @@
+"""Holds of drafts that the gates let through, and whose pull request cannot be merged yet."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from fanout.api.promotion_policy import MergeMethod
+from fanout.api.reasons import Reason
+from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.gates.gate_facts import Hold
+from fanout.plan.observation.forge_state import ForgeState, RequestFacts
+from fanout.plan.observation.observed_request import RequestState
+from fanout.plan.pull_requests.request_settings import RequestSettings
+from fanout.plan.records.policy_status import RequestKey, RequestLine
+from fanout.plan.rendered_variant import RenderedVariant
+from fanout.values import frozen, replace
+
+HOLD_LABEL = "fanout/hold"
+_REFUSAL_PAUSE = timedelta(minutes=1)  # before a forge that refused is asked again
+
+
+@frozen
+class RequestHoldInputs:
+    """Inputs of the holds of one policy's requests in one pass."""
+
+    settings: RequestSettings
+    lines: Mapping[RequestKey, RequestLine]
+    now: datetime
+
+
+def hold_back_requests(
+    variants: Sequence[RenderedVariant], decision: PolicyEvaluation, inputs: RequestHoldInputs
+) -> tuple[RenderedVariant, ...]:
+    """Return all variants, with holds on those whose request cannot be merged; else empty.
+
+    Only variants that would be published otherwise get a hold.
+    """
+    holds = {
+        variant.spec.name: hold
+        for variant in variants
+        if decision.variants[variant.spec.name].publish
+        and (hold := _find_hold(variant, inputs)) is not None
+    }
+    if not holds:
+        return ()
+    return tuple(
+        replace(variant, publish_hold=holds[variant.spec.name])
+        if variant.spec.name in holds
+        else variant
+        for variant in variants
+    )
+
+
+def find_label_hold(facts: RequestFacts) -> Hold | None:
+    """Return the hold that a label on the pull request asks for, or None."""
+    if HOLD_LABEL not in facts.request.labels:
+        return None
+    sentence = f"its pull request {facts.request.number} has the label {HOLD_LABEL}; remove it"
+    return Hold(Reason.REQUEST_HELD, sentence, actor="whoever set the label")
+
+
+def _find_hold(variant: RenderedVariant, inputs: RequestHoldInputs) -> Hold | None:
+    state, draft = variant.observed.repository_state, variant.observed.draft
+    forge = state.forge
+    if forge is None:
+        return None
+    if forge.failure is not None:
+        return _failure_hold(forge, variant.spec.repository)
+    facts = forge.requests.get(variant.observed.draft_ref)
+    if facts is None or facts.request.state is not RequestState.OPEN:
+        return _pending_hold("its pull request is not open yet")
+    if draft is None or facts.request.head_commit != draft.commit:
+        return _pending_hold("the forge and Git show different heads of its pull request")
+    if (hold := find_label_hold(facts)) is not None:
+        return hold
+    if inputs.settings.merge is MergeMethod.MANUAL:
+        sentence = f"its pull request {facts.request.number} is ready: a person merges it"
+        return Hold(Reason.MERGE_AWAITED, sentence, f"the maintainers of {variant.spec.repository}")
+    line = inputs.lines.get((state.identity, variant.observed.draft_ref))
+    return _style_hold(forge, inputs.settings) or _refusal_hold(facts, line, inputs.now)
+
+
+def _failure_hold(forge: ForgeState, repository: str) -> Hold:
+    assert forge.failure is not None, "the forge could not be asked"
+    return Hold(forge.failure.reason, str(forge.failure), f"the maintainers of {repository}")
+
+
+def _pending_hold(sentence: str) -> Hold:
+    return Hold(Reason.REQUEST_PENDING, sentence, "the next pass")
+
+
+def _style_hold(forge: ForgeState, settings: RequestSettings) -> Hold | None:
+    if forge.repository is None or settings.style in forge.repository.merge_styles:
+        return None
+    sentence = (
+        f"{forge.repository.name} forbids merging by {settings.style}; allow it there, or choose"
+        " another mergeStyle"
+    )
+    return Hold(Reason.MERGE_STYLE_FORBIDDEN, sentence, "an administrator")
+
+
+def _refusal_hold(facts: RequestFacts, line: RequestLine | None, now: datetime) -> Hold | None:
+    """Return a hold for a minute after the forge refused to merge this head, or None."""
+    if line is None or line.refused is None or line.head != facts.request.head_commit:
+        return None
+    until = line.refused + _REFUSAL_PAUSE
+    if until <= now or facts.request.updated > line.refused:
+        return None
+    return Hold(line.refusal_reason, line.refusal, "the next pass", line.refused, until)

@@ -1,0 +1,216 @@
+"""Planning of pull requests: what each is to be, against what the forge shows."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
+
+from fanout.gates.gate_facts import Hold
+from fanout.plan.actions import ActionKind, PlanAction
+from fanout.plan.decided_variant import VariantStep
+from fanout.plan.observation.forge_state import RequestFacts
+from fanout.plan.observation.observed_request import (
+    RequestDraft,
+    RequestEdit,
+    StatusState,
+)
+from fanout.plan.observation.request_change import RequestChange, RequestMerge, RequestStatus
+from fanout.plan.pull_requests.request_group import RequestGroup
+from fanout.plan.pull_requests.request_holds import find_label_hold
+from fanout.plan.pull_requests.request_marker import (
+    RequestText,
+    needs_update,
+    replace_own_text,
+)
+from fanout.plan.pull_requests.request_settings import RequestSettings
+from fanout.selection.variant_naming import install_of
+from fanout.values import frozen, replace
+
+_MAX_DESCRIPTION = 140  # characters that all forges show of a status
+DEFAULT_INSTALL = "default"
+
+
+@frozen
+class PlannedRequest:
+    """Change of one pull request, and the actions that report it."""
+
+    _: KW_ONLY
+    change: RequestChange
+    actions: tuple[PlanAction, ...]
+
+
+def wants_request(group: RequestGroup) -> bool:
+    """Return whether the branch is to have an open pull request after the pass."""
+    return (
+        bool(group.members)
+        and group.state.forge is not None
+        and group.state.forge.failure is None
+        and not group.is_declined
+    )
+
+
+def plan_request(
+    group: RequestGroup, text: RequestText | None, settings: RequestSettings
+) -> PlannedRequest | None:
+    """Plan the calls about one pull request; None if there are none.
+
+    `text` is what fanout says in it; None where the branch is to have no request.
+    """
+    if text is None or not wants_request(group):
+        change = _plan_closing(group)
+    else:
+        change = _plan_open(group, text, settings)
+    actions = tuple(_build_actions(group, change, text))
+    return PlannedRequest(change=change, actions=actions) if actions else None
+
+
+def status_context(install: str) -> str:
+    """Return the context of the status that fanout sets at the heads of its pull requests."""
+    return "fanout" if install == DEFAULT_INSTALL else f"fanout/{install}"
+
+
+def _plan_closing(group: RequestGroup) -> RequestChange:
+    change = _unchanged(group)
+    found = group.open_request
+    if found is None or group.members:
+        return change
+    return replace(change, request=found.request, closes=True)
+
+
+def _plan_open(group: RequestGroup, text: RequestText, settings: RequestSettings) -> RequestChange:
+    found = group.open_request
+    is_draft = settings.opens_as_draft and not group.is_let_through
+    status = _build_status(group, found)
+    line = group.line
+    is_same_status = (
+        line is not None
+        and not group.is_written
+        and (line.head, line.status) == (_head_commit(group), format_status(status))
+    )
+    change = replace(_unchanged(group), status=None if is_same_status else status)
+    branch = group.state.branch.removeprefix("refs/heads/")
+    if found is None:
+        return replace(
+            change,
+            opening=RequestDraft(
+                head_branch=group.head_ref.removeprefix("refs/heads/"),
+                base_branch=branch,
+                title=text.title,
+                text=text.text,
+                is_draft=is_draft,
+            ),
+            added_labels=settings.labels,
+            reviewers=settings.reviewers,
+        )
+    return replace(
+        change,
+        request=found.request,
+        edit=_plan_edit(found, text, is_draft=is_draft),
+        added_labels=tuple(it for it in settings.labels if it not in found.request.labels),
+        merge=_plan_merge(group, settings),
+    )
+
+
+def _plan_edit(found: RequestFacts, text: RequestText, *, is_draft: bool) -> RequestEdit | None:
+    request = found.request
+    edit = RequestEdit()
+    if needs_update(request.text, text):
+        edit = RequestEdit(title=text.title, text=replace_own_text(request.text, text))
+    if request.is_draft != is_draft:
+        edit = replace(edit, is_draft=is_draft)
+    return edit if edit != RequestEdit() else None
+
+
+def _plan_merge(group: RequestGroup, settings: RequestSettings) -> RequestMerge | None:
+    """Plan the merge, guarded by the observed head; its message is filled in later."""
+    steps = {step.step for step in group.members}
+    if steps != {VariantStep.MERGE} or group.is_written:
+        return None
+    return RequestMerge(head_commit=_head_commit(group), style=settings.style, subject="", body="")
+
+
+def _build_status(group: RequestGroup, found: RequestFacts | None) -> RequestStatus:
+    context = status_context(install_of(group.head_ref))
+    hold = (find_label_hold(found) if found is not None else None) or find_first_hold(group)
+    if hold is None:
+        return RequestStatus(context, StatusState.SUCCESS, "the gates let it be merged")
+    return RequestStatus(context, StatusState.PENDING, _shorten(hold.sentence))
+
+
+def find_first_hold(group: RequestGroup) -> Hold | None:
+    """Return the first hold that keeps the branch from being merged, or None."""
+    if group.stray_paths:
+        sentence = f"{group.stray_paths[0]} is on the branch, and its variant is gone"
+        return Hold("RequestPending", sentence, "the next pass")
+    for member in group.members:
+        evaluation = member.evaluation
+        if evaluation is None or not evaluation.let_through:
+            holds = evaluation.holds if evaluation is not None else ()
+            name = member.rendered.spec.name
+            return holds[0] if holds else Hold("RequestPending", f"{name} waits", "the next pass")
+    return None
+
+
+def format_status(status: RequestStatus) -> str:
+    """Return state and description of a status as they are recorded."""
+    return f"{status.state}: {status.description}"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MAX_DESCRIPTION else f"{text[: _MAX_DESCRIPTION - 3]}..."
+
+
+def _head_commit(group: RequestGroup) -> str:
+    """Return the head of the branch before the pass."""
+    return group.state.refs.get(group.head_ref, "")
+
+
+def _unchanged(group: RequestGroup) -> RequestChange:
+    return RequestChange(
+        url=group.state.remote.url,
+        policy=f"{group.namespace}/{group.policy}",
+        head_ref=group.head_ref,
+        head_commit="" if group.is_written else _head_commit(group),
+    )
+
+
+def _build_actions(
+    group: RequestGroup, change: RequestChange, text: RequestText | None
+) -> Sequence[PlanAction]:
+    details: list[tuple[ActionKind, str]] = []
+    title = text.title if text is not None else ""
+    if change.opening is not None:
+        details.append((ActionKind.OPEN_REQUEST, title))
+    elif (update := _describe_update(change)) != "":
+        details.append((ActionKind.UPDATE_REQUEST, update))
+    if change.closes:
+        details.append((ActionKind.CLOSE_REQUEST, "nothing is left on its branch"))
+    if change.status is not None:
+        details.append((ActionKind.SET_STATUS, format_status(change.status)))
+    if change.merge is not None:
+        details.append((ActionKind.MERGE_REQUEST, title))
+    number = str(change.request.number) if change.request is not None else ""
+    return [
+        PlanAction(
+            kind=kind,
+            namespace=group.namespace,
+            policy=group.policy,
+            stage=group.stage,
+            variant="" if group.policy else group.members[0].rendered.spec.name,
+            repository=group.repository,
+            ref=group.head_ref,
+            expected=change.head_commit,
+            digest=text.digest if text is not None else "",
+            detail=detail,
+            number=number,
+        )
+        for kind, detail in details
+    ]
+
+
+def _describe_update(change: RequestChange) -> str:
+    edit, parts = change.edit, []
+    if edit is not None and edit.text is not None:
+        parts.append("its text")
+    if edit is not None and edit.is_draft is not None:
+        parts.append("draft" if edit.is_draft else "ready for review")
+    parts += [f"label {label}" for label in change.added_labels]
+    return ", ".join(parts)

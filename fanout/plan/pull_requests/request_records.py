@@ -1,0 +1,119 @@
+"""Records about pull requests: what a pass observes, and what comes of its calls."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import KW_ONLY
+from datetime import datetime
+
+from fanout.plan.observation.forge_state import ForgeState, RequestFacts
+from fanout.plan.observation.observed_request import RequestState
+from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.pull_requests.declined_requests import find_declined, is_closed_by_person
+from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
+from fanout.values import frozen, replace
+
+
+@frozen
+class RequestResult:
+    """Result of the calls about one pull request; fields of calls not made have their defaults."""
+
+    _: KW_ONLY
+    number: int
+    url: str = ""
+    head: str = ""  # commit at which the status was set; "": it was not
+    status: str = ""
+    is_merged: bool = False
+    is_closed: bool = False
+    refused: datetime | None = None
+    refusal_reason: str = ""
+    refusal: str = ""
+
+
+def observe_request_lines(
+    status: RecordedStatus, variants: Sequence[ObservedVariant], now: datetime
+) -> tuple[Mapping[RequestKey, RequestLine], tuple[str, ...]]:
+    """Return the lines about requests as this pass observes them, and what is new in words.
+
+    Requests that fanout closed itself are forgotten. Of those that a person closed, the lines say
+    what was declined.
+    """
+    declined = find_declined(variants)
+    forges = {it.repository_state.identity: it.repository_state.forge for it in variants}
+    lines = dict(status.requests)
+    details: list[str] = []
+    for key in sorted({*status.requests, *declined}):
+        forge = forges.get(key[0])
+        facts = forge.requests.get(key[1]) if forge is not None else None
+        if forge is None or facts is None:
+            continue
+        line = _observe_line(lines.get(key), facts, forge, declined.get(key, {}), now)
+        if line == lines.get(key):
+            continue
+        if line is None:
+            del lines[key]
+        else:
+            lines[key] = line
+        what = "closed by fanout" if line is None else _WORDS[RequestState(line.state)]
+        details.append(f"that pull request {facts.request.number} is {what}")
+    return lines, tuple(details)
+
+
+_WORDS = {
+    RequestState.OPEN: "open again",
+    RequestState.CLOSED: "closed by a person",
+    RequestState.MERGED: "merged",
+}
+
+
+def _observe_line(
+    line: RequestLine | None,
+    facts: RequestFacts,
+    forge: ForgeState,
+    declined: Mapping[str, str],
+    now: datetime,
+) -> RequestLine | None:
+    request = facts.request
+    if is_closed_by_person(facts, forge):
+        if line is not None and line.state == RequestState.CLOSED:
+            return line
+        line = line or RequestLine(number=request.number, state="", url=request.url)
+        closed = request.closed or now
+        return replace(line, state=RequestState.CLOSED.value, declined=declined, closed=closed)
+    if request.state is RequestState.MERGED:
+        return replace(line, state=RequestState.MERGED.value) if line is not None else None
+    if request.state is RequestState.CLOSED:
+        return None
+    if line is None or line.state == RequestState.OPEN:
+        return line
+    return replace(line, state=RequestState.OPEN.value, declined={}, closed=None)
+
+
+def without_finished(
+    lines: Mapping[RequestKey, RequestLine], granted: Collection[RequestKey]
+) -> Mapping[RequestKey, RequestLine]:
+    """Return the lines without requests that were merged and whose publications are on record.
+
+    `granted` are the requests of variants whose release has led to no recorded publication yet.
+    """
+    return {
+        key: line
+        for key, line in lines.items()
+        if line.state != RequestState.MERGED or key in granted
+    }
+
+
+def apply_result(line: RequestLine | None, result: RequestResult) -> RequestLine | None:
+    """Return the line about a request after the calls of a pass; None: it is forgotten."""
+    if result.is_closed:
+        return None
+    if line is None or line.number != result.number:
+        line = RequestLine(number=result.number, state=RequestState.OPEN.value, url=result.url)
+    if result.head:
+        line = replace(line, head=result.head, status=result.status)
+    if result.is_merged:
+        return replace(line, state=RequestState.MERGED.value)
+    return replace(
+        line,
+        refused=result.refused,
+        refusal_reason=result.refusal_reason,
+        refusal=result.refusal,
+    )

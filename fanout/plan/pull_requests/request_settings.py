@@ -1,0 +1,35 @@
+"""Settings of the pull requests of one policy, from all its PromotionPolicies."""
+
+from collections.abc import Sequence
+
+from fanout.api.promotion_policy import MergeMethod, MergeStyle, PromotionPolicy, PullRequest
+from fanout.values import frozen
+
+
+@frozen
+class RequestSettings:
+    """Settings of the pull requests of one policy: how they are opened and merged, and labels."""
+
+    merge: MergeMethod = MergeMethod.DIRECT
+    style: MergeStyle = MergeStyle.MERGE
+    opens_as_draft: bool = True
+    labels: tuple[str, ...] = ()
+    reviewers: tuple[str, ...] = ()
+
+
+def read_request_settings(promotions: Sequence[PromotionPolicy]) -> RequestSettings:
+    """Return the settings of a policy, from the PromotionPolicies that govern it.
+
+    `pullRequest` is that of the first one by name that has it. People merge where any says so.
+    """
+    by_name = sorted(promotions, key=lambda promotion: promotion.metadata.name)
+    found = (it.spec.pull_request for it in by_name if it.spec.pull_request is not None)
+    request = next(found, PullRequest())
+    is_manual = any(it.spec.merge is MergeMethod.MANUAL for it in promotions)
+    return RequestSettings(
+        merge=MergeMethod.MANUAL if is_manual else MergeMethod.DIRECT,
+        style=request.merge_style,
+        opens_as_draft=request.draft,
+        labels=tuple(request.labels),
+        reviewers=tuple(request.reviewers),
+    )

@@ -1,0 +1,214 @@
+"""Calls of a pass about pull requests, after its push: requests and statuses first, then merges.
+
+A call that fails is not made again in the pass: what became of it, the next pass sees. Found by
+its head branch, a request is never opened twice.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass, field
+from datetime import datetime
+from functools import partial
+
+from fanout.errors import Conflict, FanoutError, Unavailable, Waiting
+from fanout.plan.actions import ActionKind
+from fanout.plan.observation.observed_request import (
+    CommitStatus,
+    GuardedMerge,
+    ObservedRequest,
+    RepositoryName,
+)
+from fanout.plan.observation.repository_state import PushedChange
+from fanout.plan.observation.request_change import RequestChange
+from fanout.plan.pull_requests.request_plan import format_status
+from fanout.plan.pull_requests.request_records import RequestResult
+from fanout.ports import Forge, ForgeDirectory, RequestMerger, StatusStore
+from fanout.telemetry.error_isolation import run_isolated
+
+_WORKERS = 8  # requests that are worked on at once; each host admits fewer
+
+
+@dataclass(slots=True)
+class RequestOutcome:
+    """Outcome of one change: the errors of its calls by kind of action, and the result.
+
+    `result` is None where no request is known. Actions without an error were done.
+    """
+
+    _: KW_ONLY
+    errors: dict[ActionKind, FanoutError] = field(default_factory=dict)
+    unknown_reviewers: tuple[str, ...] = ()
+    result: RequestResult | None = None
+
+
+def execute_requests(
+    forges: ForgeDirectory,
+    changes: Sequence[RequestChange],
+    push_results: Mapping[str, PushedChange | FanoutError],
+    now: datetime,
+) -> Mapping[tuple[str, str], RequestOutcome]:
+    """Make the calls about all requests; return the outcomes by repository URL and head branch.
+
+    `push_results` are those of the repositories that the pass has pushed, by URL.
+    """
+    runs = [_RequestRun(forges=forges, change=it, now=now) for it in changes]
+    for run in runs:
+        run.find_head(push_results.get(run.change.url))
+    with ThreadPoolExecutor(_WORKERS, "requests") as workers:
+        _run_all(workers, (run.update for run in runs))
+        # After all statuses: a branch may require those of several requests.
+        _run_all(workers, (run.merge for run in runs if run.change.merge is not None))
+    return {(run.change.url, run.change.head_ref): run.outcome for run in runs}
+
+
+def _run_all(workers: ThreadPoolExecutor, steps: Iterable[Callable[[], None]]) -> None:
+    for future in [workers.submit(step) for step in steps]:
+        future.result()
+
+
+@dataclass(slots=True)
+class _RequestRun:
+    """The calls about one request, in their order."""
+
+    _: KW_ONLY
+    forges: ForgeDirectory
+    change: RequestChange
+    now: datetime
+    outcome: RequestOutcome = field(default_factory=RequestOutcome)
+    _head: str = ""  # of the branch after the push
+    _request: ObservedRequest | None = None
+    _status_head: str = ""  # where the status was set
+
+    def find_head(self, push_result: PushedChange | FanoutError | None) -> None:
+        """Find the head of the branch; a failed push fails all calls that are about its result."""
+        self._head, self._request = self.change.head_commit, self.change.request
+        if isinstance(push_result, PushedChange) and not self._head:
+            self._head = push_result.refs.get(self.change.head_ref, "")
+        elif isinstance(push_result, FanoutError):
+            for kind in self._kinds():
+                self.outcome.errors[kind] = push_result
+
+    def update(self) -> None:
+        """Open, change or close the request, and set the status at its head."""
+        self._make(ActionKind.OPEN_REQUEST, self._open)
+        self._make(ActionKind.UPDATE_REQUEST, self._edit)
+        self._make(ActionKind.SET_STATUS, self._set_status)
+        self._make(ActionKind.CLOSE_REQUEST, self._close)
+        self._note(is_closed=self.change.closes and not self.outcome.errors)
+
+    def merge(self) -> None:
+        """Merge the request, unless a call before it failed."""
+        if self.outcome.errors:
+            first = next(iter(self.outcome.errors.values()))
+            self.outcome.errors.setdefault(ActionKind.MERGE_REQUEST, first)
+            return
+        self._make(ActionKind.MERGE_REQUEST, self._merge)
+        error = self.outcome.errors.get(ActionKind.MERGE_REQUEST)
+        self._note(is_merged=error is None, refusal=error if isinstance(error, Waiting) else None)
+
+    def _kinds(self) -> Iterator[ActionKind]:
+        change = self.change
+        for kind, is_wanted in (
+            (ActionKind.OPEN_REQUEST, change.opening is not None),
+            (ActionKind.UPDATE_REQUEST, change.opening is None and self._is_edited()),
+            (ActionKind.SET_STATUS, change.status is not None),
+            (ActionKind.CLOSE_REQUEST, change.closes),
+            (ActionKind.MERGE_REQUEST, change.merge is not None),
+        ):
+            if is_wanted:
+                yield kind
+
+    def _is_edited(self) -> bool:
+        return self.change.edit is not None or bool(self.change.added_labels)
+
+    def _make(self, kind: ActionKind, call: Callable[[Forge, RepositoryName], None]) -> None:
+        """Make a call if it is wanted and possible, and keep its error."""
+        if kind not in self._kinds() or kind in self.outcome.errors:
+            return
+        error = run_isolated(partial(self._call, call))
+        if isinstance(error, FanoutError):
+            self.outcome.errors[kind] = error
+
+    def _call(self, call: Callable[[Forge, RepositoryName], None]) -> None:
+        forge, repository = self.forges.forge_of(self.change.url)
+        call(forge.for_policy(self.change.policy), repository)
+
+    def _open(self, forge: Forge, repository: RepositoryName) -> None:
+        assert self.change.opening is not None, "it is to be opened"
+        self._request = forge.open_request(repository, self.change.opening)
+        self._set_labels(forge, repository)
+        if self.change.reviewers:
+            unknown = forge.request_reviews(repository, self._request.number, self.change.reviewers)
+            self.outcome.unknown_reviewers = tuple(sorted(unknown))
+
+    def _edit(self, forge: Forge, repository: RepositoryName) -> None:
+        if self._request is not None and self.change.edit is not None:
+            forge.edit_request(repository, self._request, self.change.edit)
+        self._set_labels(forge, repository)
+
+    def _set_labels(self, forge: Forge, repository: RepositoryName) -> None:
+        if self._request is not None and self.change.added_labels:
+            forge.set_labels(repository, self._request, add=self.change.added_labels)
+
+    def _set_status(self, forge: Forge, repository: RepositoryName) -> None:
+        status = self.change.status
+        assert status is not None, "it is to be set"
+        if not self._head:
+            raise Conflict(f"{self.change.head_ref} is not there any more", reason="RemoteMoved")
+        if not isinstance(forge, StatusStore):
+            raise _unsupported("keeps no statuses")
+        forge.set_status(
+            repository,
+            self._head,
+            CommitStatus(
+                context=status.context,
+                state=status.state,
+                creator="",
+                instant=self.now,
+                description=status.description,
+            ),
+        )
+        self._status_head = self._head
+
+    def _close(self, forge: Forge, repository: RepositoryName) -> None:
+        assert self._request is not None, "what is closed was observed"
+        forge.close_request(repository, self._request.number)
+
+    def _merge(self, forge: Forge, repository: RepositoryName) -> None:
+        merge = self.change.merge
+        assert merge is not None, "it is to be merged"
+        assert self._request is not None, "what is merged was observed"
+        if not isinstance(forge, RequestMerger):
+            raise _unsupported("merges nothing by its API")
+        forge.merge_request(
+            repository,
+            GuardedMerge(
+                number=self._request.number,
+                head_commit=merge.head_commit,
+                style=merge.style,
+                subject=merge.subject,
+                body=merge.body,
+            ),
+        )
+
+    def _note(
+        self, *, is_merged: bool = False, is_closed: bool = False, refusal: Waiting | None = None
+    ) -> None:
+        if self._request is None:
+            return
+        status = self.change.status
+        self.outcome.result = RequestResult(
+            number=self._request.number,
+            url=self._request.url,
+            head=self._status_head,
+            status=format_status(status) if status is not None and self._status_head else "",
+            is_merged=is_merged,
+            is_closed=is_closed,
+            refused=self.now if refusal is not None else None,
+            refusal_reason=str(refusal.reason) if refusal is not None else "",
+            refusal=refusal.problem if refusal is not None else "",
+        )
+
+
+def _unsupported(problem: str) -> Unavailable:
+    return Unavailable(f"the forge {problem}", reason="ForgeRefuses")
