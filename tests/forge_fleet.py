@@ -298,6 +298,13 @@ class ForgeFleet(Fleet):
         new, self.seen_calls = calls[self.seen_calls :], len(calls)
         return new
 
+    def await_mergeability(self, repo: str) -> None:
+        """Wait until the server has checked whether its open requests can be merged."""
+        end = time.monotonic() + 60
+        while not all(it["mergeable"] for it in self._all(f"{self.path(repo)}/pulls?state=open")):
+            assert time.monotonic() < end, f"a request of {repo} cannot be merged"
+            time.sleep(0.1)
+
     def _await_content(self, repo: str) -> None:
         """Wait until the server, which does so after the push, notes that there is a commit."""
         end = time.monotonic() + 60

@@ -1,0 +1,133 @@
+"""What docs/guides/gitea.md shows is so: its commands are run, and its table of rights is tried."""
+
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from forge_fleet import ForgeFleet
+from gitea_server import Gitea
+
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "gitea.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+ROWS = re.findall(r"^\| .* \| `((?:git|[A-Z]+) .*)` \| `(.*)` \| (\S+) \|$", TEXT, re.MULTILINE)
+SCOPES = {"write:repository", "write:issue", "read:user"}
+IMPLIED = {"write:repository": "read:repository", "write:issue": "read:issue"}
+pytestmark = pytest.mark.forge
+
+
+@dataclass
+class Caller:
+    """Makes each call of the table once, in a repository of its own with an open request."""
+
+    fleet: ForgeFleet
+    repo: str = "edge"
+
+    def calls(self) -> Iterator[tuple[str, Callable[[], bool]]]:
+        """Each call of the table, and a function that says whether it was allowed."""
+        fleet, repo = self.fleet, self.fleet.repos[self.repo]
+        path, gitea = fleet.path(self.repo), fleet.gitea
+        commit = repo.commit("change", {"a.txt": "a\n"}, by="ann")
+        repo.commit("drafts/two", {"b.txt": "b\n"}, by="ann")
+        opening = {"head": "change", "base": "main", "title": "Change"}
+        number = gitea.post(f"{path}/pulls", opening, by="ann")["number"]
+        fleet.label(self.repo, number, "old")
+        [label] = gitea.get(f"{path}/issues/{number}/labels")
+        values = {
+            "OWNER/NAME": f"{fleet.owner}/{self.repo}",
+            "NUMBER": str(number),
+            "COMMIT": commit,
+            "BRANCH": "main",
+            "LABEL": str(label["id"]),
+            "DRAFT": "drafts/two",
+        }
+        bodies = {
+            "/pulls": {"head": "drafts/two", "base": "main", "title": "Two"},
+            "/pulls/NUMBER": {"title": "Other"},
+            "/issues/NUMBER/labels": {"labels": ["old"]},
+            "/labels": {"name": "new", "color": "#cccccc"},
+            "/requested_reviewers": {"reviewers": ["bob"]},
+            "/statuses/COMMIT": {"context": "fanout", "state": "success"},
+            "/merge": {"Do": "merge", "head_commit_id": commit},
+        }
+        for call, _, _ in ROWS:
+            method, _, where = call.partition(" ")
+            if method == "git":
+                yield call, lambda where=where: self.git(where)
+                continue
+            suffix = max((it for it in bodies if where.endswith(it)), key=len, default="")
+            body = bodies[suffix] if method in ("POST", "PATCH") else None
+            for name, value in values.items():
+                where = where.replace(name, value)
+            yield call, lambda ask=(method, where, body): self.api(*ask)
+
+    def api(self, method: str, path: str, body: Any) -> bool:
+        fleet = self.fleet
+        fleet.await_mergeability(self.repo)
+        status, answer = fleet.gitea.ask(method, path, body, by=fleet.bot, check=False)
+        # Who may not merge is told 405, like everybody while the branch does not allow it.
+        assert status < 300 or status == 403 or "not allowed to merge" in str(answer), answer
+        return status < 300
+
+    def git(self, command: str) -> bool:
+        fleet, repo = self.fleet, self.fleet.repos[self.repo]
+        url = fleet.gitea.push_url(self.repo, owner=fleet.owner, by=fleet.bot)
+        specs = ["main:refs/heads/drafts/three"] if command == "push" else []
+        done = subprocess.run(
+            ["git", command, "-q", url, *specs],
+            cwd=repo.work,
+            env={**os.environ, "GIT_ALLOW_PROTOCOL": "file:http"},
+            capture_output=True,
+            check=False,
+        )
+        return done.returncode == 0
+
+    def allowed(self) -> dict[str, bool]:
+        return {call: ask() for call, ask in self.calls()}
+
+
+@pytest.fixture
+def caller(gitea: Gitea, tmp_path: Path) -> Caller:
+    return Caller(ForgeFleet.on(gitea, tmp_path / "fleet", {"ams": ("dev", "edge")}))
+
+
+def test_the_table_has_every_call_of_the_program():
+    assert len(ROWS) == 20
+
+
+@pytest.mark.parametrize("missing", sorted({*SCOPES, *IMPLIED.values()}))
+def test_without_a_scope_the_calls_that_need_it_are_refused(caller: Caller, missing: str):
+    # Without a right to write there is still the one to read.
+    granted = {it for it in SCOPES if missing not in (it, IMPLIED.get(it))}
+    granted |= {IMPLIED[missing]} if missing in IMPLIED else set()
+    caller.fleet.gitea.add_token(caller.fleet.bot, *granted)
+    effective = granted | {IMPLIED[it] for it in granted & IMPLIED.keys()}
+    assert caller.allowed() == {call: scope in effective for call, scope, _ in ROWS}
+
+
+@pytest.mark.parametrize("right", ["read", "write"])
+def test_a_right_allows_the_calls_that_the_page_says(caller: Caller, right: str):
+    fleet = caller.fleet
+    path = f"{fleet.path(caller.repo)}/collaborators/{fleet.bot}"
+    fleet.gitea.ask("PUT", path, {"permission": right})
+    assert caller.allowed() == {
+        call: right == "write" or needed in ("none", "`read`") for call, _, needed in ROWS
+    }
+
+
+def test_a_team_needs_two_units(caller: Caller):
+    fleet, gitea = caller.fleet, caller.fleet.gitea
+    gitea.ask("DELETE", f"{fleet.path(caller.repo)}/collaborators/{fleet.bot}")
+    team = {
+        "name": "automation",
+        "permission": "write",
+        "units_map": {"repo.code": "write", "repo.pulls": "write"},
+        "includes_all_repositories": True,
+    }
+    number = gitea.post(f"/orgs/{fleet.owner}/teams", team)["id"]
+    gitea.ask("PUT", f"/teams/{number}/members/{fleet.bot}")
+    assert caller.allowed() == {call: True for call, _, _ in ROWS}
