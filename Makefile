@@ -108,8 +108,10 @@ COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generat
 lock: ## Pin the newest versions that pyproject.toml allows (needs uv)
 	rm -f requirements/*.txt
 	$(COMPILE) pyproject.toml --output-file requirements/runtime.txt
+	$(COMPILE) pyproject.toml --extra serve \
+	  -c requirements/runtime.txt --output-file requirements/serve.txt
 	printf 'hatchling>=1.27\neditables>=0.5\n' | $(COMPILE) - --output-file requirements/build.txt
-	$(COMPILE) pyproject.toml --group dev \
+	$(COMPILE) pyproject.toml --extra serve --group dev \
 	  -c requirements/runtime.txt -c requirements/build.txt --output-file requirements/test.txt
 
 # ---- the environment -----------------------------------------------------------------------------

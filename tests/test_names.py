@@ -20,7 +20,8 @@ FIELD = """
     conflicts container context crd crds credentials cron declaration declarations declared declined
     delete deletion delta dependencies dependency deployment diff directory downstream draft
     drafts due event events exec executable expression expressions field fields file files forge
-    freight function functions git group groups head heads health history http identity image
+    freight function functions git group groups head heads health history hook hooks http
+    identity image
     import in injectable injection injector jinja join json junit kargo key keys kind kinds kpt
     kptfile krm kubeconform kubernetes label labels list manifest manifests map mapping merge
     merged merger mirror name names namespace object objects on operator operators origin orphan
@@ -62,17 +63,20 @@ TECHNICAL = """
     entry error errors evaluation evaluator execution executor exit expectation expectations
     failure failures fallback fast fastimport filter finding findings fire flag flags flow
     format idempotency ids index input inputs instant interface inventory item layout layouts
-    lazy limit limiter limits line listing location locations lock log logged logging lookup
+    lazy limit limited limiter limits line listen listing location locations lock log logged
+    logging lookup
     loop machine main markdown marker message messages meta method metrics mode model naming node
     nodes notes operation options outcome output oversize parameter parameterized parameters parse
     parsed patterns percentages
     period permission placeholder point points pool ports position preparation prepared
     previous printer problem process program programs progress protocol queue range reader
+    receiver
     reading readings rearranged rearrangement recovery recurring redaction redactor regex
     regexsyntax
     registry remark remarks repeat reporter resolution response responses result results rewrite
     root round rule rules run runner scalar scalars script search sequence serialized series session
-    set setting settings setup shape shared size span splice startup state statement step steps
+    set setting settings setup shape shared size span serve server signatures
+    splice startup state statement step steps
     store stored style subject substring syntax table tables task telemetry terminal text
     throttling time timeline timer times timestamps traceback trip type types union unit units value
     values variables verb verbs view views violation warnings whole worker workers writer zone

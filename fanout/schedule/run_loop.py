@@ -33,6 +33,7 @@ from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode, PassSubject
 from fanout.reconcile.variant_dependencies import find_dependents
 from fanout.schedule.log_throttling import LoopLog
+from fanout.schedule.repository_index import RepositoryIndex
 from fanout.schedule.sweep_schedule import SweepState, SweepTimetable, build_mode, build_timetable
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
 from fanout.values import frozen
@@ -47,6 +48,7 @@ class Trigger(StrEnum):
     SWEEP = "schedule"
     INSTANT = "instant"  # a gate may open by itself now
     FOLLOW_UP = "follow-up"  # a pass acted, so further actions may be possible
+    HOOK = "hook"  # a forge names a repository where something happened
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -152,6 +154,7 @@ def _job_id(key: TriggerKey) -> str:
 FILE_CHECK_INTERVAL = 2.0  # seconds between checks of the files
 FIRST_PAUSE, MAX_PAUSE = 2.0, 300.0  # seconds, after a pass that failed
 MAX_FOLLOW_UPS = 32  # passes in a row that only follow actions of the previous one
+HOOK_PAUSE = 5.0  # seconds between passes that only hooks start
 
 _log = structlog.get_logger()
 
@@ -189,12 +192,25 @@ class RunLoop:
         self._changed_files = self._declared
         self._pending = {TriggerKey(Trigger.START): None}
         self._timer_keys: frozenset[TriggerKey] = frozenset()
-        self._poll_at = self._check_files_at = self._resume_at = 0.0  # by the monotonic clock
+        # By the monotonic clock.
+        self._poll_at = self._check_files_at = self._resume_at = self._hooks_at = 0.0
+        self._repository_index = RepositoryIndex()
         self._failures = self._follow_ups = 0
 
     def stop(self) -> None:
         """End the loop after the running pass. Safe in a signal handler."""
         self._queue.close()
+
+    def notify(self, is_repository: Callable[[str], bool]) -> bool:
+        """Queue the policies that use a repository; return whether there are any.
+
+        `is_repository` judges the URLs of Repositories. For any thread. A repository that a pass
+        resolves for the first time is not known before its end.
+        """
+        subjects = self._repository_index.find(is_repository)
+        for subject in sorted(subjects):
+            self._queue.put(TriggerKey(Trigger.HOOK, subject.namespace, subject.name))
+        return bool(subjects)
 
     def run(self) -> None:
         """Run passes until `stop`."""
@@ -204,11 +220,22 @@ class RunLoop:
         try:
             while (keys := self._queue.take(timeout)) is not None:
                 self._pending |= dict.fromkeys((*keys, *self._detect_triggers()))
-                if self._pending and monotonic() >= self._resume_at:
+                if self._is_due():
                     self._run_round(timer)
                 timeout = FILE_CHECK_INTERVAL
         finally:
             timer.shutdown()
+
+    def _is_due(self) -> bool:
+        """Return whether pending keys are to be served now.
+
+        Hooks alone wait for a pause: hosts send one for each push, comment and status, fanout's
+        own included.
+        """
+        now = monotonic()
+        only_hooks = all(key.trigger is Trigger.HOOK for key in self._pending)
+        resume_at = max(self._resume_at, self._hooks_at) if only_hooks else self._resume_at
+        return bool(self._pending) and now >= resume_at
 
     def _detect_triggers(self) -> Iterable[TriggerKey]:
         """Yield keys that are not queued: changed files, and the end of the interval.
@@ -250,6 +277,8 @@ class RunLoop:
             self._loop_log.log_recovery()
             for key in keys:
                 del self._pending[key]
+            if any(key.trigger is Trigger.HOOK for key in keys):
+                self._hooks_at = monotonic() + HOOK_PAUSE
 
     def _serve(self, keys: Iterable[TriggerKey], timer: RequeueTimer) -> None:
         now = self._dependencies.clock()
@@ -263,7 +292,10 @@ class RunLoop:
         # §7).
         publishable = due_subjects | (requested - table.sweep_only)
         triggers = {key.trigger for key in keys}
-        self._follow_ups = self._follow_ups + 1 if triggers == {Trigger.FOLLOW_UP} else 0
+        if triggers - {Trigger.FOLLOW_UP, Trigger.HOOK}:
+            self._follow_ups = 0
+        elif Trigger.FOLLOW_UP in triggers:
+            self._follow_ups += 1
         instants = {
             TriggerKey(Trigger.SWEEP, it.namespace, it.name): it.next_start(now)
             for it in table.schedules
@@ -271,14 +303,16 @@ class RunLoop:
         evaluated = publishable | requested
         if evaluated:
             mode = build_mode(evaluated, publishable, table, self._namespace)
-            instants |= self._run_pass(mode, triggers)
+            instants |= self._run_pass(mode, triggers, table.all_subjects)
         # After the pass: a process killed during a sweep must find it due again.
         self._sweep_state.mark_done(due, now)
         self._set_timer(timer, instants, evaluated, table)
         if requested >= table.all_subjects:
             self._poll_at = monotonic() + self._interval
 
-    def _run_pass(self, mode: PassMode, triggers: set[Trigger]) -> dict[TriggerKey, datetime]:
+    def _run_pass(
+        self, mode: PassMode, triggers: set[Trigger], subjects: frozenset[PassSubject]
+    ) -> dict[TriggerKey, datetime]:
         """Run a pass.
 
         Return the instants at which gates of evaluated policies open by themselves, or hosts
@@ -288,6 +322,7 @@ class RunLoop:
         log_result = run_isolated(partial(self._loop_log.log_report, report, mode, triggers))
         # A failed write of the log does not undo the sweep, so the pass is not repeated.
         self._loop_log.log_internal_error("log", log_result)
+        self._repository_index.update(report, subjects)
         self._queue_follow_ups(report)
         instants: dict[TriggerKey, datetime] = {}
         for item in report.pass_plan.policies:
@@ -309,9 +344,12 @@ class RunLoop:
         Drafts are written in one pass and published in another. Bounded, so that a world which
         answers differently each time costs no more than the poll.
         """
+        done_actions = {outcome.action for outcome in report.outcomes if outcome.is_done}
+        # Hooks do not begin a new row, because they tell of fanout's own steps; rest does.
+        if not done_actions:
+            self._follow_ups = 0
         if self._follow_ups >= MAX_FOLLOW_UPS:
             return
-        done_actions = {outcome.action for outcome in report.outcomes if outcome.is_done}
         for plan in report.pass_plan.plans:
             if not done_actions.isdisjoint(plan.actions):
                 dependents = find_dependents(self._declared, plan.namespace, plan.name)

@@ -1,23 +1,17 @@
 """`fanout run` as a real process on real repositories."""
 
-import contextlib
 import json
-import os
 import signal
 import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
 from fleet import POLICY, PROMOTION, Fleet
-from interrupting import start_interruptible
+from run_process import PATIENCE, PLAIN, run_processes
 
 from fanout.cli.process_exit import ExitCode
 
-PLAIN, HASTY = ("-m", "fanout"), (str(Path(__file__).with_name("hasty.py")),)
-PATIENCE = 60  # seconds, for a slow machine
 SECRET = "s3cret-t0ken-of-edge"
 UNVERIFIED = POLICY.replace(", verification: [{name: e2e, report: {}}]", "").replace(
     ", soak: 1h", ""
@@ -33,59 +27,9 @@ DRAFTS = ["sites/ams/monitoring", "sites/ber/monitoring"]
 SWEEPS = "refs/heads/fanout/default/_sweeps"
 
 
-class Running:
-    """A process of `fanout run`."""
-
-    def __init__(self, fleet, *options, program=HASTY):
-        self.path = fleet.root / "log"
-        command = [sys.executable, *program, "run", "-f", str(fleet.root / "policies")]
-        command += ["--state-dir", str(fleet.root / "state"), "-v", *options]
-        self.errors = self.path.open("wb")
-        self.process = start_interruptible(
-            command,
-            cwd=fleet.root,
-            stderr=self.errors,
-            env={**os.environ, "FANOUT_SECRET_EDGE_TOKEN": SECRET},
-        )
-
-    def until(self, condition):
-        deadline = monotonic() + PATIENCE
-        while not condition():
-            assert self.process.poll() is None, self.path.read_text()
-            assert monotonic() < deadline, self.path.read_text()
-            sleep(0.05)
-
-    def log(self):
-        """The complete lines so far."""
-        lines = self.path.read_text().split("\n")[:-1]
-        return [json.loads(line) for line in lines]
-
-    def passes(self):
-        return [line for line in self.log() if line["event"] == "Pass done"]
-
-    def triggers(self):
-        return {trigger for line in self.passes() for trigger in line["trigger"]}
-
-    def end(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
-        return self.process.wait(PATIENCE)
-
-    def close(self):
-        with contextlib.suppress(ProcessLookupError):
-            self.process.kill()
-        self.process.wait()
-        self.errors.close()
-
-
 @pytest.fixture
 def start():
-    with contextlib.ExitStack() as stack:
-
-        def begin(fleet, *options, program=HASTY):
-            running = Running(fleet, *options, program=program)
-            stack.callback(running.close)
-            return running
-
+    with run_processes(FANOUT_SECRET_EDGE_TOKEN=SECRET) as begin:
         yield begin
 
 

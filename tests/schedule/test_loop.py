@@ -8,6 +8,8 @@ from time import monotonic, sleep
 
 import pytest
 
+from fanout.api.git_repository import Repository, RepositorySpec
+from fanout.api.object_meta import ObjectMeta
 from fanout.cluster.sweep_log import LoggedSweep
 from fanout.errors import Unavailable
 from fanout.gates.evaluation_results import PolicyEvaluation
@@ -31,6 +33,10 @@ from fanout.schedule.run_loop import (
 HOUR = timedelta(hours=1)
 A, B = PassSubject("platform", "a"), PassSubject("platform", "b")
 PATIENCE = 20  # seconds, for a slow machine
+BLUEPRINTS = Repository(
+    metadata=ObjectMeta(name="blueprints", namespace="platform"),
+    spec=RepositorySpec(url="https://git.example.com/platform/blueprints.git"),
+)
 STEP = PlanAction(kind=ActionKind.WRITE_DRAFT, namespace="platform", policy="a")
 
 
@@ -89,7 +95,11 @@ class Play:
 def report(now, *, step=False, wake=None):
     """A pass over policy a: did it take a step, and when can its gates open by themselves?"""
     named = ResolvedPolicy(
-        namespace="platform", name="a", upstream_policy=None, package_variant=None, upstream=None
+        namespace="platform",
+        name="a",
+        upstream_policy=None,
+        package_variant=None,
+        upstream=BLUEPRINTS,
     )
     policy = PolicyResult(
         resolved_policy=named,
@@ -327,3 +337,81 @@ def test_a_stop_before_the_start_makes_no_pass(files):
     play.loop.stop()
     play.loop.run()
     assert play.modes == []
+
+
+# ---- hooks ----------------------------------------------------------------------------
+
+
+def hook(play, url=BLUEPRINTS.spec.url):
+    """A hook of a repository; answers whether a policy uses it."""
+    return play.loop.notify(lambda known: known == url)
+
+
+def test_a_hook_is_followed_by_a_look_at_the_policies_that_use_the_repository(files):
+    files.policy("a").policy("b")
+    with Play(files) as play:
+        play.until(lambda: hook(play))
+        play.until(lambda: len(play.modes) == 2)
+    assert play.modes == [PassMode(), PassMode(subjects=frozenset([A]))]
+
+
+def test_a_hook_of_a_repository_that_nobody_uses_starts_nothing(files):
+    files.policy("a")
+    with Play(files) as play:
+        play.until(lambda: hook(play))
+        play.until(lambda: len(play.modes) == 2)
+        assert not hook(play, "https://git.example.com/platform/other.git")
+        sleep(0.1)
+    assert len(play.modes) == 2
+
+
+def test_hooks_wait_for_a_pause_but_go_with_what_else_is_due(files, monkeypatch):
+    monkeypatch.setattr(module, "HOOK_PAUSE", 3600.0)
+    files.policy("a").policy("b")
+    with Play(files) as play:
+        play.until(lambda: hook(play))
+        play.until(lambda: len(play.modes) == 2)
+        assert hook(play)
+        sleep(0.1)
+        assert len(play.modes) == 2
+        play.declared = files.policy("c").read()
+        play.until(lambda: len(play.modes) == 3)
+        sleep(0.1)
+    assert play.modes[2:] == [PassMode()]
+
+
+def test_hooks_of_fanout_s_own_steps_do_not_keep_a_world_from_being_left_alone(files, monkeypatch):
+    monkeypatch.setattr(module, "HOOK_PAUSE", 0.0)
+    files.policy("a")
+    with Play(files, answer=lambda number, now: report(now, step=True)) as play:
+        play.until(lambda: len(play.modes) == 1 + MAX_FOLLOW_UPS)
+        for number in range(3):
+            assert hook(play)
+            play.until(lambda: len(play.modes) == 2 + MAX_FOLLOW_UPS + number)  # noqa: B023
+            sleep(0.1)
+    assert len(play.modes) == 4 + MAX_FOLLOW_UPS
+
+
+def test_a_step_after_a_hook_is_followed_again_once_the_world_was_at_rest(files, monkeypatch):
+    monkeypatch.setattr(module, "HOOK_PAUSE", 0.0)
+    monkeypatch.setattr(module, "MAX_FOLLOW_UPS", 2)
+    files.policy("a")
+    # Two steps that are followed, a pass at rest; a hook, and the same again.
+    with Play(files, answer=lambda number, now: report(now, step=number % 3 != 0)) as play:
+        play.until(lambda: len(play.modes) == 3)
+        play.until(lambda: hook(play))
+        play.until(lambda: len(play.modes) == 6)
+
+
+def test_a_hook_is_not_lost_when_the_pass_fails(files):
+    files.policy("a").policy("b")
+
+    def answer(number, now):
+        if number == 2:
+            raise Unavailable("no route")
+        return report(now)
+
+    with Play(files, answer=answer) as play:
+        play.until(lambda: hook(play))
+        play.until(lambda: len(play.modes) == 3)
+    assert play.modes[1:] == [PassMode(subjects=frozenset([A]))] * 2

@@ -18,11 +18,13 @@ from fanout.api.durations import parse_duration
 from fanout.api.field_errors import InvalidValue
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.options import with_settings
+from fanout.cli.lazy_import import load_module
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program, open_program, warn_about_records
 from fanout.cli.terminal import is_colored
 from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.cluster.file_secrets import FileSecrets
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
@@ -42,8 +44,13 @@ _log = structlog.get_logger()
     metavar="DURATION",
     help="How long after one look at all repositories the next one comes.",
 )
+@click.option(
+    "--hooks",
+    metavar="ADDRESS",
+    help="Receive webhooks of forges on HOST:PORT; needs the extra `serve`.",
+)
 @with_settings()
-def command(settings: Settings, interval: str) -> ExitCode:
+def command(settings: Settings, interval: str, hooks: str | None) -> ExitCode:
     """Stay, and sweep by schedule.
 
     Drafts are kept up to date at all times. A policy that a PromotionPolicy with a schedule names
@@ -63,7 +70,7 @@ def command(settings: Settings, interval: str) -> ExitCode:
         # an error can occur in every pass
         logging.getLogger(LOGGER_NAME).addFilter(TracebackFilter())
         loop = RunLoop(_build_dependencies(program), pause, settings.namespace)
-        with _handle_signals(loop.stop):
+        with _handle_signals(loop.stop), _serve_hooks(program, loop, hooks):
             _log.info("Started", install=program.world.setup.install, interval=interval)
             loop.run()
             _log.info("Stopped")
@@ -75,6 +82,40 @@ def _build_dependencies(program: Program) -> LoopDependencies:
         return run_pass(program.world, program.reconciler, declared, now, mode)
 
     return LoopDependencies(program.cluster.read, run, program.sweeps, program.settings.now)
+
+
+@contextmanager
+def _serve_hooks(program: Program, loop: RunLoop, address: str | None) -> Iterator[None]:
+    """Receive hooks for the loop while open, if there is an address.
+
+    Raises InvalidInput if that is impossible, Denied if a secret is unusable.
+    """
+    if address is None:
+        yield
+        return
+    forges = program.configuration.forges
+    secret_names = {it.host: it.webhook_secret_ref.name for it in forges if it.webhook_secret_ref}
+    if not secret_names:
+        raise invalid_setting(
+            "no host in forges of the FanoutConfiguration has a webhookSecretRef",
+            "name the secret that its webhooks are signed with",
+            "--hooks",
+        )
+    try:
+        server, receivers = load_module("serve.hook_server"), load_module("serve.hook_receiver")
+    except ModuleNotFoundError as error:
+        library = str(error.name).partition(".")[0]
+        if library == "fanout":
+            raise
+        problem = f"the library {library} is not installed"
+        remedy = "install the extra: pip install 'fanout[serve]'"
+        raise invalid_setting(problem, remedy, "--hooks") from error
+    secrets = FileSecrets(program.redactor, program.settings.state_dir / "secrets").get
+    counters = program.world.counters
+    receiver = receivers.HookReceiver(secret_names, secrets, loop.notify, counters)
+    with server.serve_hooks(address, receiver, counters) as actual:
+        _log.info("Hooks are received", address=actual, hosts=sorted(secret_names))
+        yield
 
 
 def _parse_interval(text: str) -> timedelta:

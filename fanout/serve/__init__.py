@@ -1,0 +1,1 @@
+"""Server of `fanout run`: webhooks, health and metrics over HTTP."""

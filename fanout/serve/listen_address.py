@@ -1,0 +1,41 @@
+"""Address that a server listens on."""
+
+import re
+import socket
+
+from fanout.errors import ErrorLocation, InvalidInput
+
+_PATTERN = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^:\[\]\s/]+):(?P<port>[0-9]{1,5})")
+_REMEDY = "write HOST:PORT, as in 127.0.0.1:8080 or [::1]:8080"
+
+
+def open_socket(address: str) -> socket.socket:
+    """Return a listening socket of `HOST:PORT`; port 0 is any free one.
+
+    Raises InvalidInput if the text is no address, or nothing can listen there.
+    """
+    match = _PATTERN.fullmatch(address)
+    if match is None or int(match["port"]) > 65535:
+        raise _invalid(f"{address!r} is no address", _REMEDY)
+    host = match["host"].strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, int(match["port"])), family=family)
+    # A name that no DNS can have is a UnicodeError.
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no name of a machine"
+        raise _invalid(
+            f"cannot listen on {address}: {reason}",
+            "name a free port of an address of this machine",
+        ) from error
+
+
+def format_address(listening: socket.socket) -> str:
+    """Return `HOST:PORT` as the system has it."""
+    host, port = listening.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _invalid(problem: str, remedy: str) -> InvalidInput:
+    where = ErrorLocation(field="--hooks")
+    return InvalidInput(problem, reason="InvalidSetting", remedy=remedy, where=where)

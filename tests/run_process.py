@@ -1,0 +1,80 @@
+"""`fanout run` as a process of its own, and its log."""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+from fleet import Fleet
+from interrupting import start_interruptible
+
+PLAIN, HASTY = ("-m", "fanout"), (str(Path(__file__).parent / "cli" / "hasty.py"),)
+PATIENCE = 60  # seconds, for a slow machine
+
+
+class Running:
+    """A process of `fanout run`."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        *options: str,
+        program: tuple[str, ...] = HASTY,
+        environment: dict[str, str],
+    ) -> None:
+        self.path = fleet.root / "log"
+        command = [sys.executable, *program, "run", "-f", str(fleet.root / "policies")]
+        command += ["--state-dir", str(fleet.root / "state"), "-v", *options]
+        self.errors = self.path.open("wb")
+        self.process = start_interruptible(
+            command,
+            cwd=fleet.root,
+            stderr=self.errors,
+            env={**os.environ, **environment},
+        )
+
+    def until(self, condition: Callable[[], object]) -> None:
+        deadline = monotonic() + PATIENCE
+        while not condition():
+            assert self.process.poll() is None, self.path.read_text()
+            assert monotonic() < deadline, self.path.read_text()
+            sleep(0.05)
+
+    def log(self) -> list[dict[str, Any]]:
+        """The complete lines so far."""
+        lines = self.path.read_text().split("\n")[:-1]
+        return [json.loads(line) for line in lines]
+
+    def passes(self) -> list[dict[str, Any]]:
+        return [line for line in self.log() if line["event"] == "Pass done"]
+
+    def triggers(self) -> set[str]:
+        return {trigger for line in self.passes() for trigger in line["trigger"]}
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE)
+
+    def close(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
+        self.process.wait()
+        self.errors.close()
+
+
+@contextlib.contextmanager
+def run_processes(**environment: str) -> Iterator[Callable[..., Running]]:
+    """A function that starts `fanout run`, with these variables; all that it started is ended."""
+    with contextlib.ExitStack() as stack:
+
+        def begin(fleet: Fleet, *options: str, program: tuple[str, ...] = HASTY) -> Running:
+            running = Running(fleet, *options, program=program, environment=environment)
+            stack.callback(running.close)
+            return running
+
+        yield begin

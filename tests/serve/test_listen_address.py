@@ -1,0 +1,41 @@
+"""Addresses that `fanout run --hooks` takes and refuses."""
+
+import pytest
+
+from fanout.errors import InvalidInput
+from fanout.serve.listen_address import format_address, open_socket
+
+REFUSED = [
+    "",
+    "8080",
+    ":8080",
+    "127.0.0.1",
+    "127.0.0.1:",
+    "127.0.0.1:65536",
+    "127.0.0.1:http",
+    "127.0.0.1:²",
+    "::1:8080",
+    "[::1]",
+    "http://127.0.0.1:8080",
+    "127.0.0.1:8080/hooks",
+    "127.0.0.1 :8080",
+]
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_no_address(text):
+    with pytest.raises(InvalidInput, match="is no address"):
+        open_socket(text)
+
+
+@pytest.mark.parametrize("text", ["192.0.2.1:0", "a" * 70 + ":0", "no-such-host.invalid:0"])
+def test_nothing_can_listen_on(text):
+    with pytest.raises(InvalidInput, match="cannot listen on"):
+        open_socket(text)
+
+
+def test_port_0_is_a_free_one():
+    with open_socket("127.0.0.1:0") as listening:
+        host, _, port = format_address(listening).rpartition(":")
+    assert host == "127.0.0.1"
+    assert int(port) > 0
