@@ -46,9 +46,9 @@ class Running:
             sleep(0.05)
 
     def log(self) -> list[dict[str, Any]]:
-        """The complete lines so far."""
+        """The complete lines so far, without warnings from before the start of the log."""
         lines = self.path.read_text().split("\n")[:-1]
-        return [json.loads(line) for line in lines]
+        return [json.loads(line) for line in lines if not line.startswith("warning: ")]
 
     def passes(self) -> list[dict[str, Any]]:
         return [line for line in self.log() if line["event"] == "Pass done"]
