@@ -6,6 +6,7 @@ from enum import StrEnum
 class Trailer(StrEnum):
     """Key of a commit trailer."""
 
+    APPROVED_BY = "Fanout-Approved-By"  # of a publication: a person whose approval counted
     BASE = "Fanout-Base"  # of a stage draft: the commit that its chain begins on
     COMMIT = "Fanout-Commit"  # the upstream commit
     CONFLICTS = "Fanout-Conflicts"  # merge conflicts and their winners

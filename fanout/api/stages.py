@@ -162,7 +162,7 @@ class Check(Model):
         default=None, description="Answered by recorded Evidence (`fanout report`)."
     )
     approval: ApprovalCheck | None = Field(
-        default=None, description="Answered by recorded Approvals (`fanout approve`)."
+        default=None, description="Answered by Approvals (`fanout approve`) and by reviews."
     )
     commit_status: CommitStatusCheck | None = Field(
         default=None, description="Answered by the forge's status of the commit."

@@ -21,7 +21,8 @@ from fanout.plan.evidence.record_times import (
     stages_with_reports,
     with_draft_times,
 )
-from fanout.plan.gates.gate_records import build_gate_records, with_removals
+from fanout.plan.evidence.review_approvals import find_review_approvals
+from fanout.plan.gates.gate_records import build_gate_records, with_removals, with_reviews
 from fanout.plan.gates.variant_facts import (
     build_policy_facts,
     build_preliminary_facts,
@@ -211,6 +212,8 @@ class PolicyEvaluator:
             build_gate_records(find_own_records(inputs), self.now), status.removed
         )
         variants = mark_declined(variants, status, gate_records.decisions)
+        rules = build_rules(inputs, self.conditions.get_condition)
+        gate_records = with_reviews(gate_records, find_review_approvals(variants, rules))
         evidence = match_evidence(
             (it.commit for it in gate_records.evidence if it.commit),
             variants,
@@ -223,14 +226,7 @@ class PolicyEvaluator:
             revisions=revisions,
             variants=variants,
             evidence=evidence,
-            gate_inputs=build_gate_inputs(
-                inputs,
-                status,
-                revisions,
-                gate_records,
-                build_rules(inputs, self.conditions.get_condition),
-                self.now,
-            ),
+            gate_inputs=build_gate_inputs(inputs, status, revisions, gate_records, rules, self.now),
             variant_memo=self._variant_memo(inputs),
             bootstrap_repositories=bootstrap_repositories,
             emptied_repositories=variant_observer.find_emptied_repositories(),

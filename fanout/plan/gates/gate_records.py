@@ -68,6 +68,16 @@ def with_removals(gate_records: RecordFacts, removed: Mapping[str, datetime]) ->
     return replace(gate_records, removals=removals)
 
 
+def with_reviews(gate_records: RecordFacts, reviews: Sequence[ApprovalFacts]) -> RecordFacts:
+    """Return the records with approvals by reviews added.
+
+    Their place among the recorded ones makes no difference: of one person the latest counts.
+    """
+    if not reviews:
+        return gate_records
+    return replace(gate_records, approvals=(*gate_records.approvals, *reviews))
+
+
 def _as_stored(value: object) -> object:
     return value
 

@@ -1,0 +1,80 @@
+"""Reviews on a real Gitea as approvals of drafts."""
+
+import pytest
+from fleet import POLICY, PROMOTION
+from forge_fleet import ForgeFleet
+from gitea_server import Gitea
+
+pytestmark = pytest.mark.forge
+
+HEAD = "drafts/default/_stages/default.monitoring/dev"
+SITES = {"ams": ("dev", "edge"), "ber": ("dev", "edge")}
+SIGNED = "{name: signed, approval: {atLeast: 2, from: [sre]}}"
+
+
+@pytest.fixture
+def fleet(gitea: Gitea, tmp_path) -> ForgeFleet:
+    """Two sites of dev in one pull request; two people of sre must approve."""
+    made = ForgeFleet.on(gitea, tmp_path / "fleet", SITES)
+    made.write(
+        "policy.yaml",
+        POLICY.replace(
+            "{name: dev, verification", f"{{name: dev, requires: [{SIGNED}], verification"
+        ),
+    )
+    people = f"[ann@example.com {gitea.host}/ann, Bob <bob@example.com> {gitea.host}/bob]"
+    made.write("promotion.yaml", PROMOTION.replace("[ann@example.com, bob@example.com]", people))
+    assert made.sweep().code == 0
+    return made
+
+
+def request_number(fleet: ForgeFleet) -> int:
+    """The number of the request of the stage; it is opened if fanout has not."""
+    if not fleet.requests("edge"):
+        opening = {"head": HEAD, "base": "main", "title": "dev"}
+        fleet.gitea.post(f"{fleet.path('edge')}/pulls", opening, by=fleet.bot)
+    return int(fleet.only_request("edge")["number"])
+
+
+def approvals(fleet: ForgeFleet, site: str) -> str:
+    reason, sentence = fleet.condition(f"sites/{site}")
+    return sentence if reason == "ApprovalMissing" else reason
+
+
+def test_the_life_of_reviews(fleet):
+    number, host = request_number(fleet), fleet.gitea.host
+    missing = "of 2 approvals for this draft"
+    assert approvals(fleet, "ams") == f"signed: 0 {missing}"
+    fleet.review("edge", number, "ann")
+    fleet.review("edge", number, "ada")
+    assert approvals(fleet, "ams") == (
+        f"signed: approved by {host}/ann, 1 {missing};"
+        f" {host}/ada approved it without being a member of sre"
+    )
+    fleet.review("edge", number, "ann", "COMMENT")
+    assert f"approved by {host}/ann, 1 {missing}" in approvals(fleet, "ams")
+    fleet.review("edge", number, "ann", "REQUEST_CHANGES")
+    assert approvals(fleet, "ams").startswith(f"signed: 0 {missing}")
+    again = fleet.review("edge", number, "ann")
+    assert f"approved by {host}/ann, 1 {missing}" in approvals(fleet, "ams")
+    fleet.dismiss("edge", number, again)
+    assert approvals(fleet, "ams").startswith(f"signed: 0 {missing}")
+
+
+def test_a_push_asks_again_for_what_it_changed(fleet):
+    number, host = request_number(fleet), fleet.gitea.host
+    fleet.review("edge", number, "ann")
+    fleet.review("edge", number, "bob")
+    fleet.repos["edge"].commit(HEAD, {"sites/ams/notes.txt": "by bob\n"}, by="bob")
+    assert approvals(fleet, "ams") == (
+        "signed: 0 of 2 approvals for this draft;"
+        f" {host}/ann, {host}/bob approved drafts of v1 among which this one is not"
+    )
+    assert approvals(fleet, "ber") == "StageDraftPending"
+    assert fleet.run("approve", "monitoring", "--stage", "dev", "--revision", "v1",
+                     "--by", "Ann <ann@example.com>").code == 0  # fmt: skip
+    fleet.review("edge", number, "ann")
+    assert "1 of 2 approvals" in approvals(fleet, "ams"), "one person with two names"
+    fleet.review("edge", number, "bob")
+    fleet.settle()
+    assert fleet.published() == {"sites/ams": "v1", "sites/ber": "v1"}

@@ -1,0 +1,189 @@
+"""Reviews of pull requests as approvals: of whom, of which trees, and until when."""
+
+from operator import itemgetter
+
+import pytest
+from forge_states import at, drafted, forge, request, review
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanout.api.gate_vocabulary import Verdict
+from fanout.gates.active_decisions import ActiveDecisions
+from fanout.gates.approval_index import ApprovalIndex
+from fanout.gates.evaluation_results import CheckResult, VariantEvaluation, VariantState
+from fanout.gates.gate_facts import DraftFacts, VariantFacts
+from fanout.gates.gate_rules import ApprovalRule, StageRule
+from fanout.gates.record_facts import ApprovalFacts
+from fanout.plan.evidence.review_approvals import (
+    build_approval_trailers,
+    find_review_approvals,
+    find_standing_approvals,
+)
+from fanout.values import replace
+
+ANN, BOB = "ann@example.com", "bob@example.com"
+SIGNED = ApprovalRule(
+    "signed",
+    1,
+    frozenset({ANN, BOB}),
+    ("sre",),
+    aliases={"git.example.com/ann": ANN, "git.example.com/ann-b": ANN, "git.example.com/bob": BOB},
+)
+PROD = StageRule("prod", requires=(SIGNED,))
+REVIEWED = {"c1": {"sites/a": "tree-a"}, "c2": {"sites/a": "tree-b"}}
+
+
+def judge(*reviews, tree="tree-a", trees=REVIEWED, recorded=(), rule=SIGNED, released=0.0):
+    """The result of the check for the draft of variant `a`."""
+    variant = drafted("a", forge(request(reviews, trees)), tree=tree, released=released)
+    stage = StageRule("prod", requires=(rule,))
+    found = find_review_approvals([variant], [stage])
+    index = ApprovalIndex([*recorded, *found], [stage], at(60), ActiveDecisions((), at(60)))
+    facts = VariantFacts("a", "prod", "a")
+    return index.evaluate(rule, facts, DraftFacts("v2", "d1", tree))
+
+
+REJECTED, COMMENTED = "changes requested", "commented"
+BY_ANN = "signed: approved by git.example.com/ann"
+ROWS = [
+    ("an approving review approves", [review("ann")], True, BY_ANN),
+    ("a login is the same in any case", [review("Ann")], True, BY_ANN),
+    ("a comment is no approval", [review("ann", COMMENTED)], False, "signed: 0 of 1 approvals"),
+    ("a request for changes is none", [review("ann", REJECTED)], False, "0 of 1"),
+    ("a review of another tree is none", [review("ann", head="c2")], False,
+     "git.example.com/ann approved drafts of v2 among which this one is not"),
+    ("a review of a commit that is gone is none", [review("ann", head="c9")], False, "0 of 1"),
+    ("a review of no commit is none", [review("ann", head="")], False, "0 of 1"),
+    ("a dismissed one does not count", [review("ann", dismissed=True)], False, "0 of 1"),
+    ("a later request for changes takes it back",
+     [review("ann"), review("ann", REJECTED, minute=2)], False, "0 of 1"),
+    ("also one that is about another commit",
+     [review("ann"), review("ann", REJECTED, minute=2, head="c2")], False, "0 of 1"),
+    ("also by another login of the person",
+     [review("ann"), review("ann-b", REJECTED, minute=2)], False, "0 of 1"),
+    ("also one that somebody has dismissed",
+     [review("ann"), review("ann", REJECTED, minute=2, dismissed=True)], False, "0 of 1"),
+    ("an earlier one does not", [review("ann", REJECTED), review("ann", minute=2)], True, BY_ANN),
+    ("that of somebody else does not",
+     [review("ann"), review("bob", REJECTED, minute=2)], True, BY_ANN),
+    ("a later comment does not",
+     [review("ann"), review("ann", COMMENTED, minute=2)], True, BY_ANN),
+    ("a dismissal of the last review brings no earlier one back",
+     [review("ann"), review("ann", minute=2, dismissed=True)], False, "0 of 1"),
+    ("who approves again after that counts",
+     [review("ann", dismissed=True), review("ann", minute=2)], True, BY_ANN),
+    ("a later approval of another tree takes nothing back",
+     [review("ann"), review("ann", minute=2, head="c2")], True, BY_ANN),
+    ("somebody in no group does not count", [review("eve")], False,
+     "git.example.com/eve approved it without being a member of sre"),
+    ("an address at another host is not meant", [review("ann@example.com")], False,
+     "git.example.com/ann@example.com approved it without being"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("reviews", "counts", "told"), [row[1:] for row in ROWS], ids=map(itemgetter(0), ROWS)
+)
+def test_a_review(reviews, counts, told):
+    result = judge(*reviews)
+    assert (result.verdict is Verdict.PASSED) is counts
+    assert told in result.sentence
+
+
+def test_reviews_and_records_of_one_person_are_one():
+    recorded = ApprovalFacts("r1", at(3), ANN, "prod", "signed", "v2", frozenset({"tree-a"}))
+    two = ApprovalRule("signed", 2, SIGNED.subjects, ("sre",), aliases=SIGNED.aliases)
+    one = judge(review("ann"), recorded=[recorded], rule=two)
+    assert "approved by ann@example.com, 1 of 2" in one.sentence
+    both = judge(review("bob"), recorded=[recorded], rule=two)
+    assert both.approvers == (ANN, "git.example.com/bob")
+
+
+def test_a_review_of_an_earlier_revision_is_not_told_of():
+    """Before the release of this revision the branch had another one."""
+    assert "approved drafts of v2" not in judge(review("ann", head="c2"), released=5).sentence
+    assert "approved drafts of v2" not in judge(review("ann", head="c2"), released=None).sentence
+
+
+def test_a_review_is_of_the_trees_at_their_paths_only():
+    trees = {"c1": {"sites/a": "tree-b", "sites/b": "tree-a", "sites/c": "tree-c"}}
+    state = forge(request([review("ann")], trees))
+    variants = [
+        drafted("a", state, tree="tree-a"),
+        drafted("b", state, tree="tree-b"),
+        drafted("c", state, tree="tree-c"),
+    ]
+    approved, others = find_review_approvals(variants, [PROD])
+    assert (approved.variants, approved.trees) == (("c",), frozenset({"tree-c"}))
+    assert (others.variants, others.trees) == (("a", "b"), frozenset())
+    assert (approved.by, approved.at, approved.check) == ("git.example.com/ann", at(1), "signed")
+
+
+def test_nobody_reviews_where_there_is_no_forge_no_request_or_no_check():
+    reviewed = drafted("a", forge(request([review("ann")], REVIEWED)))
+    assert find_review_approvals([reviewed], [StageRule("prod")]) == ()
+    assert find_review_approvals([reviewed], [StageRule("dev", requires=(SIGNED,))]) == ()
+    assert find_review_approvals([drafted("a", forge())], [PROD]) == ()
+    assert find_review_approvals([drafted("a", None)], [PROD]) == ()
+    assert len(find_review_approvals([reviewed], [PROD])) == 1
+
+
+REVIEWS = st.lists(
+    st.builds(
+        review,
+        st.sampled_from(["ann", "bob"]),
+        st.sampled_from(["approved", REJECTED, COMMENTED]),
+        minute=st.integers(0, 1000),
+        head=st.sampled_from(["c1", "c2"]),
+        dismissed=st.booleans(),
+    ),
+    max_size=8,
+    unique_by=lambda it: it.instant,
+)
+
+
+@given(REVIEWS, st.randoms())
+def test_reviews_count_by_their_instants_in_any_order(reviews, random):
+    shuffled = list(reviews)
+    random.shuffle(shuffled)
+    standing = find_standing_approvals(reviews)
+    assert sorted(find_standing_approvals(shuffled), key=str) == sorted(standing, key=str)
+
+
+@given(REVIEWS, st.sampled_from([review("ann", REJECTED, minute=2000),
+                                 review("ann", minute=2000, dismissed=True)]))  # fmt: skip
+def test_a_last_no_takes_back_all_of_that_person_and_of_nobody_else(reviews, last):
+    before, after = (find_standing_approvals(it) for it in (reviews, [*reviews, last]))
+    assert after == [it for it in before if it.reviewer != "ann"]
+
+
+@given(REVIEWS)
+def test_comments_change_nothing(reviews):
+    opinions = [it for it in reviews if it.verdict.value != COMMENTED]
+    assert find_standing_approvals(reviews) == find_standing_approvals(opinions)
+
+
+@given(REVIEWS)
+def test_a_dismissal_never_lets_more_count(reviews):
+    standing = find_standing_approvals(reviews)
+    for number, item in enumerate(reviews):
+        dismissed = [*reviews]
+        dismissed[number] = replace(item, is_dismissed=True)
+        assert all(it in standing for it in find_standing_approvals(dismissed))
+
+
+def test_a_publication_names_who_approved_it():
+    checks = [
+        CheckResult("signed", Verdict.PASSED, "", approvers=("git.example.com/bob", ANN)),
+        CheckResult("again", Verdict.PASSED, "", approvers=(ANN,)),
+        CheckResult("ci", Verdict.PASSED, ""),
+    ]
+    evaluations = [
+        VariantEvaluation(name, "prod", "v2", VariantState.PROPOSED, checks=tuple(checks))
+        for name in ("a", "b")
+    ]
+    assert build_approval_trailers(evaluations) == (
+        "Fanout-Approved-By: ann@example.com",
+        "Fanout-Approved-By: git.example.com/bob",
+    )
+    assert build_approval_trailers([]) == ()
