@@ -18,6 +18,8 @@ _LIBRARY_LEVELS = {
     "git": logging.WARNING,
     "apscheduler": logging.WARNING,
     "celpy": logging.CRITICAL,
+    "httpx2": logging.WARNING,
+    "httpcore2": logging.WARNING,
 }
 
 

@@ -23,7 +23,7 @@ def _restored():
     yield
     root.handlers = handlers
     root.setLevel(level)
-    for name in ("git", "apscheduler", "celpy"):
+    for name in ("git", "apscheduler", "celpy", "httpx2", "httpcore2"):
         logging.getLogger(name).setLevel(logging.NOTSET)
     structlog.reset_defaults()
     structlog.contextvars.clear_contextvars()
@@ -97,10 +97,11 @@ def test_lines_below_the_level_are_not_written(redactor):
     assert stream.getvalue() == ""
 
 
-def test_apscheduler_and_gitpython_are_heard_only_when_something_is_wrong(redactor):
+def test_some_libraries_are_heard_only_when_something_is_wrong(redactor):
     stream = io.StringIO()
     configure_logging(redactor, stream=stream, level=logging.DEBUG)
-    for name in ("apscheduler.scheduler", "git.cmd"):
+    names = ("apscheduler.scheduler", "git.cmd", "httpx2", "httpcore2.http11")
+    for name in names:
         logging.getLogger(name).info("Adding job tentatively")
         logging.getLogger(name).warning("missed")
-    assert [line["event"] for line in lines(stream)] == ["missed", "missed"]
+    assert [line["event"] for line in lines(stream)] == ["missed"] * len(names)
