@@ -2,7 +2,7 @@
 
 import pytest
 from fleet import PACKAGE, PLAIN, PROMOTION, Fleet
-from forge_fleet import GiteaRepo
+from forge_fleet import ForgeFleet, GiteaRepo
 from gitea_server import ADMIN, Gitea
 from run_process import run_processes
 
@@ -10,6 +10,7 @@ from fanout.cli.process_exit import ExitCode
 
 SECRET, WRONG = "canary-of-the-webhook", "canary-of-another"
 OWNER = "hooks"
+EVENTS = ["create", "delete", "push", "pull_request", "pull_request_review", "issue_comment"]
 CONFIGURATION = """\
 apiVersion: fanout.dev/v1alpha1
 kind: FanoutConfiguration
@@ -19,6 +20,7 @@ forges:
   secretRef: {{name: token}}
   webhookSecretRef: {{name: hooks}}
 """
+AT_REST = {"event", "level", "timestamp", "trigger", "sweep"}  # fields of a pass without counts
 REPOSITORY = """\
 apiVersion: fanout.dev/v1alpha1
 kind: Repository
@@ -55,13 +57,13 @@ def release(fleet: Fleet, name: str) -> None:
     upstream.push(f"{commit}:refs/tags/monitoring/{name}")
 
 
-def add_hook(gitea: Gitea, address: str, secret: str) -> None:
+def add_hook(gitea: Gitea, repository: str, address: str, secret: str) -> None:
     gitea.post(
-        f"/repos/{OWNER}/blueprints/hooks",
+        f"/repos/{repository}/hooks",
         {
             "type": "gitea",
             "active": True,
-            "events": ["create", "push"],
+            "events": EVENTS,
             "config": {
                 "url": f"http://{address}/hooks/{gitea.host}",
                 "content_type": "json",
@@ -79,8 +81,8 @@ def test_a_push_is_followed_by_a_pass_long_before_the_interval_ends(fleet, gitea
         running.until(lambda: edge.tags() == ["sites/ams/v1", "sites/ber/v1"])
         (line,) = (it for it in running.log() if it["event"] == "Hooks are received")
         assert line["hosts"] == [gitea.host]
-        add_hook(gitea, line["address"], WRONG)
-        add_hook(gitea, line["address"], SECRET)
+        add_hook(gitea, f"{OWNER}/blueprints", line["address"], WRONG)
+        add_hook(gitea, f"{OWNER}/blueprints", line["address"], SECRET)
         release(fleet, "v2")
         running.until(lambda: {"sites/ams/v2", "sites/ber/v2"} <= set(edge.tags()))
         running.until(lambda: "hook" in running.triggers())
@@ -93,3 +95,40 @@ def test_a_push_is_followed_by_a_pass_long_before_the_interval_ends(fleet, gitea
         text = running.path.read_text()
     assert SECRET not in text
     assert WRONG not in text
+
+
+def is_ready(fleet: ForgeFleet) -> bool:
+    """Is there one request, which people may merge?"""
+    requests = fleet.requests("edge")
+    return [
+        state
+        for request in requests
+        if not request["draft"]
+        for state in fleet.statuses("edge", request["commit"]).values()
+    ] == ["success"]
+
+
+def test_a_merge_by_a_person_is_found_by_its_hook(gitea, tmp_path):
+    fleet = ForgeFleet.on(gitea, tmp_path / "fleet")
+    fleet.write("policy.yaml", PLAIN)
+    fleet.write("promotion.yaml", PROMOTION + "  merge: Manual\n")
+    config = tmp_path / "fleet" / "config.yaml"
+    text = config.read_text().replace("secretRef:", "webhookSecretRef: {name: hooks}, secretRef:")
+    config.write_text(text)
+    edge = fleet.repos["edge"]
+    options = ("--interval", "24h", "--hooks", "127.0.0.1:0", *fleet.options)
+    with run_processes(FANOUT_SECRET_HOOKS=SECRET, **fleet.environment()) as start:
+        running = start(fleet, *options)
+        running.until(lambda: any(it["event"] == "Hooks are received" for it in running.log()))
+        (line,) = (it for it in running.log() if it["event"] == "Hooks are received")
+        add_hook(gitea, f"{fleet.owner}/edge", line["address"], SECRET)
+        running.until(lambda: is_ready(fleet))
+        fleet.merge("edge", fleet.only_request("edge")["number"], "ann")
+        running.until(lambda: edge.tags() == ["sites/ams/v1", "sites/ber/v1"])
+        running.until(lambda: any("drafts_removed" in it for it in running.passes()))
+        # What fanout did itself is told by hooks as well; the passes come to rest all the same.
+        running.until(lambda: running.passes()[-1].keys() == AT_REST)
+        assert running.end() == ExitCode.OK
+        assert {"hook"} < running.triggers()
+        assert "interval" not in running.triggers()
+    assert edge.drafts() == []
