@@ -209,7 +209,8 @@ class Program:
     def estimate_calls(self, observed: PassPlan) -> CallEstimate:
         """Estimate what the plan of a pass asks of the hosts."""
         refs_by_url = {change.remote.url: change.ref_count for change in observed.changes}
-        return estimate_calls(refs_by_url, (), self.world.forges.limits_of)
+        requests = [change for plan in observed.plans for change in plan.request_changes]
+        return estimate_calls(refs_by_url, requests, self.world.forges.limits_of)
 
     def sweep(self, mode: PassMode) -> PassReport:
         """Run one complete pass, including the actions of its plan."""

@@ -46,21 +46,21 @@ ESTIMATES = [
         10,
         SMALL,
         {"https://git.example.com/org/edge0.git": 1},
-        ["git.example.com: 10 requests, 40 calls, 1 ref: within the host's limits"],
+        ["git.example.com: 10 requests, 30 calls, 1 ref: within the host's limits"],
     ),
     (
-        "calls of three minutes",
+        "calls of two minutes",
         50,
         CallLimits(calls_per_minute=60, creations_per_hour=1000),
         {},
-        ["git.example.com: 50 requests, 200 calls, 0 refs: about 3 minutes at the host's limits"],
+        ["git.example.com: 50 requests, 150 calls, 0 refs: about 2 minutes at the host's limits"],
     ),
     (
         "one creation more than an hour takes",
         11,
         SMALL,
         {},
-        ["git.example.com: 11 requests, 44 calls, 0 refs: about 60 minutes at the host's limits"],
+        ["git.example.com: 11 requests, 33 calls, 0 refs: about 60 minutes at the host's limits"],
     ),
     (
         "creations of ten hours, and refs of a host without requests",
@@ -68,7 +68,7 @@ ESTIMATES = [
         SMALL,
         {"https://git.example.com/org/edge0.git": 5, "https://other.org/org/edge.git": 2},
         [
-            "git.example.com: 101 requests, 404 calls, 5 refs: about 10 hours at the host's limits",
+            "git.example.com: 101 requests, 303 calls, 5 refs: about 10 hours at the host's limits",
             "2 refs to push elsewhere",
         ],
     ),
@@ -89,15 +89,15 @@ def test_each_host_has_its_own_limits_and_line():
     changes = opened(2) + opened(61, host="code.example.com")
     estimate = estimate_calls({}, changes, limits_by(CallLimits(60, 1000)))
     assert [(it.host, it.requests, it.calls, it.seconds) for it in estimate.hosts] == [
-        ("code.example.com", 61, 244, 240),
-        ("git.example.com", 2, 8, 0),
+        ("code.example.com", 61, 183, 180),
+        ("git.example.com", 2, 6, 0),
     ]
     assert estimate.hosts[0].as_json() == {
         "host": "code.example.com",
         "requests": 61,
-        "calls": 244,
+        "calls": 183,
         "refs": 0,
-        "seconds": 240,
+        "seconds": 180,
     }
 
 

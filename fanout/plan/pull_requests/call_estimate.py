@@ -123,12 +123,9 @@ def _format_time(seconds: int) -> str:
 def call_kinds(change: RequestChange) -> tuple[CallKind, ...]:
     """Return the kinds of the calls that a change of a request takes.
 
-    A label that the repository does not have yet takes further calls, as does an answer that
-    has to be looked for.
+    A label that the repository does not have yet takes further calls.
     """
-    kinds = []
-    if change.opening is not None:
-        kinds += [CallKind.READ, CallKind.CREATION]  # looked for before it is opened
+    creations = [CallKind.CREATION] if change.opening is not None else []
     writes = (
         change.edit is not None,
         bool(change.added_labels),
@@ -137,4 +134,4 @@ def call_kinds(change: RequestChange) -> tuple[CallKind, ...]:
         change.merge is not None,
         change.closes,
     )
-    return (*kinds, *(CallKind.WRITE for is_planned in writes if is_planned))
+    return (*creations, *(CallKind.WRITE for is_planned in writes if is_planned))

@@ -12,7 +12,7 @@ from functools import partial
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.records_repository import retry_conflicts
 from fanout.errors import Bug, FanoutError, InvalidInput
-from fanout.plan.actions import ActionKind, ActionResult, PlanAction
+from fanout.plan.actions import ActionKind, ActionResult, PlanAction, undone_result
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.observation.repository_state import PushedChange
 from fanout.plan.policy_plan import PolicyPlan
@@ -340,7 +340,7 @@ def _yield_outcomes(pass_plan: PassPlan, effects: _Effects) -> Iterator[ActionRe
             with BARRIER:
                 yield _build_outcome(action, effects)
         except Bug as error:
-            yield ActionResult(action, is_done=False, problem=str(error), reason=error.reason)
+            yield undone_result(action, error)
 
 
 def _build_outcome(action: PlanAction, effects: _Effects) -> ActionResult:
@@ -352,4 +352,4 @@ def _build_outcome(action: PlanAction, effects: _Effects) -> ActionResult:
         result = effects.request_outcomes[url, action.ref].errors.get(action.kind)
     if not isinstance(result, FanoutError):
         return ActionResult(action, is_done=True)
-    return ActionResult(action, is_done=False, problem=str(result), reason=result.reason)
+    return undone_result(action, result)

@@ -4,13 +4,14 @@ A call that fails is not made again in the pass: what became of it, the next pas
 its head branch, a request is never opened twice.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from functools import partial
 
-from fanout.errors import Conflict, FanoutError, Unavailable, Waiting
+from fanout.errors import Conflict, FanoutError, RateLimited, Unavailable, Waiting
 from fanout.plan.actions import ActionKind
 from fanout.plan.observation.observed_request import (
     CommitStatus,
@@ -54,11 +55,25 @@ def execute_requests(
     runs = [_RequestRun(forges=forges, change=it, now=now) for it in changes]
     for run in runs:
         run.find_head(push_results.get(run.change.url))
+    _share_creations(forges, changes)
     with ThreadPoolExecutor(_WORKERS, "requests") as workers:
         _run_all(workers, (run.update for run in runs))
         # After all statuses: a branch may require those of several requests.
         _run_all(workers, (run.merge for run in runs if run.change.merge is not None))
     return {(run.change.url, run.change.head_ref): run.outcome for run in runs}
+
+
+def _share_creations(forges: ForgeDirectory, changes: Sequence[RequestChange]) -> None:
+    """Divide what each host still opens in this hour among the policies."""
+    demands: dict[str, tuple[Forge, Counter[str]]] = {}
+    for change in changes:
+        located = run_isolated(partial(forges.forge_of, change.url))
+        if change.opening is not None and not isinstance(located, FanoutError):
+            forge, _ = located
+            _, demand = demands.setdefault(forge.host, (forge, Counter()))
+            demand[change.policy] += 1
+    for forge, demand in demands.values():
+        run_isolated(partial(forge.share_creations, demand))  # the calls say what is wrong
 
 
 def _run_all(workers: ThreadPoolExecutor, steps: Iterable[Callable[[], None]]) -> None:
@@ -91,6 +106,11 @@ class _RequestRun:
     def update(self) -> None:
         """Open, change or close the request, and set the status at its head."""
         self._make(ActionKind.OPEN_REQUEST, self._open)
+        unopened = self.outcome.errors.get(ActionKind.OPEN_REQUEST)
+        if unopened is not None and self._request is None:
+            # Nobody sees a status without its request, and the next pass would set it again.
+            for kind in self._kinds():
+                self.outcome.errors.setdefault(kind, unopened)
         self._make(ActionKind.UPDATE_REQUEST, self._edit)
         self._make(ActionKind.SET_STATUS, self._set_status)
         self._make(ActionKind.CLOSE_REQUEST, self._close)
@@ -104,7 +124,11 @@ class _RequestRun:
             return
         self._make(ActionKind.MERGE_REQUEST, self._merge)
         error = self.outcome.errors.get(ActionKind.MERGE_REQUEST)
-        self._note(is_merged=error is None, refusal=error if isinstance(error, Waiting) else None)
+        # A call that was not made is no refusal: the next pass plans it again.
+        refusal = None
+        if isinstance(error, Waiting) and not isinstance(error, RateLimited):
+            refusal = error
+        self._note(is_merged=error is None, refusal=refusal)
 
     def _kinds(self) -> Iterator[ActionKind]:
         change = self.change
