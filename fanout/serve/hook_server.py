@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from threading import Thread
+from typing import cast
 
 import structlog
 from starlette.requests import ClientDisconnect, Request
@@ -40,15 +41,22 @@ _log = structlog.get_logger()
 
 
 class LimitedProtocol(H11Protocol):
-    """Protocol of one connection, which is closed at its deadline, or at once if there are many."""
+    """Protocol of one connection, which is closed at its deadline, or when there are too many."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the deadline of a new connection."""
+        """Start the deadline of a new connection; close the oldest if there are too many.
+
+        Each open connection is a file of the process, and git needs files too. A hook takes
+        milliseconds: the oldest connection is the one of a slow client, the newest may be a hook.
+        """
         super().connection_made(transport)
-        # Each open connection is a file of the process, and git needs files too.
-        if len(self.connections) > MAX_CONNECTIONS:
-            transport.abort()
         self._deadline = self.loop.call_later(DEADLINE, transport.abort)
+        connections = cast("set[LimitedProtocol]", self.connections)
+        # One that was just closed is in the set until the loop turns.
+        open_connections = [it for it in connections if not it.transport.is_closing()]
+        if len(open_connections) > MAX_CONNECTIONS:
+            oldest = min(open_connections, key=lambda it: it._deadline.when())  # noqa: SLF001
+            oldest.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the deadline."""

@@ -223,17 +223,27 @@ def test_slow_clients_are_cut_off_and_others_are_served(site, monkeypatch):
     site.until(lambda counts: counts == {"queued": 1, "cut": 1})
 
 
-def test_connections_above_the_limit_are_closed_at_once(site, monkeypatch):
-    monkeypatch.setattr(hook_server, "MAX_CONNECTIONS", 2)
-    monkeypatch.setattr(hook_server, "DEADLINE", PATIENCE * 10)
-    idle = [site.connect() for _ in range(2)]
-    with site.connect() as third:
-        assert ended(third)
+def test_the_oldest_connection_makes_room_for_a_hook(site, monkeypatch):
+    monkeypatch.setattr(hook_server, "MAX_CONNECTIONS", 3)
+    monkeypatch.setattr(hook_server, "DEADLINE", 3600)
+    idle = [site.connect() for _ in range(3)]
+    assert site.post() == 204
+    assert ended(idle[0])
+    # The place of the hook is free again: the younger ones are still served.
+    for connection in idle[1:]:
+        connection.sendall(head("GET /healthz HTTP/1.1"))
+        assert read_all(connection).startswith(b"HTTP/1.1 200 OK")
     for connection in idle:
         connection.close()
-    deadline = monotonic() + PATIENCE
-    while site.post() != 204:
-        assert monotonic() < deadline
+
+
+def test_a_crowd_of_slow_clients_keeps_no_hook_out(site, monkeypatch):
+    monkeypatch.setattr(hook_server, "DEADLINE", 3600)
+    crowd = [site.connect() for _ in range(4 * hook_server.MAX_CONNECTIONS)]
+    assert [site.post() for _ in range(5)] == [204] * 5
+    assert all(ended(connection) for connection in crowd[: -hook_server.MAX_CONNECTIONS])
+    for connection in crowd:
+        connection.close()
 
 
 def ended(connection):
