@@ -59,7 +59,7 @@ def _choose_step(
 ) -> DecidedVariant:
     if variant.changes_nothing:
         return DecidedVariant(variant, VariantStep.ADOPT)
-    if _is_declined(variant):
+    if variant.is_declined:
         return DecidedVariant(variant, VariantStep.KEEP)
     if variant.observed.shares_draft:
         step = _choose_shared_step(variant, decision, publish=publish)
@@ -99,12 +99,6 @@ def _choose_shared_step(
     if may_leave and (is_due or not is_released):
         return DecidedVariant(variant, VariantStep.REMOVE)
     return None
-
-
-def _is_declined(variant: RenderedVariant) -> bool:
-    """Return whether a person closed the pull request for the candidate, so that it stays."""
-    declined = variant.observed.declined_revision
-    return bool(declined) and declined == variant.selected.revision
 
 
 _RELEASED = (VariantState.RELEASED, VariantState.PROPOSED)

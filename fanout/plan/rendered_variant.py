@@ -45,6 +45,12 @@ class RenderedVariant:
         return self.merged.content if self.merged is not None else self.rendering
 
     @property
+    def is_declined(self) -> bool:
+        """Return whether a person closed the pull request for the candidate."""
+        declined = self.observed.declined_revision
+        return bool(declined) and declined == self.selected.revision
+
+    @property
     def changes_nothing(self) -> bool:
         """Return whether the new content is what the branch has already, as the variant's own.
 

@@ -91,6 +91,8 @@ def _record_for_policy(session: RecordSession, action: Action) -> _RecordedSuspe
     decisions = ActiveDecisions(
         build_gate_records(active_records(item.records), now).decisions, now
     )
+    if action is Action.RESUME and _has_declined(item, named_scopes):
+        return _RecordedSuspension(session.append("Decision", spec))
     if already_done := _format_repeated(action, named_scopes, decisions):
         return _RecordedSuspension(note=already_done)
     if action is Action.SUSPEND:
@@ -102,6 +104,16 @@ def _record_for_policy(session: RecordSession, action: Action) -> _RecordedSuspe
     name = session.append("Decision", spec)
     still_suspended = _format_still_suspended(item, named_scopes, suspended)
     return _RecordedSuspension(name, still_suspended, not still_suspended)
+
+
+def _has_declined(item: PolicyResult, named_scopes: Sequence[Scope]) -> bool:
+    """Return whether a person closed the pull request of a variant in one of the scopes."""
+    return any(
+        variant.is_declined
+        and {("policy", ""), ("stage", variant.spec.stage), ("variant", variant.spec.name)}
+        & set(named_scopes)
+        for variant in item.variants
+    )
 
 
 def _record_all(

@@ -28,13 +28,31 @@ def find_declined(variants: Sequence[ObservedVariant]) -> Mapping[RequestKey, Ma
     declined: dict[RequestKey, dict[str, str]] = {}
     for variant in variants:
         state, revision = variant.repository_state, _requested_revision(variant)
-        facts = state.forge.requests.get(variant.draft_ref) if state.forge is not None else None
+        facts = _find_facts(variant)
         if facts is None or state.forge is None or not revision:
             continue
         if is_closed_by_person(facts, state.forge):
             key = state.identity, variant.draft_ref
             declined.setdefault(key, {})[variant.spec.name] = revision
     return declined
+
+
+def _find_facts(variant: ObservedVariant) -> RequestFacts | None:
+    forge = variant.repository_state.forge
+    return forge.requests.get(variant.draft_ref) if forge is not None else None
+
+
+def _has_lost_branch(variant: ObservedVariant) -> bool:
+    """Return whether the variant's request is open and its branch is not there.
+
+    Forges close such a request some time later, and only then say who removed the branch.
+    """
+    facts = _find_facts(variant)
+    return (
+        facts is not None
+        and facts.request.state is RequestState.OPEN
+        and variant.draft_ref not in variant.repository_state.refs
+    )
 
 
 def _requested_revision(variant: ObservedVariant) -> str:
@@ -53,14 +71,16 @@ def mark_declined(
     """Return the variants, with the revision that a person declined where one did."""
     observed = find_declined(variants)
     # Most passes see none, and their variants stay the objects that memos know.
-    if not observed and not any(line.declined for line in status.requests.values()):
+    if not status.requests and not observed:
         return variants
     marked = []
     for variant in variants:
         key = variant.repository_state.identity, variant.draft_ref
         line = status.requests.get(key)
         revision = observed.get(key, {}).get(variant.spec.name, "")
-        if line is not None and not _is_open_again(variant):
+        if _has_lost_branch(variant):
+            revision = _requested_revision(variant)
+        elif line is not None and not _is_open_again(variant):
             revision = line.declined.get(variant.spec.name, revision)
         if not revision or (line is not None and _is_resumed(variant, line, decisions)):
             marked.append(variant)
@@ -70,8 +90,7 @@ def mark_declined(
 
 
 def _is_open_again(variant: ObservedVariant) -> bool:
-    forge = variant.repository_state.forge
-    facts = forge.requests.get(variant.draft_ref) if forge is not None else None
+    facts = _find_facts(variant)
     return facts is not None and facts.request.state is RequestState.OPEN
 
 

@@ -32,6 +32,7 @@ class RequestGroup:
     members: tuple[DecidedVariant, ...] = ()  # in order of path
     stray_paths: tuple[str, ...] = ()
     is_written: bool = False  # this pass pushes the branch
+    is_declined: bool = False  # a person said no to a revision that is, or was, on the branch
     line: RequestLine | None = None
 
     @property
@@ -55,15 +56,6 @@ class RequestGroup:
         """Return whether the gates let all packages on the branch be merged."""
         return not self.stray_paths and all(
             it.evaluation is not None and it.evaluation.let_through for it in self.members
-        )
-
-    @property
-    def is_declined(self) -> bool:
-        """Return whether a person closed the pull request for a revision on the branch."""
-        return any(
-            it.rendered.observed.declined_revision
-            and it.rendered.observed.declined_revision == it.rendered.selected.revision
-            for it in self.members
         )
 
 
@@ -108,6 +100,7 @@ def _build_group(
         members=tuple(sorted(members, key=lambda step: step.rendered.spec.path)),
         stray_paths=_find_stray_paths(state, ref, known_paths),
         is_written=any(_changes_branch(step) for step in steps),
+        is_declined=any(step.rendered.is_declined for step in steps),
         line=line,
     )
 

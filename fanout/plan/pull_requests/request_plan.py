@@ -70,7 +70,7 @@ def status_context(install: str) -> str:
 def _plan_closing(group: RequestGroup) -> RequestChange:
     change = _unchanged(group)
     found = group.open_request
-    if found is None or group.members:
+    if found is None or group.members or group.is_declined:
         return change
     return replace(change, request=found.request, closes=True)
 

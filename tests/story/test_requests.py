@@ -1,0 +1,233 @@
+"""The life of pull requests on a real Gitea: opened, held, changed, merged, closed, reopened."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fleet import POLICY, PROMOTION
+from forge_fleet import ForgeFleet
+from gitea_server import Gitea
+
+pytestmark = pytest.mark.forge
+HEAD = "drafts/default/_stages/default.monitoring/dev"
+MANUAL = PROMOTION + "  merge: Manual\n"
+SIGNED = "  - {name: dev, requires: [{name: ok, approval: {from: [sre]}}]}\n"
+
+
+@pytest.fixture
+def fleet(gitea: Gitea, tmp_path: Path) -> ForgeFleet:
+    return ForgeFleet.on(gitea, tmp_path, {"a": ("dev", "edge"), "b": ("dev", "edge")})
+
+
+def sweep(fleet: ForgeFleet, passes: int = 1) -> str:
+    """Sweep each minute; what the last one printed."""
+    for _ in range(passes):
+        swept = fleet.later(minutes=1).sweep()
+        assert swept.code == 0, swept.err
+    return swept.out
+
+
+def signed(fleet: ForgeFleet) -> ForgeFleet:
+    fleet.write("policy.yaml", POLICY[: POLICY.index("  - {name: dev,")] + SIGNED)
+    return fleet
+
+
+def shape(request: dict[str, Any]) -> tuple[str, bool, str, str]:
+    return request["state"], request["draft"], request["head"], request["base"]
+
+
+def test_a_request_is_opened_merged_and_tagged(fleet: ForgeFleet):
+    assert sweep(fleet) == "2 released, 2 drafts written, 1 pull request opened, 1 status set\n"
+    assert shape(fleet.only_request("edge")) == ("open", False, HEAD, "main")
+    assert fleet.published() == {"sites/a": "", "sites/b": ""}
+    assert sweep(fleet) == "1 pull request merged, 2 recorded\n"
+    request = fleet.only_request("edge")
+    assert (request["state"], request["merged_by"]) == ("merged", fleet.bot)
+    repo = fleet.repos["edge"]
+    assert repo.drafts() == []
+    assert repo.tags() == ["sites/a/v1", "sites/b/v1"]
+    assert fleet.published() == {"sites/a": "v1", "sites/b": "v1"}
+    assert sweep(fleet) == "nothing to do\n"
+    assert [it["state"] for it in fleet.requests("edge")] == ["merged"]
+
+
+def test_the_merge_says_what_it_publishes(fleet: ForgeFleet):
+    sweep(fleet, 2)
+    message = fleet.repos["edge"].git("log", "-1", "--format=%B", "main")
+    assert message.startswith("Publish 2 variants of stage dev at v1\n\n* sites/a\n* sites/b\n")
+    assert "\nFanout-Policy: default/monitoring\n" in message
+
+
+def test_what_has_not_changed_is_not_written_again(fleet: ForgeFleet):
+    fleet.write("promotion.yaml", MANUAL)
+    sweep(fleet)
+    fleet.calls()
+    sweep(fleet, 2)
+    assert [it for it in fleet.calls() if not it.startswith("GET ")] == []
+
+
+STYLES = ["merge", "squash", "rebase", "rebase-merge", "fast-forward-only"]
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_the_merge_of_a_person_is_found(fleet: ForgeFleet, style: str):
+    fleet.write("promotion.yaml", MANUAL)
+    sweep(fleet, 3)
+    request = fleet.only_request("edge")
+    assert shape(request) == ("open", False, HEAD, "main")
+    fleet.merge("edge", request["number"], style=style)
+    sweep(fleet)
+    repo = fleet.repos["edge"]
+    assert repo.tags() == ["sites/a/v1", "sites/b/v1"]
+    assert repo.drafts() == []
+    assert fleet.published() == {"sites/a": "v1", "sites/b": "v1"}
+    assert sweep(fleet) == "nothing to do\n"
+    assert "OutOfBand" not in fleet.run("explain", "monitoring").out
+
+
+def test_a_request_is_a_draft_until_people_have_approved(fleet: ForgeFleet):
+    signed(fleet).write("promotion.yaml", MANUAL)
+    sweep(fleet, 2)
+    request = fleet.only_request("edge")
+    assert request["draft"]
+    assert fleet.statuses("edge", request["commit"]) == {("fanout", fleet.bot): "pending"}
+    approved = fleet.later(minutes=1).run(
+        "approve", "monitoring", "--stage", "dev", "--revision", "v1",
+        "--by", "Ann <ann@example.com>",
+    )  # fmt: skip
+    assert approved.code == 0, approved.err
+    sweep(fleet)
+    request = fleet.only_request("edge")
+    assert not request["draft"]
+    assert fleet.statuses("edge", request["commit"]) == {("fanout", fleet.bot): "success"}
+
+
+def test_a_commit_of_a_person_is_merged_with_its_package(fleet: ForgeFleet):
+    fleet.write("promotion.yaml", MANUAL)
+    sweep(fleet, 2)
+    repo = fleet.repos["edge"]
+    text = repo.file(HEAD, "sites/a/settings.yaml") + "  mine: x\n"
+    commit = repo.commit(HEAD, {"sites/a/settings.yaml": text}, by="ann")
+    sweep(fleet)
+    request = fleet.only_request("edge")
+    assert request["commit"] == commit
+    assert fleet.statuses("edge", commit) == {("fanout", fleet.bot): "success"}
+    fleet.merge("edge", request["number"], style="squash")
+    fleet.delete_branch("edge", HEAD)
+    sweep(fleet)
+    assert repo.file("main", "sites/a/settings.yaml") == text
+    assert fleet.published() == {"sites/a": "v1", "sites/b": "v1"}
+    assert repo.tags() == ["sites/a/v1", "sites/b/v1"]
+    fleet.release("v2")
+    sweep(fleet, 2)
+    assert "mine: x" in repo.file(HEAD, "sites/a/settings.yaml")
+
+
+def test_what_a_person_closes_stays_closed_until_it_is_reopened(fleet: ForgeFleet):
+    fleet.write("promotion.yaml", MANUAL)
+    sweep(fleet, 2)
+    number = fleet.only_request("edge")["number"]
+    fleet.close("edge", number)
+    sweep(fleet, 3)
+    assert [shape(it)[0] for it in fleet.requests("edge")] == ["closed"]
+    assert "RequestClosed" in fleet.run("explain", "monitoring").out
+    fleet.reopen("edge", number)
+    sweep(fleet, 2)
+    assert shape(fleet.only_request("edge")) == ("open", False, HEAD, "main")
+    assert "RequestClosed" not in fleet.run("explain", "monitoring").out
+
+
+def test_a_newer_revision_asks_again(fleet: ForgeFleet):
+    fleet.write("promotion.yaml", MANUAL)
+    sweep(fleet, 2)
+    fleet.close("edge", 1)
+    sweep(fleet)
+    fleet.release("v2")
+    sweep(fleet, 2)
+    states = [(it["state"], it["title"]) for it in fleet.requests("edge")]
+    assert [state for state, _ in states] == ["closed", "open"]
+    assert "v2" in fleet.repos["edge"].git("log", "-1", "--format=%s", HEAD)
+
+
+def test_a_deleted_branch_is_a_no_until_somebody_resumes(fleet: ForgeFleet):
+    fleet.write("promotion.yaml", MANUAL)
+    sweep(fleet, 2)
+    fleet.delete_branch("edge", HEAD)
+    sweep(fleet, 3)
+    assert fleet.repos["edge"].drafts() == []
+    assert [it["state"] for it in fleet.requests("edge")] == ["closed"]
+    resumed = fleet.later(minutes=1).run(
+        "resume", "monitoring", "--reason", "it is fine", "--by", "Ann <ann@example.com>"
+    )
+    assert resumed.code == 0, resumed.err
+    sweep(fleet, 2)
+    assert [it["state"] for it in fleet.requests("edge")] == ["closed", "open"]
+
+
+def test_a_label_holds_a_request(fleet: ForgeFleet):
+    sweep(fleet)
+    fleet.label("edge", 1, "fanout/hold")
+    sweep(fleet, 2)
+    request = fleet.only_request("edge")
+    assert request["state"] == "open"
+    assert fleet.statuses("edge", request["commit"]) == {("fanout", fleet.bot): "pending"}
+    assert "RequestHeld" in fleet.run("explain", "monitoring").out
+    fleet.unlabel("edge", 1, "fanout/hold")
+    sweep(fleet)
+    assert fleet.only_request("edge")["state"] == "merged"
+
+
+def test_nobody_joins_a_request_that_is_ready(fleet: ForgeFleet):
+    fleet.write("promotion.yaml", MANUAL)
+    sweep(fleet, 2)
+    fleet.site("c", "dev", "edge")
+    sweep(fleet, 2)
+    assert "sites/c" not in fleet.repos["edge"].files(HEAD)
+    assert "RequestOpen" in fleet.run("explain", "monitoring").out
+    fleet.merge("edge", 1)
+    sweep(fleet, 2)
+    assert [it["state"] for it in fleet.requests("edge")] == ["merged", "open"]
+
+
+def test_a_newer_candidate_is_in_the_same_request(fleet: ForgeFleet):
+    fleet.write("promotion.yaml", MANUAL)
+    sweep(fleet, 2)
+    fleet.release("v2")
+    sweep(fleet, 2)
+    request = fleet.only_request("edge")
+    assert request["state"] == "open"
+    assert "v2" in request["body"]
+    assert request["commit"] == fleet.repos["edge"].refs()[f"refs/heads/{HEAD}"]
+
+
+def test_text_of_people_around_that_of_fanout_stays(fleet: ForgeFleet):
+    fleet.write("promotion.yaml", MANUAL)
+    sweep(fleet, 2)
+    body = fleet.only_request("edge")["body"]
+    fleet.rewrite("edge", 1, f"Please wait for Bob.\n\n{body}")
+    fleet.release("v2")
+    sweep(fleet, 2)
+    body = fleet.only_request("edge")["body"]
+    assert body.startswith("Please wait for Bob.\n")
+    assert "v2" in body
+
+
+def test_a_draft_of_a_variant_has_a_request_of_its_own(fleet: ForgeFleet):
+    fleet.write("policy.yaml", POLICY.replace("spec:\n", "spec:\n  draftPer: Variant\n", 1))
+    sweep(fleet, 2)
+    heads = {it["head"] for it in fleet.requests("edge")}
+    assert heads == {f"drafts/default/sites/{site}/monitoring" for site in "ab"}
+    # After the first merge the server looks for conflicts of the other one: it asks for patience.
+    sweep(fleet, 3)
+    assert [it["state"] for it in fleet.requests("edge")] == ["merged", "merged"]
+    assert fleet.published() == {"sites/a": "v1", "sites/b": "v1"}
+
+
+def test_out_of_band_is_what_the_gates_did_not_let_through(fleet: ForgeFleet):
+    signed(fleet).write("promotion.yaml", MANUAL)
+    sweep(fleet, 2)
+    fleet.retitle("edge", 1, "mine")
+    fleet.merge("edge", 1)
+    swept = fleet.later(minutes=1).sweep()
+    assert "OutOfBand" in swept.err + swept.out, swept
+    assert fleet.published() == {"sites/a": "v1", "sites/b": "v1"}
