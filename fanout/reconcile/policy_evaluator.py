@@ -31,6 +31,11 @@ from fanout.plan.gates.variant_facts import (
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.policy_plan import PolicyPlan, plan_policy
 from fanout.plan.pull_requests.declined_requests import mark_declined
+from fanout.plan.pull_requests.person_merges import (
+    facts_before_merges,
+    find_person_merges,
+    mark_out_of_band,
+)
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs, hold_back_requests
 from fanout.plan.pull_requests.request_settings import read_request_settings
 from fanout.plan.records.policy_records import (
@@ -263,7 +268,19 @@ class PolicyEvaluator:
             observed.evidence,
             observed.variant_memo.gate_facts,
         )
-        return DecidedPolicy(rendered, facts, self.conditions.decide(facts), rendered.variants)
+        decided = DecidedPolicy(rendered, facts, self.conditions.decide(facts), rendered.variants)
+        return self._judge_merges(decided)
+
+    def _judge_merges(self, decided: DecidedPolicy) -> DecidedPolicy:
+        """Mark the merges by people that the gates do not let through in this pass."""
+        variants = decided.rendered.variants
+        merged = find_person_merges(variants, decided.observed.status)
+        if not merged:
+            return decided
+        before = self.conditions.decide(facts_before_merges(decided.facts, merged))
+        marked = mark_out_of_band(variants, merged, before)
+        rendered = RenderedPolicy(decided.rendered.selected, marked)
+        return replace(decided, rendered=rendered, drafted=marked)
 
     def _hold_back(self, decided: DecidedPolicy) -> DecidedPolicy:
         """Decide again with holds on variants that must wait, until no other one has to."""

@@ -229,5 +229,5 @@ def test_out_of_band_is_what_the_gates_did_not_let_through(fleet: ForgeFleet):
     fleet.retitle("edge", 1, "mine")
     fleet.merge("edge", 1)
     swept = fleet.later(minutes=1).sweep()
-    assert "OutOfBand" in swept.err + swept.out, swept
+    assert "merged its draft without its gates" in swept.err
     assert fleet.published() == {"sites/a": "v1", "sites/b": "v1"}
