@@ -41,6 +41,8 @@ from fanout.api.text_fields import (
 )
 from fanout.api.urls import HttpUrl, ServerUrl, check_header
 
+_OWN_CONTEXT = "fanout"  # of the status that fanout sets, or the part before the installation
+
 
 class ReportCheck(Model):
     """Check answered by recorded Evidence of a pipeline, a test or a person.
@@ -63,10 +65,19 @@ class ApprovalCheck(Model):
     )
 
 
+def _check_context(context: str) -> str:
+    # A tool that waits for the status that it sets when it need not wait, waits for ever.
+    if context == _OWN_CONTEXT or context.startswith(f"{_OWN_CONTEXT}/"):
+        raise InvalidValue(f"{context} is a status that fanout sets itself", "name another one")
+    return context
+
+
 class CommitStatusCheck(Model):
     """Check answered by the forge's status of the commit."""
 
-    context: Text = Field(description="The name of the status.")
+    context: Annotated[Text, AfterValidator(_check_context)] = Field(
+        description="The name of the status."
+    )
     by: Distinct[Text] = Field(
         default=(), description="Logins and apps whose answer counts; absent: anybody's."
     )

@@ -112,7 +112,7 @@ class CheckAnswer:
     """
 
     check: str
-    digest: str
+    digest: str  # of the draft or publication; where a status answers about a draft, its tree
     verdict: Verdict  # passed or failed
     at: datetime  # when it was first recorded
     sentence: str = ""

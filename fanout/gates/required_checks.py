@@ -77,12 +77,17 @@ class RequiredChecks:
         answers: list[CheckAnswer],
     ) -> CheckResult:
         if check_rule.method is not CheckMethod.REPORT:
-            prior_answers = [it for it in variant_facts.answers if not is_retried(it, retried)]
+            subject = _answer_subject(check_rule, publication)
+            prior_answers = [
+                replace(it, digest=publication.digest)
+                for it in variant_facts.answers
+                if it.digest == subject and not is_retried(it, retried)
+            ]
             check_result, answer = fold_readings(
                 check_rule, publication, variant_facts.readings, prior_answers, self._now
             )
             check_result, answer = apply_freshness(check_rule, check_result, answer, self._now)
-            answers += [answer] if answer is not None else []
+            answers += [replace(answer, digest=subject)] if answer is not None else []
             return check_result
         written_at = variant_facts.draft.written if variant_facts.draft is not None else None
         if written_at is not None:
@@ -116,6 +121,16 @@ def find_early_failure(variant_facts: VariantFacts, checks: Sequence[CheckResult
                 check_result.until,
             )
     return None
+
+
+def _answer_subject(check_rule: CheckRule, publication: Publication) -> str:
+    """Return what recorded answers about a draft are about: its digest, or its tree.
+
+    A status is about a commit. The digest, which is of inputs, stays the same where a person
+    commits to the draft, and a recorded answer would outlive the content that it is about.
+    """
+    is_status = check_rule.method is CheckMethod.COMMIT_STATUS
+    return publication.tree if is_status else publication.digest
 
 
 def _as_published(variant_facts: VariantFacts, draft: DraftFacts, now: datetime) -> Publication:

@@ -150,6 +150,28 @@ def test_the_status_of_a_commit_needs_a_forge(downstream, told):
     policy, faults = validate_object(data)
     assert not faults
     objects = [policy, *map(repository, ("blueprints", "edge-eu", "edge-us"))]
-    [fault] = [it for _, it in cross_check(objects) if "status" in it.problem]
+    faults = [it for _, it in cross_check(objects) if "status" in it.problem]
+    [fault] = [it for it in faults if it.severity == "error"]
     assert fault.field == "spec.stages[1].verification[0].commitStatus"
     assert fault.problem == f"a commit has a status on a forge, and that of {told}"
+
+
+def test_a_status_that_anybody_may_set_is_warned_about():
+    def warnings(**by):
+        data = copy.deepcopy(EXAMPLE)
+        check = {"name": "ci", "commitStatus": {"context": "ci/deploy", **by}}
+        data["spec"]["stages"][1]["requires"] = [check]
+        policy, faults = validate_object(data)
+        assert not faults
+        repositories = (repository(it, "gitea") for it in ("blueprints", "edge-eu", "edge-us"))
+        found = [it for _, it in cross_check([policy, *repositories])]
+        return [it.field for it in found if it.problem.startswith("anybody who may push")]
+
+    assert warnings() == ["spec.stages[1].requires[0].commitStatus.by"]
+    assert warnings(by=["ci-bot"]) == []
+
+
+def test_no_check_waits_for_the_status_of_fanout():
+    assert faults_of("commitStatus: {context: fanout/eu}") == [
+        "commitStatus.context: fanout/eu is a status that fanout sets itself; name another one"
+    ]

@@ -121,3 +121,24 @@ def test_before_publication_an_answer_counts_while_it_is_fresh():
     stale = evaluate_gates(prod(rule, answers=(answer(PASSED, 4),)))
     assert not stale.variants["p"].publish
     assert stale.variants["p"].checks[0].reason == "AnswerStale"
+
+
+STATUS = CheckRule("health", CheckMethod.COMMIT_STATUS, names_revision=True)
+
+
+def test_a_status_counts_for_the_tree_of_the_draft_and_for_no_other():
+    """A commit by a person changes the tree, and not the digest."""
+
+    def after(verdict, tree, answers=()):
+        head = replace(draft("v1"), tree=tree, commits=frozenset({"commit"}))
+        asked = prod(STATUS, readings=(reading(verdict, seen="commit"),), answers=answers)
+        [only] = asked.variants
+        return evaluate_gates(replace(asked, variants=(replace(only, draft=head),))).variants["p"]
+
+    passed = after(PASSED, "tree-v1")
+    assert (passed.publish, [it.digest for it in passed.answers]) == (True, ["tree-v1"])
+    assert after(PENDING, "tree-v1", passed.answers).publish, "no answer withdraws none"
+    edited = after(PENDING, "tree-edited", passed.answers)
+    assert (edited.publish, edited.state, edited.answers) == (False, "Released", ())
+    again = after(PASSED, "tree-edited", passed.answers)
+    assert (again.publish, [it.digest for it in again.answers]) == (True, ["tree-edited"])

@@ -72,6 +72,7 @@ def warn_doubtful_settings(policy: UpstreamPolicy) -> Iterator[FieldError]:
                 (*path, "verification"), problem, "add a check if something can be asked", "warning"
             )
         yield from _warn_zero_expiry(stage, path)
+        yield from _warn_unnamed_creators(stage, path)
         yield from _warn_amounts(stage, path)
     for index, entry in enumerate(policy.spec.targets):
         if entry.template.stage is None and entry.template.stage_expr is None:
@@ -90,6 +91,16 @@ def _warn_zero_expiry(stage: Stage, stage_path: FieldPath) -> Iterator[FieldErro
             path = (*stage_path, "requires", index, "approval", "expires")
             problem = "zero is as if absent: an approval counts for ever"
             yield FieldError(path, problem, "remove it, or say how long, like 72h", "warning")
+
+
+def _warn_unnamed_creators(stage: Stage, stage_path: FieldPath) -> Iterator[FieldError]:
+    """Warn about statuses of commits that anybody may set."""
+    for group in ("verification", "requires"):
+        for index, check in enumerate(getattr(stage, group)):
+            if check.commit_status is not None and not check.commit_status.by:
+                path = (*stage_path, group, index, "commitStatus", "by")
+                problem = "anybody who may push can set a status, and the newest counts"
+                yield FieldError(path, problem, "name whose counts, like [ci-bot]", "warning")
 
 
 def _warn_amounts(stage: Stage, stage_path: FieldPath) -> Iterator[FieldError]:

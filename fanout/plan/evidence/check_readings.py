@@ -1,4 +1,4 @@
-"""Readings of checks that machines answer: objects, HTTP services, Prometheus servers.
+"""Readings of checks that machines answer: objects, HTTP services, Prometheus servers, forges.
 
 Pure: values of expressions and answers of probes are requested as pending inputs. What
 cannot be probed or read yields a pending reading (design §6, "Checks"). `gates` turns
@@ -12,12 +12,13 @@ from typing import Any
 
 from fanout.api.field_errors import InvalidValue
 from fanout.api.gate_vocabulary import CheckMethod, Verdict
-from fanout.api.stages import HttpCheck, ObjectCheck, PrometheusCheck
+from fanout.api.stages import HttpCheck, MachineCheck, ObjectCheck, PrometheusCheck
 from fanout.api.urls import check_http_url
 from fanout.gates.gate_facts import CheckReading
 from fanout.pending_inputs import ExpressionRequest, Responses, get_response, get_responses
 from fanout.plan.evidence.due_checks import DueCheck
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
+from fanout.plan.evidence.status_readings import read_commit_status
 from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.values import frozen
@@ -50,6 +51,11 @@ def read_check(
 
     Raises InputPending while an expression or a probe has no response.
     """
+    check = due_check.check
+    if check.commit_status is not None and due_check.statuses is not None:
+        return read_commit_status(
+            check, check.commit_status, due_check.digest, due_check.repository, due_check.statuses
+        )
     probe_texts = _list_probe_expressions(due_check)
     requests = [ExpressionRequest(text, due_check.variables) for text in probe_texts]
     values = dict(zip(probe_texts, get_responses(requests, responses), strict=True))
@@ -61,10 +67,9 @@ def read_check(
         return pending_reading(due_check, answer.sentence)
     if problem := unusable_response(due_check, answer):
         return pending_reading(due_check, problem)
-    check = due_check.check.machine_check
-    assert check is not None, "without one, the probe is a failure"
-    variables = {**due_check.variables, RESPONSE_VARIABLES[due_check.check.method]: answer.value}
-    answer_texts = [check.cel, *([check.observed_revision] if check.observed_revision else [])]
+    machine_check = _machine_check_of(due_check)
+    variables = {**due_check.variables, RESPONSE_VARIABLES[check.method]: answer.value}
+    answer_texts = [machine_check.cel, *filter(None, [machine_check.observed_revision])]
     outcome, *observed = get_responses(
         [ExpressionRequest(text, variables) for text in answer_texts], responses
     )
@@ -77,7 +82,7 @@ def _build_probe(
     due_check: DueCheck, values: Mapping[str, Any], objects: ClusterObjectIndex
 ) -> CheckProbe:
     """Build the probe; `values` has those of the expressions of its address, by text."""
-    check = due_check.check.machine_check
+    check = _machine_check_of(due_check)
     for text, value in values.items():
         if not isinstance(value, str) or not value:
             reason = value.problem if isinstance(value, ExpressionFailure) else "it yields no text"
@@ -96,13 +101,12 @@ def _build_probe(
         case HttpCheck():
             url = check.url or values[check.url_expr or ""]
             return _validate_probe(url.partition("?")[0], _build_http_probe(check, url))
-        case None:
-            problem = (
-                f"the forge of Repository {due_check.repository} is none, so nobody can be"
-                " asked for"
-                " the status of a commit; let the pipeline report"
-            )
-            return CheckProbe("", ProbeFailure(problem))
+
+
+def _machine_check_of(due_check: DueCheck) -> MachineCheck:
+    machine_check = due_check.check.machine_check
+    assert machine_check is not None, "statuses of commits are read from the forge's state"
+    return machine_check
 
 
 def _find_object(
@@ -122,15 +126,13 @@ def _find_object(
 
 def _list_probe_expressions(due_check: DueCheck) -> list[str]:
     """Return the expressions that yield the address or object of a check."""
-    match due_check.check.machine_check:
+    match _machine_check_of(due_check):
         case ObjectCheck() as check:
             texts = [check.name_expr]
         case PrometheusCheck() as check:
             texts = [check.address_expr, check.query_expr]
         case HttpCheck() as check:
             texts = [check.url_expr]
-        case None:
-            texts = []
     return list(dict.fromkeys(filter(None, texts)))
 
 
@@ -159,13 +161,13 @@ def unusable_response(due_check: DueCheck, response: ProbeResponse) -> str:
     The order of the series in a vector is arbitrary, so an index would choose one by
     chance.
     """
-    machine_check = due_check.check.machine_check
+    machine_check = _machine_check_of(due_check)
     series = (
         len(response.value)
         if due_check.check.method is CheckMethod.PROMETHEUS and isinstance(response.value, list)
         else 1
     )
-    if machine_check is None or series < 2:
+    if series < 2:
         return ""
     texts = (machine_check.cel, machine_check.observed_revision or "")
     if any(_INDEX.search(text) for text in texts):
@@ -185,8 +187,7 @@ def build_reading(
     value that is not a boolean makes the reading pending, and so does a revision that
     cannot be read.
     """
-    machine_check = due_check.check.machine_check
-    assert machine_check is not None, "an answer that came was asked for"
+    machine_check = _machine_check_of(due_check)
     if machine_check.observed_revision is not None and not (isinstance(observed, str) and observed):
         cause = _expression_problem(
             machine_check.observed_revision, observed, "yields no text", response

@@ -7,6 +7,11 @@ from datetime import datetime, timedelta
 from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.stages import Check, Stage
 from fanout.gates.gate_rules import Variables
+from fanout.plan.evidence.status_readings import (
+    StatusSource,
+    find_draft_source,
+    find_publication_source,
+)
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.values import frozen
 
@@ -23,6 +28,7 @@ class DueCheck:
     namespace: str  # of the policy
     repository: str  # the downstream Repository
     draft_commit: str = ""  # commit of the draft in question; "": it is a publication
+    statuses: StatusSource | None = None  # None: no status of a commit answers it
 
 
 def machine_checks(checks: Sequence[Check]) -> tuple[Check, ...]:
@@ -80,7 +86,10 @@ def _due_checks_of(
     for check in checks:
         # Until then a controller may still report the state of the previous revision.
         if now >= since + (check.settle or timedelta(0)):
-            commit = variant.draft.commit if variant.draft is not None and not is_published else ""
+            draft = variant.draft if not is_published else None
+            statuses = None
+            if check.commit_status is not None:
+                statuses = find_draft_source(variant) if draft else find_publication_source(variant)
             spec = variant.spec
             yield DueCheck(
                 variant=spec.name,
@@ -89,5 +98,6 @@ def _due_checks_of(
                 variables=check_variables,
                 namespace=spec.namespace,
                 repository=spec.repository,
-                draft_commit=commit,
+                draft_commit=draft.commit if draft is not None else "",
+                statuses=statuses,
             )

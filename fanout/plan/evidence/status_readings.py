@@ -1,0 +1,135 @@
+"""Readings of checks that statuses of commits answer, as a forge shows them in a pass.
+
+A status is about a commit, and counts for the package at the path in it: before publication at the
+head of the pull request, afterwards at the merge commit and at the head of the branch. Of one
+context the newest counts, among those of the logins in `by`. (design-forges, "Gates")
+"""
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from fanout.api.gate_vocabulary import Verdict
+from fanout.api.stages import Check, CommitStatusCheck
+from fanout.gates.gate_facts import CheckReading
+from fanout.gates.gate_wording import format_names
+from fanout.plan.observation.forge_state import ForgeState
+from fanout.plan.observation.observed_request import CommitStatus, StatusState
+from fanout.plan.observed_variant import ObservedVariant
+from fanout.values import frozen
+
+_VERDICTS = {
+    StatusState.SUCCESS: Verdict.PASSED,
+    StatusState.FAILURE: Verdict.FAILED,
+    StatusState.PENDING: Verdict.PENDING,
+}
+_MAX_DESCRIPTION = 120  # characters of a status's text in a message
+
+
+@frozen
+class StatusSource:
+    """Commits of a draft or publication at which a status counts, and who shows their statuses.
+
+    `commits` is empty where `missing` says why there is none.
+    """
+
+    forge: ForgeState | None  # None: the repository has none
+    commits: tuple[str, ...] = ()
+    missing: str = ""
+
+
+class _StatusAtCommit(NamedTuple):
+    status: CommitStatus
+    commit: str
+
+
+def find_draft_source(variant: ObservedVariant) -> StatusSource:
+    """Return where statuses about the variant's draft are: at the head of its pull request."""
+    forge = variant.repository_state.forge
+    facts = forge.requests.get(variant.draft_ref) if forge is not None else None
+    if facts is None:
+        return StatusSource(forge, missing="its pull request is not open yet")
+    return StatusSource(forge, (facts.request.head_commit,))
+
+
+def find_publication_source(variant: ObservedVariant) -> StatusSource:
+    """Return where statuses about the publication are.
+
+    The head of the branch counts only while it has the published package.
+    """
+    state, published = variant.package_location.repository_state, variant.published
+    commits = [published.merge] if published is not None else []
+    if published is not None and variant.package_state.tree == published.tree:
+        commits.append(state.head)
+    found = tuple(dict.fromkeys(filter(None, commits)))
+    return StatusSource(
+        state.forge, found, missing="" if found else "the commit of the publication is not known"
+    )
+
+
+def read_commit_status(
+    check: Check, rule: CommitStatusCheck, digest: str, repository: str, source: StatusSource
+) -> CheckReading:
+    """Return the reading of a commitStatus check; `repository` is the name of its Repository."""
+    forge = source.forge
+    if forge is None:
+        return CheckReading(
+            check.name,
+            digest,
+            Verdict.PENDING,
+            f"the forge of Repository {repository} is none, so nobody can be asked for the status"
+            " of a commit; let the pipeline report",
+        )
+    if forge.failure is not None:
+        sentence = f"{forge.host or 'the forge'} was not read: {forge.failure}"
+        return CheckReading(check.name, digest, Verdict.PENDING, sentence)
+    if source.missing:
+        return CheckReading(check.name, digest, Verdict.PENDING, source.missing)
+    found = [
+        _StatusAtCommit(status, commit)
+        for commit in source.commits
+        for status in forge.statuses.get(commit, ())
+        if status.context == rule.context
+    ]
+    accepted = [it for it in found if _is_accepted(rule.by, forge.host, it.status.creator)]
+    if not accepted:
+        ignored = {_format_login(forge.host, it.status.creator) for it in found}
+        sentence = _format_missing(rule, source.commits, ignored)
+        return CheckReading(check.name, digest, Verdict.PENDING, sentence)
+    status, commit = max(accepted, key=lambda it: it.status.instant)
+    return CheckReading(
+        check.name, digest, _VERDICTS[status.state], _format_status(forge, status, commit), commit
+    )
+
+
+def _is_accepted(by: Collection[str], host: str, creator: str) -> bool:
+    """Return whether a creator's answer counts: named by login, or by host and login."""
+    names = {creator.lower(), _format_login(host, creator)}
+    return not by or any(name.lower() in names for name in by)
+
+
+def _format_login(host: str, login: str) -> str:
+    return f"{host}/{login}".lower()
+
+
+def _format_missing(
+    rule: CommitStatusCheck, commits: Iterable[str], ignored: Collection[str]
+) -> str:
+    places = " or ".join(_shorten_commit(it) for it in commits)
+    creators = f" by {format_names(rule.by)}" if rule.by else ""
+    sentence = f"there is no status {rule.context}{creators} at {places}"
+    return f"{sentence}; that of {format_names(ignored)} is ignored" if ignored else sentence
+
+
+def _format_status(forge: ForgeState, status: CommitStatus, commit: str) -> str:
+    description = " ".join(status.description.split())
+    if len(description) > _MAX_DESCRIPTION:
+        description = f"{description[:_MAX_DESCRIPTION]}…"
+    sentence = (
+        f"status {status.context} at {_shorten_commit(commit)} is {status.state.value}, by"
+        f" {_format_login(forge.host, status.creator)}"
+    )
+    return f"{sentence}: {description}" if description else sentence
+
+
+def _shorten_commit(commit: str) -> str:
+    return commit[:12]
