@@ -9,7 +9,7 @@ from fanout.api.validators.object_validation import validate_object
 
 DOCS = Path(__file__).parents[1] / "docs" / "concepts"
 EXAMPLE = Path(__file__).parent / "api" / "examples" / "upstream-policy.yaml"
-CHECKS, CONFIGURATION = (
+CHECKS, STATUSES, CONFIGURATION = (
     yaml.safe_load(block)
     for block in re.findall(r"```yaml\n(.*?)```", (DOCS / "checks.md").read_text(), re.DOTALL)
 )
@@ -18,6 +18,12 @@ CHECKS, CONFIGURATION = (
 def test_the_checks_are_valid_in_a_policy():
     data = yaml.safe_load(EXAMPLE.read_text())
     data["spec"]["stages"][0]["verification"] = CHECKS
+    assert validate_object(data)[1] == ()
+
+
+def test_the_checks_by_statuses_are_valid_in_a_stage():
+    data = yaml.safe_load(EXAMPLE.read_text())
+    data["spec"]["stages"][0] |= STATUSES
     assert validate_object(data)[1] == ()
 
 
