@@ -32,11 +32,19 @@ def build_draft_trailers(variant: RenderedVariant, install: str) -> DraftTrailer
 def find_release_draft(variant: RenderedVariant) -> OpenDraft | None:
     """Return the draft whose release is to be decided, or None.
 
-    In a stage draft that is the new content, which nothing has before its release; its commit
-    is "" until it is written. Else it is the draft on the variant's branch.
+    In a stage draft that is the new content, which nothing has before its release. Else it is the
+    draft on the variant's branch.
+    """
+    return find_next_draft(variant) if variant.observed.shares_draft else variant.observed.draft
+
+
+def find_next_draft(variant: RenderedVariant) -> OpenDraft | None:
+    """Return the draft with the new content of the variant, else the one on its branch, or None.
+
+    The commit of new content is "" until it is written.
     """
     observed = variant.observed
-    if not observed.shares_draft or variant.draft_content is None or variant.changes_nothing:
+    if variant.draft_content is None or variant.changes_nothing:
         return observed.draft
     taken = [draft for _, draft in replaced_drafts(variant)]
     return OpenDraft(
@@ -45,7 +53,7 @@ def find_release_draft(variant: RenderedVariant) -> OpenDraft | None:
         commit="",
         tree=variant.draft_content.tree,
         trailers=build_draft_trailers(variant, install_of(observed.draft_ref)),
-        is_shared=True,
+        is_shared=observed.shares_draft,
         is_edited=False,
         editors=frozenset().union(*(draft.editors for draft in taken)),
         rejected_lines=new_conflict_lines(variant),

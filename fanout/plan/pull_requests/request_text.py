@@ -301,8 +301,12 @@ def _format_changes(content: RequestContent) -> Iterator[str]:
             if len(change.variants) == len(content.variants) > 1
             else format_names(change.variants)
         )
-        omitted = f"\n\n{format_sentence(change.omitted)} not shown." if change.omitted else ""
-        yield f"{subject}:\n\n{format_block(change.lines, 'diff')}{omitted}"
+        parts = [f"{subject}:"]
+        if change.lines:
+            parts.append(format_block(change.lines, "diff"))
+        if change.omitted:
+            parts.append(f"Not shown: {format_sentence(change.omitted)}.")
+        yield "\n\n".join(parts)
 
 
 def _format_provenance(content: RequestContent) -> Iterator[str]:

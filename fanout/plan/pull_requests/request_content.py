@@ -1,0 +1,155 @@
+"""Content of a pull request's text, from the variants in it and the decision of the gates."""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeVar
+
+from fanout.api.reasons import Reason, ReasonClass, classify_reason
+from fanout.gates.evaluation_results import VariantEvaluation
+from fanout.gates.gate_facts import Hold
+from fanout.plan.draft_messages import find_next_draft
+from fanout.plan.draft_trailers import NO_VALUE
+from fanout.plan.edits.merge_disputes import (
+    limit_lines,
+    parse_disputes,
+    rejected_lines_of_draft,
+)
+from fanout.plan.pull_requests.request_text import (
+    ChangeVerb,
+    PackageChange,
+    RequestCheck,
+    RequestConflict,
+    RequestContent,
+    RequestHold,
+    RequestUpstream,
+    RequestVariant,
+)
+from fanout.plan.rendered_variant import RenderedVariant
+from fanout.values import replace
+
+# Holds that end by what fanout does next, or that the forge shows by itself: a text that named
+# them would be written once more for each.
+_UNTOLD_REASONS: Final = frozenset(
+    {
+        Reason.FORGE_DENIED,
+        Reason.FORGE_REFUSES,
+        Reason.FORGE_UNAVAILABLE,
+        Reason.MERGE_AWAITED,
+        Reason.NO_DRAFT,
+        Reason.RATE_LIMITED,
+        Reason.REQUEST_CLOSED,
+        Reason.REQUEST_HELD,
+        Reason.REQUEST_OPEN,
+        Reason.REQUEST_PENDING,
+        Reason.STAGE_DRAFT_PENDING,
+        Reason.SWEEP_AWAITED,
+    }
+)
+# Instants of holds by checks move whenever a check is asked again.
+_CHECKS: Final = frozenset({ReasonClass.EVIDENCE, ReasonClass.APPROVAL})
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+def add_variants(
+    content: RequestContent,
+    variants: Sequence[RenderedVariant],
+    evaluations: Mapping[str, VariantEvaluation],
+    changes: Sequence[PackageChange] = (),
+) -> RequestContent:
+    """Return the content with the variants of the request, and everything that follows from them.
+
+    `evaluations`: what the gates decided, by the variant's name.
+    """
+    known = [evaluations[it.spec.name] for it in variants if it.spec.name in evaluations]
+    holds = tuple(RequestHold(hold, names) for hold, names in _group(_iterate_holds(known)).items())
+    checks = tuple(
+        RequestCheck(check, names)
+        for check, names in _group(
+            (replace(check, latest=None, passes_at=None, until=None), evaluation.name)
+            for evaluation in known
+            for check in evaluation.checks
+        ).items()
+    )
+    approvals = (it.result for it in checks if it.result.reason == Reason.APPROVAL_MISSING)
+    return replace(
+        content,
+        variants=tuple(_describe_variant(variant) for variant in variants),
+        changes=tuple(changes),
+        conflicts=tuple(_build_conflicts(variants)),
+        holds=holds,
+        checks=checks,
+        next_time=min((it.hold.until for it in holds if it.hold.until is not None), default=None),
+        upstreams=tuple(dict.fromkeys(_iterate_upstreams(variants))),
+        approval_checks=tuple(dict.fromkeys(check.name for check in approvals)),
+    )
+
+
+def _describe_variant(variant: RenderedVariant) -> RequestVariant:
+    observed, spec, draft = variant.observed, variant.spec, find_next_draft(variant)
+    if variant.selected.is_rollback:
+        verb = ChangeVerb.ROLL_BACK
+    elif observed.is_moving:
+        verb = ChangeVerb.MOVE
+    elif observed.is_unmanaged:
+        verb = ChangeVerb.ADOPT
+    else:
+        verb = ChangeVerb.UPDATE if observed.path_state.tree else ChangeVerb.ADD
+    return RequestVariant(
+        name=spec.name,
+        path=spec.path,
+        verb=verb,
+        target=spec.target,
+        old_path=observed.package_location.path if verb is ChangeVerb.MOVE else "",
+        old_revision=observed.published.revision if observed.published is not None else "",
+        revision=draft.trailers.revision if draft is not None else variant.selected.revision,
+    )
+
+
+def _iterate_holds(
+    evaluations: Iterable[VariantEvaluation],
+) -> Iterator[tuple[Hold, str]]:
+    for evaluation in evaluations:
+        for hold in evaluation.holds:
+            if hold.reason not in _UNTOLD_REASONS:
+                until = None if classify_reason(hold.reason) in _CHECKS else hold.until
+                yield replace(hold, since=None, until=until), evaluation.name
+
+
+def _build_conflicts(variants: Iterable[RenderedVariant]) -> Iterator[RequestConflict]:
+    """Yield the conflicts of the drafts, equal ones once; each names the key to decide it by."""
+    for (line, is_decided), names in _group(_iterate_conflicts(variants)).items():
+        key, _, sentence = line.partition(" ")
+        yield RequestConflict(names, f"{sentence} (conflict {key})", is_decided)
+
+
+def _iterate_conflicts(
+    variants: Iterable[RenderedVariant],
+) -> Iterator[tuple[tuple[str, bool], str]]:
+    for variant in variants:
+        draft = find_next_draft(variant)
+        if draft is None or draft.trailers.conflicts == NO_VALUE:
+            continue
+        disputes = parse_disputes(draft.trailers.conflicts)
+        decided = {it.key for it in disputes if it.is_decided} | draft.settled_keys
+        # Cut as in the message of the commit, from which the lines are read in later passes.
+        for line in limit_lines(rejected_lines_of_draft(draft)):
+            yield (line, line.partition(" ")[0] in decided), variant.spec.name
+
+
+def _iterate_upstreams(variants: Iterable[RenderedVariant]) -> Iterator[RequestUpstream]:
+    for variant in variants:
+        spec, package, draft = variant.spec, variant.selected.package, find_next_draft(variant)
+        if draft is not None:
+            yield RequestUpstream(
+                repository=package.upstream.repository if package else spec.upstream_repository,
+                package=spec.upstream_package,
+                revision=draft.trailers.revision,
+                commit=draft.trailers.commit,
+            )
+
+
+def _group(items: Iterable[tuple[_Key, str]]) -> Mapping[_Key, tuple[str, ...]]:
+    """Return the names of the variants that have each item, in order of appearance."""
+    names: dict[_Key, list[str]] = {}
+    for item, name in items:
+        names.setdefault(item, []).append(name)
+    return {item: tuple(several) for item, several in names.items()}
