@@ -169,7 +169,6 @@ def build_content() -> RequestContent:
         checks=CHECKS,
         next_time=MORNING,
         upstreams=(UPSTREAM,),
-        source="policies/edge.yaml:12",
         approval_checks=("sign-off",),
     )
 
@@ -226,6 +225,5 @@ def build_hostile(name: str) -> RequestContent:
         ),
         checks=(RequestCheck(CheckResult(name, Verdict.PENDING, f"{name}: {name}"), (name,)),),
         upstreams=(RequestUpstream(repository=name, package=name, revision=name, commit=name),),
-        source=name,
         approval_checks=(name,),
     )

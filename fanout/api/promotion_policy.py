@@ -97,8 +97,14 @@ class ApproverGroup(Model):
 class PullRequest(Model):
     """Title, body, labels and reviewers of pull requests, and how they are opened and merged."""
 
-    title_template: JinjaText | None = Field(default=None, description="Jinja for the title.")
-    body_template: JinjaText | None = Field(default=None, description="Jinja for the text.")
+    title_template: JinjaText | None = Field(
+        default=None,
+        description="Jinja for the title; `title` is the built-in one.",
+    )
+    body_template: JinjaText | None = Field(
+        default=None,
+        description="Jinja for the text, in Markdown; `text` is the built-in one.",
+    )
     labels: Distinct[Text] = Field(default=(), description="Labels to set.")
     reviewers: Distinct[Text] = Field(default=(), description="Whom to ask for a review.")
     draft: StrictBool = Field(

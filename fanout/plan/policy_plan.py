@@ -52,6 +52,7 @@ class PolicyPlan:
     cleanup_items: tuple[CleanupItem, ...] = ()
     removals: tuple[VariantRemoval, ...] = ()
     request_changes: tuple[RequestChange, ...] = ()  # calls about its pull requests
+    warnings: tuple[str, ...] = ()  # of templates of its pull requests
 
 
 def plan_policy(

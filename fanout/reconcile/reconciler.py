@@ -31,8 +31,10 @@ from fanout.reconcile.policy_evaluator import PolicyEvaluator
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.policy_isolation import compute_changes, without_failed_policies
 from fanout.reconcile.problem_aggregation import summarize_function_warnings
+from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
 from fanout.reconcile.pull_requests.request_observer import RequestObserver
 from fanout.reconcile.pull_requests.request_planner import RequestPlanner
+from fanout.reconcile.pull_requests.request_texts import RequestTextBuilder
 from fanout.reconcile.records.lost_records import refuse_lost_records
 from fanout.reconcile.records.undeclared_policies import find_undeclared
 from fanout.reconcile.removal.orphaned_variants import find_removal_doubt
@@ -101,6 +103,7 @@ class Reconciler:
         self._observer = RepositoryObserver(world.git, world.setup.install)
         self._request_observer = RequestObserver(world.git, world.forges, world.setup.install)
         self._content_cache = PackageContentCache()
+        self._change_reader = PackageChangeReader(world.git)
         self._edit_detector = DownstreamEditDetector(self._content_cache)
         self._conditions = PropagationConditions(world.sandbox)
         self._rollback = RollbackSelector(world.git)
@@ -161,6 +164,7 @@ class Reconciler:
                 *undeclared_warnings,
                 *_collect_warnings(partial(_find_declaration_warnings, scope.covered, declared)),
                 *messages.warnings,
+                *dict.fromkeys(warning for plan in plans for warning in plan.warnings),
                 *_collect_warnings(partial(summarize_function_warnings, results)),
             ),
             undeclared_warnings=undeclared_warnings,
@@ -273,7 +277,12 @@ class Reconciler:
             edit_detector=self._edit_detector,
             conditions=self._conditions,
             policy_memo=self._policy_memo,
-            request_planner=RequestPlanner(now=now),
+            request_planner=RequestPlanner(
+                now=now,
+                texts=RequestTextBuilder(
+                    change_reader=self._change_reader, sandbox=world.sandbox, declared=declared
+                ),
+            ),
         )
 
     def _resolve_policies(self, declared: DeclaredObjects) -> tuple[ResolvedPolicy, ...]:

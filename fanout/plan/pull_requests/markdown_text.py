@@ -32,8 +32,8 @@ def escape_control(text: str) -> str:
 
 
 def format_code(value: str) -> str:
-    """Return a value as inline code of one line, cut to `MAX_VALUE` characters."""
-    return _format_span(_cut(escape_control(value), MAX_VALUE))
+    """Return a value as inline code of one line, cut to `MAX_VALUE` characters; "" for ""."""
+    return _format_span(_cut(escape_control(value), MAX_VALUE)) if value else ""
 
 
 def format_names(names: Iterable[str], shown: int = 5) -> str:

@@ -3,8 +3,9 @@
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
+from fanout.api.promotion_policy import MergeMethod
 from fanout.api.reasons import Reason, ReasonClass, classify_reason
-from fanout.gates.evaluation_results import VariantEvaluation
+from fanout.gates.evaluation_results import CheckResult, VariantEvaluation
 from fanout.gates.gate_facts import Hold
 from fanout.plan.draft_messages import find_next_draft
 from fanout.plan.draft_trailers import NO_VALUE
@@ -13,6 +14,7 @@ from fanout.plan.edits.merge_disputes import (
     parse_disputes,
     rejected_lines_of_draft,
 )
+from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.pull_requests.request_text import (
     ChangeVerb,
     PackageChange,
@@ -24,6 +26,7 @@ from fanout.plan.pull_requests.request_text import (
     RequestVariant,
 )
 from fanout.plan.rendered_variant import RenderedVariant
+from fanout.selection.variant_naming import install_of
 from fanout.values import replace
 
 # Holds that end by what fanout does next, or that the forge shows by itself: a text that named
@@ -49,29 +52,30 @@ _CHECKS: Final = frozenset({ReasonClass.EVIDENCE, ReasonClass.APPROVAL})
 _Key = TypeVar("_Key", bound=Hashable)
 
 
-def add_variants(
-    content: RequestContent,
-    variants: Sequence[RenderedVariant],
-    evaluations: Mapping[str, VariantEvaluation],
-    changes: Sequence[PackageChange] = (),
+def build_content(
+    group: RequestGroup, merge: MergeMethod, changes: Sequence[PackageChange]
 ) -> RequestContent:
-    """Return the content with the variants of the request, and everything that follows from them.
+    """Build the content of the text of one pull request.
 
-    `evaluations`: what the gates decided, by the variant's name.
+    `changes`: what its drafts change in their packages.
     """
-    known = [evaluations[it.spec.name] for it in variants if it.spec.name in evaluations]
-    holds = tuple(RequestHold(hold, names) for hold, names in _group(_iterate_holds(known)).items())
+    variants = [member.rendered for member in group.members]
+    evaluations = [it.evaluation for it in group.members if it.evaluation is not None]
+    holds = tuple(
+        RequestHold(hold, names) for hold, names in _group(_iterate_holds(evaluations)).items()
+    )
     checks = tuple(
-        RequestCheck(check, names)
-        for check, names in _group(
-            (replace(check, latest=None, passes_at=None, until=None), evaluation.name)
-            for evaluation in known
-            for check in evaluation.checks
-        ).items()
+        RequestCheck(check, names) for check, names in _group(_iterate_checks(evaluations)).items()
     )
     approvals = (it.result for it in checks if it.result.reason == Reason.APPROVAL_MISSING)
-    return replace(
-        content,
+    name = group.policy or (variants[0].spec.name if variants else "")
+    return RequestContent(
+        install=install_of(group.head_ref),
+        policy=f"{group.namespace}/{name}",
+        stage=group.stage,
+        repository=group.repository,
+        branch=group.state.branch.removeprefix("refs/heads/"),
+        head_branch=group.head_ref.removeprefix("refs/heads/"),
         variants=tuple(_describe_variant(variant) for variant in variants),
         changes=tuple(changes),
         conflicts=tuple(_build_conflicts(variants)),
@@ -79,6 +83,7 @@ def add_variants(
         checks=checks,
         next_time=min((it.hold.until for it in holds if it.hold.until is not None), default=None),
         upstreams=tuple(dict.fromkeys(_iterate_upstreams(variants))),
+        merge=merge,
         approval_checks=tuple(dict.fromkeys(check.name for check in approvals)),
     )
 
@@ -112,6 +117,14 @@ def _iterate_holds(
             if hold.reason not in _UNTOLD_REASONS:
                 until = None if classify_reason(hold.reason) in _CHECKS else hold.until
                 yield replace(hold, since=None, until=until), evaluation.name
+
+
+def _iterate_checks(
+    evaluations: Iterable[VariantEvaluation],
+) -> Iterator[tuple[CheckResult, str]]:
+    for evaluation in evaluations:
+        for check in evaluation.checks:
+            yield replace(check, latest=None, passes_at=None, until=None), evaluation.name
 
 
 def _build_conflicts(variants: Iterable[RenderedVariant]) -> Iterator[RequestConflict]:

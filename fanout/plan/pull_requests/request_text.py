@@ -124,7 +124,6 @@ class RequestContent:
     checks: tuple[RequestCheck, ...] = ()
     next_time: datetime | None = None  # when time alone changes something
     upstreams: tuple[RequestUpstream, ...] = ()
-    source: str = ""  # file and line of the policy
     merge: MergeMethod = MergeMethod.DIRECT
     approval_checks: tuple[str, ...] = ()  # checks of the stage that wait for approvals
 
@@ -146,12 +145,13 @@ def format_request(content: RequestContent, title: str = "", body: str = "") -> 
         content.install,
         content.policy,
         content.stage,
-        format_title(title.strip() or _format_title(content), MAX_TITLE),
-        _cut_text(body) if body.strip() else _format_body(content),
+        format_title(title.strip() or build_title(content), MAX_TITLE),
+        _cut_text(body) if body.strip() else build_body(content),
     )
 
 
-def _format_title(content: RequestContent) -> str:
+def build_title(content: RequestContent) -> str:
+    """Return the built-in title, before anything in it is escaped."""
     variants = content.variants
     verbs = {variant.verb for variant in variants}
     verb = variants[0].verb if len(verbs) == 1 else ChangeVerb.UPDATE
@@ -165,7 +165,8 @@ def _format_title(content: RequestContent) -> str:
     return f"{verb} {subject}{revision} ({content.policy}{stage})"
 
 
-def _format_body(content: RequestContent) -> str:
+def build_body(content: RequestContent) -> str:
+    """Return the built-in text, in Markdown and within `MAX_TEXT`."""
     opening = _format_opening(content)
     sections = [
         _Section("Packages", "package", tuple(_format_variants(content)), 1),
@@ -315,8 +316,6 @@ def _format_provenance(content: RequestContent) -> Iterator[str]:
             f"* Package {format_code(upstream.package)} of {format_code(upstream.repository)},"
             f" revision {format_code(upstream.revision)}, commit {format_code(upstream.commit)}"
         )
-    if content.source:
-        yield f"* Policy: {format_code(content.source)}"
     yield f"* Installation: {format_code(content.install)}"
 
 

@@ -17,6 +17,7 @@ from fanout.cluster.manifest_documents import FileFinding
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.revision import parse_range
 from fanout.plan.evidence.check_readings import RESPONSE_VARIABLES as ANSWERS
+from fanout.plan.pull_requests.template_variables import TEXT_VARIABLES, TITLE_VARIABLES
 from fanout.ports import Sandbox
 from fanout.reconcile.rendering.commit_templates import TEMPLATE_VARIABLES
 from fanout.selection.target_selection import VARIABLES as ROLLOUT_VARIABLES
@@ -25,6 +26,7 @@ from fanout.selection.template_fields import FIRST_VARIABLES, VARIABLES
 _LABEL_PATTERN = re.compile(r"(?:labels|annotations)\.[\w.-]+[/-]")
 _CONDITION_PATTERN = re.compile(r"\.propagateWhen\[\d+\]")
 _CHECK_PATTERN = re.compile(r"\.stages\[\d+\]\.(?:verification|requires)\[\d+\]\.(\w+)\.(\w+)")
+_TEMPLATE_VARIABLES = {"titleTemplate": TITLE_VARIABLES, "bodyTemplate": TEXT_VARIABLES}
 _ANSWER_FIELDS = frozenset({"cel", "observedRevision"})
 _CHECK_VARIABLES = ("target", "upstream", "variant")
 _STRING_PATTERN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
@@ -53,7 +55,7 @@ class DeclaredCode(NamedTuple):
     def variables(self) -> tuple[str, ...]:
         """Variables that it may read."""
         if self.is_template:
-            return TEMPLATE_VARIABLES
+            return _TEMPLATE_VARIABLES.get(self.field.rpartition(".")[2], TEMPLATE_VARIABLES)
         if self.is_condition:
             return tuple(ROLLOUT_VARIABLES)
         if check_match := _CHECK_PATTERN.search(self.field):
