@@ -77,7 +77,7 @@ TECHNICAL = """
     root round rule rules run runner scalar scalars script search sequence serialized series session
     set setting settings setup shape shared size span serve server signatures
     splice startup state statement step steps
-    store stored style subject substring syntax table tables task telemetry terminal text
+    store stored style subject substring syntax table tables task telemetry terminal text texts
     throttling time timeline timer times timestamps traceback trip type types union unit units value
     values variables verb verbs view views violation warnings whole worker workers writer zone
 """

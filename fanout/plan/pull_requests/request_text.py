@@ -23,12 +23,12 @@ from fanout.plan.pull_requests.markdown_text import (
     format_sentence,
     format_title,
 )
+from fanout.plan.pull_requests.request_holds import HOLD_LABEL
 from fanout.plan.pull_requests.request_marker import RequestText, build_request_text
 from fanout.values import frozen
 
 MAX_TITLE: Final = 240  # characters; forges take 255, and some put a prefix before it
 MAX_TEXT: Final = 60_000  # bytes; GitHub takes 65,536 characters, and people add theirs
-HOLD_LABEL: Final = "fanout/hold"
 _NOTES: Final = 1_000  # bytes for the sentences about what was left out
 
 

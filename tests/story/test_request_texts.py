@@ -1,0 +1,151 @@
+"""What the pull requests of a company on a real Gitea say."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from fleet import PACKAGE, POLICY, PROMOTION
+from forge_fleet import ForgeFleet
+from gitea_server import Gitea
+
+pytestmark = pytest.mark.forge
+
+STAGES = """\
+  stages:
+  - name: dev
+    requires: [{name: sign-off, approval: {from: [sre], atLeast: 1}}]
+"""
+SECRET = """\
+apiVersion: v1
+kind: Secret
+metadata: {name: access}
+stringData: {password: %s}
+"""
+
+
+@pytest.fixture
+def fleet(gitea: Gitea, tmp_path: Path) -> ForgeFleet:
+    fleet = ForgeFleet.on(gitea, tmp_path, {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
+    fleet.write("policy.yaml", POLICY[: POLICY.index("  stages:")] + STAGES)
+    return fleet
+
+
+def sweep(fleet: ForgeFleet) -> str:
+    swept = fleet.later(minutes=1).sweep()
+    assert swept.code == 0, swept.err
+    return swept.err
+
+
+def body(fleet: ForgeFleet) -> str:
+    return str(fleet.only_request("edge")["body"])
+
+
+def edits(fleet: ForgeFleet) -> list[str]:
+    return [call for call in fleet.calls() if call.startswith("PATCH")]
+
+
+def pull_request(fleet: ForgeFleet, **fields: str) -> None:
+    """Set fields of `spec.pullRequest`, each on a line of its own from line 9 on."""
+    lines = "".join(f"    {name}: {json.dumps(value)}\n" for name, value in fields.items())
+    fleet.write("promotion.yaml", f"{PROMOTION}  pullRequest:\n{lines}")
+
+
+def test_a_request_says_what_changes_what_it_waits_for_and_what_to_do(fleet: ForgeFleet):
+    sweep(fleet)
+    request = fleet.only_request("edge")
+    assert request["title"] == "Add 2 packages at monitoring v1 (default/monitoring, stage dev)"
+    text = request["body"]
+    assert "* Add `sites/ams`: `v1` (variant `monitoring-ams-" in text
+    assert "`ApprovalMissing`" in text
+    assert "Approve it for check `sign-off`: give an approving review." in text
+    assert "commit to `drafts/default/_stages/default.monitoring/dev`" in text
+    commit = fleet.repos["blueprints"].refs()["refs/tags/monitoring/v1"]
+    assert f"revision `v1`, commit `{commit}`" in text
+    # What both packages have alike is there once, what they have of their own for each.
+    assert text.count("+  name: prometheus # ours") == 1
+    assert text.count("+  package-path: sites/ams") == text.count("+  package-path: sites/ber") == 1
+
+
+def test_a_text_stays_until_there_is_something_else_to_say(fleet: ForgeFleet):
+    sweep(fleet)
+    before = body(fleet)
+    fleet.calls()
+    sweep(fleet)
+    fleet.later(hours=30)
+    sweep(fleet)
+    assert (edits(fleet), body(fleet)) == ([], before)
+    fleet.rewrite("edge", 1, f"Ann: please wait for Bob.\n\n{before.rstrip()}\n\nBob: fine.\n")
+    fleet.retitle("edge", 1, "My title")
+    fleet.release("v2")
+    sweep(fleet)
+    request = fleet.only_request("edge")
+    assert request["title"] == "Add 2 packages at monitoring v2 (default/monitoring, stage dev)"
+    assert request["body"].startswith("Ann: please wait for Bob.\n\n<!-- fanout:")
+    assert request["body"].rstrip().endswith("-->\n\nBob: fine.")
+    assert "+  replicas: 2" in request["body"]
+    assert before not in request["body"]
+    fleet.rewrite("edge", 1, "")
+    sweep(fleet)
+    assert body(fleet).strip() in request["body"]
+
+
+def test_a_change_is_shown_once_against_what_is_in_force_without_values_of_secrets(
+    fleet: ForgeFleet,
+):
+    fleet.release("v2", {"access.yaml": SECRET % "canary-one"})
+    sweep(fleet)
+    text = body(fleet)
+    assert "+stringData: {password: " in text
+    assert "canary" not in text
+    fleet.retitle("edge", 1, "Ready")
+    fleet.merge("edge", 1)
+    sweep(fleet)
+    deployment = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 3")
+    files = {"access.yaml": SECRET % "canary-two", "deployment.yaml": deployment}
+    fleet.release("v3", files)
+    sweep(fleet)
+    text = fleet.requests("edge")[1]["body"]
+    assert "* Update `sites/ams`: `v2` → `v3` (" in text
+    [shown] = re.findall(r"All packages:\n\n```diff\n(.*?)```", text, re.DOTALL)
+    assert "-  replicas: 1\n+  replicas: 3\n" in shown
+    assert "ref: monitoring/v3" in shown
+    assert "*** (before)" in shown
+    assert "*** (after)" in shown
+    assert "canary" not in text
+
+
+def test_templates_give_title_and_text(fleet: ForgeFleet):
+    pull_request(
+        fleet,
+        titleTemplate="chore({{ stage }}): {{ variants | length }} of @{{ policy }}",
+        bodyTemplate="{% for item in variants %}\n* {{ item.path }} {{ item.action }}\n"
+        "{% endfor %}\n"
+        "{{ holds[0].sentence }}\n\n{{ text }}",
+    )
+    assert "pullRequest" not in sweep(fleet)
+    request = fleet.only_request("edge")
+    assert request["title"] == "chore(dev): 2 of _monitoring"
+    assert "\n* `sites/ams` Add\n* `sites/ber` Add\n" in request["body"]
+    assert "### What it waits for" in request["body"]
+
+
+LOOP = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+FAILING = [
+    ("{{ variants[0].owner }}", "ExpressionError: "),
+    (LOOP, "LimitExceeded: "),
+    (" {{ '' }}", "ExpressionError: it gives an empty text; "),
+]
+
+
+def test_a_template_that_yields_nothing_leaves_the_built_in_text(fleet: ForgeFleet):
+    sweep(fleet)
+    before = fleet.only_request("edge")
+    for template, problem in FAILING:
+        pull_request(fleet, titleTemplate=template, bodyTemplate=template)
+        warnings = sweep(fleet)
+        for line, name in ((9, "titleTemplate"), (10, "bodyTemplate")):
+            where = f"promotion.yaml:{line}: PromotionPolicy/everything: spec.pullRequest.{name}: "
+            assert where + problem in warnings
+        assert "the pull request has the built-in text" in warnings
+        assert fleet.only_request("edge") == before
