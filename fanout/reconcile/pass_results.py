@@ -181,6 +181,7 @@ class PassReport:
 
     pass_plan: PassPlan
     outcomes: tuple[ActionResult, ...] = ()
+    warnings: tuple[str, ...] = ()  # about what was done
 
     @property
     def failed_outcomes(self) -> tuple[ActionResult, ...]:
@@ -296,11 +297,33 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
             again="the branch of renderings does not have what is published there; see"
             f" `fanout explain {policy_result.resolved_policy.name}`",
         )
+    yield from _find_foreign_requests(policy_result)
     undecided_conflicts = policy_result.undecided_conflicts
     for variant in policy_result.variants:
         yield from _find_variant_problems(
             policy_result, variant, undecided_conflicts.get(variant.spec.name, 0)
         )
+
+
+def _find_foreign_requests(policy_result: PolicyResult) -> Iterator[PassProblem]:
+    """Yield the pull requests that somebody else opened from branches of the policy's drafts."""
+    heads = {
+        (it.observed.repository_state.identity, it.observed.draft_ref): it.observed
+        for it in policy_result.variants
+        if it.observed.repository_state.forge is not None
+    }
+    for (_, head_ref), observed in sorted(heads.items()):
+        forge = observed.repository_state.forge
+        for request in forge.foreign_requests.get(head_ref, ()) if forge is not None else ():
+            yield PassProblem(
+                policy=policy_result.title,
+                subject=observed.spec.repository,
+                reason=str(Reason.REQUEST_FOREIGN),
+                sentence=f"pull request {request.number} to {request.base_branch} is from"
+                f" {request.head_branch}, and not fanout's; fanout leaves it alone",
+                noun="repository",
+                failed=False,
+            )
 
 
 def _build_policy_problem(policy_result: PolicyResult, error: FanoutError) -> PassProblem:

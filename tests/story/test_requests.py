@@ -231,3 +231,27 @@ def test_out_of_band_is_what_the_gates_did_not_let_through(fleet: ForgeFleet):
     swept = fleet.later(minutes=1).sweep()
     assert "merged its draft without its gates" in swept.err
     assert fleet.published() == {"sites/a": "v1", "sites/b": "v1"}
+
+
+def test_a_request_of_somebody_else_from_the_branch_is_left_alone_and_told(fleet: ForgeFleet):
+    fleet.write("promotion.yaml", MANUAL)
+    sweep(fleet)
+    fleet.repos["edge"].commit("trunk", {"notes.md": "x\n"})
+    opened = fleet.gitea.post(
+        f"{fleet.path('edge')}/pulls", {"head": HEAD, "base": "trunk", "title": "mine"}, by="ann"
+    )
+    swept = fleet.later(minutes=1).sweep()
+    assert (swept.code, swept.out) == (0, "nothing to do\n")
+    assert f"pull request {opened['number']} to trunk is from {HEAD}" in swept.err
+    assert [it["state"] for it in fleet.requests("edge")] == ["open", "open"]
+
+
+def test_labels_are_set_again_and_unknown_reviewers_told(fleet: ForgeFleet):
+    request = "  pullRequest: {labels: [team-a], reviewers: [ann, nobody-here]}\n"
+    fleet.write("promotion.yaml", MANUAL + request)
+    swept = fleet.sweep()
+    assert "nobody-here cannot be asked for a review" in swept.err
+    assert fleet.only_request("edge")["labels"] == ["team-a"]
+    fleet.unlabel("edge", 1, "team-a")
+    assert sweep(fleet) == "1 pull request updated\n"
+    assert fleet.only_request("edge")["labels"] == ["team-a"]

@@ -147,6 +147,8 @@ def print_report(
         print_value(_serialize_report(report), settings.output)
         return
     print_problems(report.pass_plan, settings)
+    for warning in report.warnings:
+        print_message(f"warning: {warning}", settings.color, fg="yellow")
     for line in format_failed_outcomes(report.failed_outcomes):
         print_message(f"failed: {line}", settings.color, fg="red")
     for line in format_failed_outcomes(report.undeletable_drafts):

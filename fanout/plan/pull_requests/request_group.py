@@ -1,9 +1,11 @@
 """The variants of one pull request, as a pass leaves its branch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY
 
+from fanout.api.reasons import Reason
 from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_facts import Hold
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import RequestState
@@ -18,8 +20,8 @@ _RELEASED = (VariantState.RELEASED, VariantState.PROPOSED)
 class RequestGroup:
     """The variants whose drafts are on one branch, which has or is to have a pull request.
 
-    `members` are those whose package is on the branch after the pass; `stray_paths` are packages
-    there of variants that the policy does not have any more.
+    `members` are those whose package is on the branch after the pass. `hold` is the first hold that
+    keeps what is on the branch from being merged.
     """
 
     _: KW_ONLY
@@ -30,7 +32,8 @@ class RequestGroup:
     state: RepositoryState
     head_ref: str
     members: tuple[DecidedVariant, ...] = ()  # in order of path
-    stray_paths: tuple[str, ...] = ()
+    hold: Hold | None = None  # None: the gates let it be merged
+    is_merged: bool = False  # this pass has the forge merge it
     is_written: bool = False  # this pass pushes the branch
     is_declined: bool = False  # a person said no to a revision that is, or was, on the branch
     line: RequestLine | None = None
@@ -50,13 +53,6 @@ class RequestGroup:
         """Return the pull request if it is open."""
         facts = self.facts
         return facts if facts is not None and facts.request.state is RequestState.OPEN else None
-
-    @property
-    def is_let_through(self) -> bool:
-        """Return whether the gates let all packages on the branch be merged."""
-        return not self.stray_paths and all(
-            it.evaluation is not None and it.evaluation.let_through for it in self.members
-        )
 
 
 def group_requests(
@@ -88,8 +84,13 @@ def _build_group(
         and ref in state.forge.requests
         and state.forge.requests[ref].request.state is RequestState.OPEN
     )
-    members = [step for step in steps if _is_member(step, is_open=is_open)]
-    known_paths = {step.rendered.spec.path for step in steps}
+    members = sorted(
+        (step for step in steps if _is_member(step, is_open=is_open)),
+        key=lambda step: step.rendered.spec.path,
+    )
+    is_written = any(_changes_branch(step) for step in steps)
+    hold = _find_hold(members, find_stray_paths(state, ref, steps))
+    is_merged = hold is None and {step.step for step in members} == {VariantStep.MERGE}
     return RequestGroup(
         namespace=namespace,
         policy=first.spec.policy,
@@ -97,20 +98,35 @@ def _build_group(
         repository=first.spec.repository,
         state=state,
         head_ref=ref,
-        members=tuple(sorted(members, key=lambda step: step.rendered.spec.path)),
-        stray_paths=_find_stray_paths(state, ref, known_paths),
-        is_written=any(_changes_branch(step) for step in steps),
+        members=tuple(members),
+        hold=hold,
+        is_merged=is_merged and not is_written,
+        is_written=is_written,
         is_declined=any(step.rendered.is_declined for step in steps),
         line=line,
     )
 
 
-def _find_stray_paths(
-    state: RepositoryState, head_ref: str, known_paths: set[str]
+def find_stray_paths(
+    state: RepositoryState, head_ref: str, known: Iterable[DecidedVariant]
 ) -> tuple[str, ...]:
-    """Return the paths of packages on a branch of which the policy has no variant."""
+    """Return the paths of packages on a branch whose variants the policy does not have any more."""
     paths = {draft.path for draft in state.drafts.values() if draft.ref == head_ref}
-    return tuple(sorted(paths - known_paths))
+    return tuple(sorted(paths - {step.rendered.spec.path for step in known}))
+
+
+def _find_hold(members: Sequence[DecidedVariant], stray_paths: Sequence[str]) -> Hold | None:
+    """Return the first hold that keeps a branch from being merged, or None."""
+    if stray_paths:
+        sentence = f"{stray_paths[0]} is on the branch, and its variant is gone"
+        return Hold(Reason.REQUEST_PENDING, sentence, "the next pass")
+    for member in members:
+        evaluation = member.evaluation
+        if evaluation is None or not evaluation.let_through:
+            holds = evaluation.holds if evaluation is not None else ()
+            waits = Hold(Reason.NO_DRAFT, f"{member.rendered.spec.name} waits", "the next pass")
+            return holds[0] if holds else waits
+    return None
 
 
 def _is_member(step: DecidedVariant, *, is_open: bool) -> bool:

@@ -9,6 +9,7 @@ from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import Hold
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import RequestState
+from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.pull_requests.request_settings import RequestSettings
 from fanout.plan.records.policy_status import RequestKey, RequestLine
 from fanout.plan.rendered_variant import RenderedVariant
@@ -59,23 +60,36 @@ def find_label_hold(facts: RequestFacts) -> Hold | None:
 
 
 def _find_hold(variant: RenderedVariant, inputs: RequestHoldInputs) -> Hold | None:
-    state, draft = variant.observed.repository_state, variant.observed.draft
+    observed = variant.observed
+    head = observed.draft.commit if observed.draft is not None else ""
+    return find_request_hold(
+        observed.repository_state, observed.draft_ref, head, variant.spec.repository, inputs
+    )
+
+
+def find_request_hold(
+    state: RepositoryState, head_ref: str, head: str, repository: str, inputs: RequestHoldInputs
+) -> Hold | None:
+    """Return why the request of a branch cannot be merged now although the gates let it, or None.
+
+    `head` is the commit of the branch that was judged, `repository` the name of its Repository.
+    """
     forge = state.forge
     if forge is None:
         return None
     if forge.failure is not None:
-        return _failure_hold(forge, variant.spec.repository)
-    facts = forge.requests.get(variant.observed.draft_ref)
+        return _failure_hold(forge, repository)
+    facts = forge.requests.get(head_ref)
     if facts is None or facts.request.state is not RequestState.OPEN:
         return _pending_hold("its pull request is not open yet")
-    if draft is None or facts.request.head_commit != draft.commit:
+    if not head or facts.request.head_commit != head:
         return _pending_hold("the forge and Git show different heads of its pull request")
     if (hold := find_label_hold(facts)) is not None:
         return hold
     if inputs.settings.merge is MergeMethod.MANUAL:
         sentence = f"its pull request {facts.request.number} is ready: a person merges it"
-        return Hold(Reason.MERGE_AWAITED, sentence, f"the maintainers of {variant.spec.repository}")
-    line = inputs.lines.get((state.identity, variant.observed.draft_ref))
+        return Hold(Reason.MERGE_AWAITED, sentence, f"the maintainers of {repository}")
+    line = inputs.lines.get((state.identity, head_ref))
     return _style_hold(forge, inputs.settings) or _refusal_hold(facts, line, inputs.now)
 
 

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 
-from fanout.gates.gate_facts import Hold
 from fanout.plan.actions import ActionKind, PlanAction
-from fanout.plan.decided_variant import VariantStep
 from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import (
     RequestDraft,
@@ -77,7 +75,7 @@ def _plan_closing(group: RequestGroup) -> RequestChange:
 
 def _plan_open(group: RequestGroup, text: RequestText, settings: RequestSettings) -> RequestChange:
     found = group.open_request
-    is_draft = settings.opens_as_draft and not group.is_let_through
+    is_draft = settings.opens_as_draft and group.hold is not None
     status = _build_status(group, found)
     line = group.line
     is_same_status = (
@@ -121,32 +119,17 @@ def _plan_edit(found: RequestFacts, text: RequestText, *, is_draft: bool) -> Req
 
 def _plan_merge(group: RequestGroup, settings: RequestSettings) -> RequestMerge | None:
     """Plan the merge, guarded by the observed head; its message is filled in later."""
-    steps = {step.step for step in group.members}
-    if steps != {VariantStep.MERGE} or group.is_written:
+    if not group.is_merged:
         return None
     return RequestMerge(head_commit=_head_commit(group), style=settings.style, subject="", body="")
 
 
 def _build_status(group: RequestGroup, found: RequestFacts | None) -> RequestStatus:
     context = status_context(install_of(group.head_ref))
-    hold = (find_label_hold(found) if found is not None else None) or find_first_hold(group)
+    hold = (find_label_hold(found) if found is not None else None) or group.hold
     if hold is None:
         return RequestStatus(context, StatusState.SUCCESS, "the gates let it be merged")
     return RequestStatus(context, StatusState.PENDING, _shorten(hold.sentence))
-
-
-def find_first_hold(group: RequestGroup) -> Hold | None:
-    """Return the first hold that keeps the branch from being merged, or None."""
-    if group.stray_paths:
-        sentence = f"{group.stray_paths[0]} is on the branch, and its variant is gone"
-        return Hold("RequestPending", sentence, "the next pass")
-    for member in group.members:
-        evaluation = member.evaluation
-        if evaluation is None or not evaluation.let_through:
-            holds = evaluation.holds if evaluation is not None else ()
-            name = member.rendered.spec.name
-            return holds[0] if holds else Hold("RequestPending", f"{name} waits", "the next pass")
-    return None
 
 
 def format_status(status: RequestStatus) -> str:

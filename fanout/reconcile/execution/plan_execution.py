@@ -92,7 +92,11 @@ def finish_merges(
     later = retry_conflicts(
         lambda: execute_plan(world, reconciler.plan_pass(declared, now, following))
     )
-    return PassReport(replace(report.pass_plan, snapshot=None), (*report.outcomes, *later.outcomes))
+    return PassReport(
+        replace(report.pass_plan, snapshot=None),
+        (*report.outcomes, *later.outcomes),
+        (*report.warnings, *later.warnings),
+    )
 
 
 def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
@@ -144,7 +148,12 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
         if repository_state is not None
     }
     effects = _Effects(urls, push_results, request_outcomes)
-    return PassReport(pass_plan, tuple(_yield_outcomes(pass_plan, effects)))
+    warnings = tuple(
+        f"{url}: {', '.join(outcome.unknown_reviewers)} cannot be asked for a review"
+        for (url, _), outcome in sorted(request_outcomes.items())
+        if outcome.unknown_reviewers
+    )
+    return PassReport(pass_plan, tuple(_yield_outcomes(pass_plan, effects)), warnings)
 
 
 @frozen
