@@ -127,6 +127,22 @@ def test_a_commit_template(company: Fleet, _, text: str, told: str):
     assert [line.startswith(f"{field}{text}: {told}") for line in found] == [True] * bool(told)
 
 
+REQUEST_TEMPLATES = [
+    ("titleTemplate", "{{ title }}{{ branch }}{{ headBranch }}{{ install }}{{ revision }}", ""),
+    ("bodyTemplate", "{{ text }}{{ holds }}{{ checks }}{{ changes }}{{ conflicts }}", ""),
+    ("titleTemplate", "{{ text }}", "text is no variable here; "),
+    ("bodyTemplate", "{{ hold }}", "hold is no variable here; did you mean holds? "),
+]
+
+
+@pytest.mark.parametrize(("field", "text", "told"), REQUEST_TEMPLATES)
+def test_a_template_of_pull_requests(company: Fleet, field: str, text: str, told: str):
+    promotion = PROMOTION.replace("everything", "other") + f"  pullRequest: {{{field}: '{text}'}}\n"
+    found = lines(company, "other.yaml", promotion)
+    where = f"8: PromotionPolicy/other: spec.pullRequest.{field}: {text}: "
+    assert [line.startswith(where + told) for line in found] == [True] * bool(told)
+
+
 FUNCTIONS = [
     ("a key that it does not have", "{image: set-namespace, configMap: {namespce: web}}",
      "set-namespace: namespce is not understood; did you mean namespace?"),

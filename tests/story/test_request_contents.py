@@ -1,0 +1,144 @@
+"""Contents of pull requests from the variants of a company, without a forge."""
+
+import shutil
+from pathlib import Path
+
+from companies import company
+from editing import DEPLOYMENT, TEXT
+from fleet import POLICY, PROMOTION, Fleet
+
+from fanout.api.promotion_policy import MergeMethod
+from fanout.cli.startup import Program
+from fanout.plan.decided_variant import DecidedVariant, VariantStep
+from fanout.plan.pull_requests.request_content import build_content
+from fanout.plan.pull_requests.request_group import RequestGroup
+from fanout.plan.pull_requests.request_text import RequestContent, format_request
+from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
+
+BY = ("--reason", "why", "--by", "Ann <ann@example.com>")
+SIGNED = "requires: [{name: signed-off, approval: {atLeast: 1, from: [sre]}}]"
+BRANCH = "drafts/default/sites/ams/monitoring"
+
+
+@company
+def fleet(root: Path) -> Fleet:
+    """A site with a hot fix; the drafts of later revisions wait for an approval."""
+    made = Fleet.build(root, {"ams": ("dev", "edge")})
+    made.settle()
+    made.write("policy.yaml", POLICY.replace("{name: dev, ", f"{{name: dev, {SIGNED}, "))
+    edge = made.repos["edge"]
+    edge.commit("main", {DEPLOYMENT: TEXT.replace("replicas: 1", "replicas: 7")}, "hot fix")
+    made.later(minutes=1)
+    return made
+
+
+def read_group(program: Program) -> RequestGroup:
+    """The variants as the pass finds them, as if a forge were there."""
+    [result] = program.observe(PassMode()).policies
+    assert result.decision is not None
+    first = result.variants[0]
+    return RequestGroup(
+        namespace=first.spec.namespace,
+        policy=first.spec.policy,
+        stage=first.spec.stage,
+        repository=first.spec.repository,
+        state=first.observed.repository_state,
+        head_ref=first.observed.draft_ref,
+        members=tuple(
+            DecidedVariant(
+                variant, VariantStep.KEEP, evaluation=result.decision.variants[variant.spec.name]
+            )
+            for variant in result.variants
+        ),
+    )
+
+
+def read_content(fleet: Fleet) -> RequestContent:
+    with fleet.opened() as program:
+        group = read_group(program)
+        reader = PackageChangeReader(program.world.git)
+        changes = reader.read_changes([it.rendered for it in group.members])
+    return build_content(group, MergeMethod.DIRECT, changes)
+
+
+def patch_of(content: RequestContent) -> str:
+    return "\n".join(line for change in content.changes for line in change.lines)
+
+
+def test_a_draft_that_is_to_be_written_says_what_the_written_one_says(fleet: Fleet):
+    fleet.release("v2")
+    planned = read_content(fleet)
+    assert "-  replicas: 7\n+  replicas: 2" in patch_of(planned)
+    fleet.sweep()
+    written = read_content(fleet)
+    assert (planned.changes, planned.conflicts) == (written.changes, written.conflicts)
+    assert (planned.variants, planned.upstreams) == (written.variants, written.upstreams)
+    assert format_request(read_content(fleet.later(hours=5))) == format_request(written)
+
+
+def test_a_conflict_is_undecided_until_a_person_decides_it(fleet: Fleet):
+    fleet.release("v2")
+    fleet.sweep()
+    [conflict] = read_content(fleet).conflicts
+    key = conflict.sentence.rpartition("(conflict ")[2].removesuffix(")")
+    assert conflict.sentence == (
+        "deployment.yaml: Deployment/prometheus: spec.replicas: upstream 2 stands, local 7 not"
+        f" taken (conflict {key})"
+    )
+    assert not conflict.is_decided
+    resolved = fleet.run("resolve", "monitoring", "--take", f"{key}=local", *BY)
+    assert resolved.code == 0, resolved.err
+    fleet.later(minutes=1).sweep()
+    content = read_content(fleet)
+    assert [it.is_decided for it in content.conflicts] == [True]
+    assert "replicas" not in patch_of(content)
+
+
+def test_a_commit_on_the_draft_decides_a_conflict_and_is_in_the_changes(fleet: Fleet):
+    fleet.release("v2")
+    fleet.sweep()
+    text = TEXT.replace("replicas: 1", "replicas: 4")
+    fleet.repos["edge"].commit(BRANCH, {DEPLOYMENT: text}, "four")
+    content = read_content(fleet.later(minutes=1))
+    [conflict] = content.conflicts
+    assert conflict.is_decided
+    assert "a commit on the draft has decided it since" in conflict.sentence
+    assert "-  replicas: 7\n+  replicas: 4" in patch_of(content)
+
+
+def test_long_changes_are_cut_and_counted(fleet: Fleet):
+    lines = "".join(f"line {number}\n" for number in range(500))
+    files = {f"many/{number:02}.txt": "x\n" for number in range(60)}
+    fleet.release(
+        "v2", {"a-long.txt": lines, "b-large.txt": "x" * 300_000, "settings.yaml": None, **files}
+    )
+    changes = read_content(fleet).changes
+    names = changes[0].variants
+    assert {change.variants for change in changes} == {names}
+    shown = "\n".join(changes[0].lines)
+    assert "+line 0\n" in shown
+    assert "+line 499" not in shown
+    assert "300,000 bytes, too long to compare" in shown
+    assert changes[0].omitted == "305 more lines and 19 more files"
+    assert changes[1].omitted == "14 more files of each"
+
+
+def test_a_package_that_cannot_be_read_is_left_out(fleet: Fleet):
+    fleet.release("v2")
+    with fleet.opened() as program:
+        group = read_group(program)
+        shutil.rmtree(fleet.root / fleet.state / "mirrors")
+        reader = PackageChangeReader(program.world.git)
+        changes = reader.read_changes([it.rendered for it in group.members])
+    assert changes == ()
+
+
+def test_an_approval_that_is_missing_is_among_holds_and_checks(fleet: Fleet):
+    fleet.write("promotion.yaml", PROMOTION)
+    fleet.release("v2")
+    fleet.sweep()
+    content = read_content(fleet)
+    assert "ApprovalMissing" in {it.hold.reason for it in content.holds}
+    assert content.approval_checks == ("signed-off",)
+    assert [it.result.name for it in content.checks] == ["signed-off"]
