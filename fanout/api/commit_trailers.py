@@ -18,8 +18,9 @@ class Trailer(StrEnum):
     POLICY = "Fanout-Policy"
     PREVIOUS = "Fanout-Previous"  # the newest earlier vendor commit that states publications
     RECORDS = "Fanout-Records"  # of a publication: the last record that its release knew
-    REMOVED = "Fanout-Removed"  # of a stage draft: path of a package that left it
+    REMOVED = "Fanout-Removed"  # path of a package that left a stage draft, or leaves the branch
     RENDERED = "Fanout-Rendered"  # id of the package's tree without downstream edits
+    RESTORED = "Fanout-Restored"  # of a removal draft: path of a package that stays after all
     REVISION = "Fanout-Revision"  # the upstream revision
     STAGE = "Fanout-Stage"
     TAG = "Fanout-Tag"  # of a publication

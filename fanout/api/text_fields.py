@@ -189,6 +189,13 @@ def _segment_problem(segment: str) -> str:
     return ""
 
 
+# Below the drafts of an installation, these are no packages.
+_RESERVED_BEGINNINGS = {
+    "_stages": "the drafts of whole stages",
+    "_removals": "the drafts that remove packages",
+}
+
+
 def find_path_problem(path: str) -> str:
     """Return the reason why a package path is unusable, as half a sentence, or ""."""
     # Before the fast path below, which `con` and `aux` would pass.
@@ -202,8 +209,9 @@ def find_path_problem(path: str) -> str:
         return f"is longer than {_MAX_PATH_BYTES} bytes"
     if not path.isprintable():
         return "has characters that cannot be printed"
-    if path.split("/", maxsplit=1)[0] == "_stages":
-        return "begins with _stages, which is where the drafts of whole stages are"
+    beginning = path.split("/", maxsplit=1)[0]
+    if beginning in _RESERVED_BEGINNINGS:
+        return f"begins with {beginning}, which is where {_RESERVED_BEGINNINGS[beginning]} are"
     return next(filter(None, map(_segment_problem, path.split("/"))), "")
 
 

@@ -22,6 +22,7 @@ class ActionKind(StrEnum):
     # the branch.
     RELEASE = "Release"  # recorded before any publication
     WRITE_DRAFT = "WriteDraft"
+    DRAFT_REMOVAL = "DraftRemoval"  # on the branch of a pull request that removes packages
     PUBLISH = "Publish"
     REMOVE_PACKAGE = "RemovePackage"  # from the variant's previous location
     REMOVE_DRAFT = "RemoveDraft"
@@ -61,15 +62,18 @@ class PlanAction:
         """Return the sentence that describes the action to people."""
         location = f"{self.repository}:{self.path}"
         branch = self.ref.removeprefix("refs/heads/")
+        # A draft that removes packages is about several paths.
+        draft = f"draft of {location}" if self.path else f"branch {branch} of {self.repository}"
         request = f"pull request {self.number} of {self.repository}"
         stage_phrase = f" in stage {self.stage}" if self.stage else ""
         verb = "rewrite" if self.expected else "write"
         sentences = {
             ActionKind.RELEASE: f"release {self.variant} to take {self.revision}{stage_phrase}",
             ActionKind.WRITE_DRAFT: f"{verb} the draft of {location} at {self.revision}",
+            ActionKind.DRAFT_REMOVAL: f"{verb} {branch} of {self.repository}: remove {self.detail}",
             ActionKind.PUBLISH: f"publish {location} at {self.revision}",
             ActionKind.REMOVE_PACKAGE: f"remove the package {location}: {self.detail}",
-            ActionKind.REMOVE_DRAFT: f"remove the draft of {location}: {self.detail}",
+            ActionKind.REMOVE_DRAFT: f"remove the {draft}: {self.detail}",
             ActionKind.OPEN_REQUEST: f"open a pull request in {self.repository}: {self.detail}",
             ActionKind.UPDATE_REQUEST: f"update {request}: {self.detail}",
             ActionKind.CLOSE_REQUEST: f"close {request}: {self.detail}",

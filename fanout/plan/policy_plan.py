@@ -24,6 +24,7 @@ from fanout.plan.records.policy_status import (
     VariantLine,
 )
 from fanout.plan.removal.move_cleanup import CleanupItem, PolicyCleanup, cleanup_actions
+from fanout.plan.removal.removal_drafts import RemovalDraftPlan, removal_draft_actions
 from fanout.plan.removal.removal_plan import VariantRemoval, removal_actions
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.path_collisions import PackagePlace
@@ -53,6 +54,7 @@ class PolicyPlan:
     removals: tuple[VariantRemoval, ...] = ()
     request_changes: tuple[RequestChange, ...] = ()  # calls about its pull requests
     warnings: tuple[str, ...] = ()  # of templates of its pull requests
+    removal_drafts: tuple[RemovalDraftPlan, ...] = ()  # those there are, and those written
 
 
 def plan_policy(
@@ -74,6 +76,8 @@ def plan_policy(
         actions += cleanup_actions(item)
     for removal in cleanup.removals:
         actions += removal_actions(removal)
+    for removal_draft in cleanup.removal_drafts:
+        actions += removal_draft_actions(removal_draft)
     record_action = build_record_action(namespace, name, steps)
     actions += _repository_actions(record_action, cleanup)
     # A repository stays on record until nothing of the policy is left in it:
@@ -82,7 +86,9 @@ def plan_policy(
     draft_repositories = (
         recorded.draft_repositories | _written_repositories(steps) | cleanup.rediscovered
     ) - cleanup.emptied
-    removed = {**recorded.removed, **{it.variant: it.first_due for it in cleanup.removals}}
+    # A package that a pull request takes off the branch is removed when the branch is without it.
+    due = (it for it in cleanup.removals if not it.awaits_request)
+    removed = {**recorded.removed, **{it.variant: it.first_due for it in due}}
     planned_status = replace(
         recorded,
         variants=lines,
@@ -102,6 +108,7 @@ def plan_policy(
         published=published,
         cleanup_items=cleanup.items,
         removals=cleanup.removals,
+        removal_drafts=cleanup.removal_drafts,
     )
 
 

@@ -31,6 +31,7 @@ from fanout.plan.observation.repository_state import (
     PublicationMerge,
     RepositoryChange,
     RepositoryState,
+    StageDraftUpdate,
     StoredTree,
     VendorCommit,
 )
@@ -39,6 +40,7 @@ from fanout.plan.publication_statement import PublicationStatement
 from fanout.plan.records.policy_status import GrantLine
 from fanout.plan.removal.move_cleanup import CleanupItem, vendor_drops
 from fanout.plan.removal.move_cleanup import cleanup_commit as leaving
+from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.plan.removal.removal_plan import PackageRemoval, VariantRemoval, build_removal_commits
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.stage_drafts.stage_draft_plan import plan_stage_drafts
@@ -75,6 +77,12 @@ class _RepositoryWork:
     merges: list[PublicationMerge] = field(default_factory=list)
     cleanup_items: list[CleanupItem] = field(default_factory=list)
     removals: list[tuple[VariantRemoval, PackageRemoval]] = field(default_factory=list)
+    removal_drafts: list[RemovalDraftPlan] = field(default_factory=list)
+
+    @property
+    def removal_writes(self) -> tuple[StageDraftUpdate, ...]:
+        """Return the new commits of removal drafts."""
+        return tuple(plan.write for plan in self.removal_drafts if plan.write is not None)
 
 
 def build_changes(
@@ -98,6 +106,8 @@ def build_changes(
                 if removal.repository_state is not None:
                     work = find_work(removal.repository_state)
                     work.removals.append((variant_removal, removal))
+        for removal_draft in plan.removal_drafts:
+            find_work(removal_draft.state).removal_drafts.append(removal_draft)
     by_name = {(plan.namespace, plan.name): plan for plan in plans}
     for key, variants in sorted(
         group_publications(plans).items(), key=lambda item: astuple(item[0])
@@ -139,6 +149,7 @@ def _build_change(work: _RepositoryWork, settings: CommitSettings) -> Repository
         {draft.ref for draft in (*published, *withdrawn) if not draft.is_shared}
         - {variant.observed.draft_ref for variant in own_writes}
         | set(stage_drafts.removed_refs)
+        | {plan.ref for plan in work.removal_drafts if plan.is_removed}
     )
     vendor = _build_vendor_commit(work, steps, settings.install)
     tags = {
@@ -152,7 +163,8 @@ def _build_change(work: _RepositoryWork, settings: CommitSettings) -> Repository
         *((cleanup,) if cleanup is not None else ()),
         *build_removal_commits(work.removals),
     )
-    if not (writes or stage_drafts.writes or removed or vendor or merges or tags):
+    shared_writes = (*stage_drafts.writes, *work.removal_writes)
+    if not (writes or shared_writes or removed or vendor or merges or tags):
         return None
     change = RepositoryChange(
         remote=state.remote,
@@ -161,7 +173,7 @@ def _build_change(work: _RepositoryWork, settings: CommitSettings) -> Repository
         blobs=_collect_blobs(rendered_variants),
         trees=(*_pristine_trees(rendered_variants), *stage_drafts.trees),
         drafts=tuple(_build_draft(variant, settings) for variant in own_writes),
-        stage_drafts=stage_drafts.writes,
+        stage_drafts=shared_writes,
         branch=state.branch if merges else "",
         merges=merges,
         tags=tags,

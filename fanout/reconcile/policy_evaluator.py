@@ -47,8 +47,14 @@ from fanout.plan.removal.move_cleanup import (
     CleanupPermission,
     PolicyCleanup,
     cleanup_items,
+    drafted_leftovers,
     hold_back_moves,
     remaining_holds,
+)
+from fanout.plan.removal.removal_drafts import (
+    RemovalDraftOwner,
+    RemovalDraftPlan,
+    plan_removal_drafts,
 )
 from fanout.plan.rendered_variant import without_candidate
 from fanout.plan.stage_drafts.stage_draft_holds import hold_back_stage_drafts
@@ -88,6 +94,7 @@ from fanout.reconcile.records.rewound_records import (
     refuse_rewound_branch,
 )
 from fanout.reconcile.removal.orphaned_variants import (
+    PlannedRemovals,
     RemovalInputs,
     add_removal_hold,
     find_orphans,
@@ -358,7 +365,7 @@ class PolicyEvaluator:
         repository_states = tuple(inputs.path_ownership.repository_states.values())
         departing_steps = self._find_departing_steps(inputs, steps, decided.facts)
         orphans = find_orphans(resolved_policy, status, repository_states)
-        removals, removal_plans = plan_removals(
+        removals = plan_removals(
             resolved_policy,
             status,
             inputs.path_ownership,
@@ -374,9 +381,10 @@ class PolicyEvaluator:
             tuple(
                 it for step, permission in departing_steps for it in cleanup_items(step, permission)
             ),
-            removal_plans,
+            removals.due,
             observed.emptied_repositories,
             observed.bootstrap_repositories,
+            self._plan_removal_drafts(inputs, departing_steps, removals),
         )
         result = PolicyResult(
             resolved_policy=resolved_policy,
@@ -386,7 +394,7 @@ class PolicyEvaluator:
             variants=decided.rendered.variants,
             rules=observed.gate_inputs.facts.stages,
             facts=decided.facts,
-            decision=add_removal_hold(decision, removals),
+            decision=add_removal_hold(decision, removals.evaluation),
             repository_states=repository_states,
             publishing=frozenset(
                 it.rendered.spec.name
@@ -398,9 +406,29 @@ class PolicyEvaluator:
                 for step, permission in departing_steps
             },
             orphans=orphans,
-            removals=removals,
+            removals=removals.evaluation,
         )
         return result, self._plan_policy(decided, steps, cleanup)
+
+    def _plan_removal_drafts(
+        self,
+        inputs: PolicyInputs,
+        departing_steps: Sequence[tuple[DecidedVariant, CleanupPermission]],
+        removals: PlannedRemovals,
+    ) -> tuple[RemovalDraftPlan, ...]:
+        """Plan the branches of pull requests that remove packages."""
+        resolved_policy = inputs.resolved_policy
+        leftovers = (
+            it for step, permission in departing_steps for it in drafted_leftovers(step, permission)
+        )
+        return plan_removal_drafts(
+            RemovalDraftOwner(self.setup.install, resolved_policy.namespace, resolved_policy.name),
+            {
+                located.repository: located.state
+                for located in inputs.path_ownership.repository_by_place.values()
+            },
+            [*removals.drafted, *leftovers],
+        )
 
     def _plan_policy(
         self, decided: DecidedPolicy, steps: Sequence[DecidedVariant], cleanup: PolicyCleanup

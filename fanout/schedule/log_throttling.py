@@ -20,6 +20,7 @@ _log = structlog.get_logger()
 _COUNT_NAMES = {
     ActionKind.RELEASE: "released",
     ActionKind.WRITE_DRAFT: "drafts_written",
+    ActionKind.DRAFT_REMOVAL: "removal_drafts_written",
     ActionKind.PUBLISH: "published",
     ActionKind.REMOVE_PACKAGE: "packages_removed",
     ActionKind.REMOVE_DRAFT: "drafts_removed",
@@ -32,6 +33,7 @@ _COUNT_NAMES = {
 }
 _EVENT_NAMES = {
     ActionKind.WRITE_DRAFT: "Draft written",
+    ActionKind.DRAFT_REMOVAL: "Removal draft written",
     ActionKind.PUBLISH: "Published",
     ActionKind.REMOVE_PACKAGE: "Package removed",
     ActionKind.REMOVE_DRAFT: "Draft removed",

@@ -48,6 +48,20 @@ def is_stage_draft(install: str, ref: str) -> bool:
     return ref.startswith(f"refs/heads/drafts/{install}/_stages/")
 
 
+def removal_draft_ref(install: str, namespace: str, policy: str, stage: str) -> str:
+    """Return the ref of the draft that removes packages of a stage.
+
+    `policy` may also be a variant written by hand; `stage` is "" for none. No package path begins
+    with `_removals`.
+    """
+    return f"refs/heads/drafts/{install}/_removals/{namespace}.{policy}/{stage or NO_STAGE}"
+
+
+def is_removal_draft(install: str, ref: str) -> bool:
+    """Return whether the ref is that of a removal draft of the installation."""
+    return ref.startswith(f"refs/heads/drafts/{install}/_removals/")
+
+
 def drafts_prefix(install: str) -> str:
     """Return the prefix of this installation's drafts, the only refs fanout removes."""
     return f"refs/heads/drafts/{install}/"

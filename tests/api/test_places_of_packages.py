@@ -12,7 +12,8 @@ BAD_PATHS = [
     "", "/", "/a", "a/", "a//b", ".", "..", "a/../b", "a/./b", ".git", "a/.git/b", "-a", "a/-b",
     ".a", "a.", "a.lock", "a.LOCK/b", "a..b", "a b", "a\tb", "a\nb", "a\x00b", "a:b", "a?b", "a*b",
     "a[b",
-    "a\\b", "a~b", "a^b", "a@{b", "@", "a/@/b", "_stages/x", "x" * 256, "a\u200bb", "a\u202eb",
+    "a\\b", "a~b", "a^b", "a@{b", "@", "a/@/b", "_stages/x", "_removals/x", "x" * 256,
+    "a\u200bb", "a\u202eb",
 ]  # fmt: skip
 GOOD_URLS = [
     ("/srv/git/edge.git", GitProtocol.FILE),

@@ -73,6 +73,7 @@ def _hold_entries(subject: Mapping[str, str], holds: Iterable[Hold]) -> Iterator
 _ACTION_WORDS = {
     ActionKind.RELEASE: ("", "released"),
     ActionKind.WRITE_DRAFT: ("draft", "written"),
+    ActionKind.DRAFT_REMOVAL: ("removal draft", "written"),
     ActionKind.PUBLISH: ("", "published"),
     ActionKind.REMOVE_PACKAGE: ("package", "removed"),
     ActionKind.REMOVE_DRAFT: ("draft", "removed"),

@@ -297,6 +297,26 @@ class StageDraft:
 
 
 @frozen
+class RemovalDraft:
+    """The branch that removes packages of a stage, in a repository with a forge.
+
+    `idle_paths` are packages that it is said to remove, and does not: people have put them back,
+    or they are newer than its base.
+    """
+
+    _: KW_ONLY
+    ref: str
+    commit: str  # its tip
+    timestamp: int  # of the tip
+    base: str  # the commit of the target branch that it begins on
+    policy: str  # "<namespace>/<name>", also of a variant written by hand
+    stage: str  # "": none
+    trees_by_path: Mapping[str, str]  # packages that it removes: path → tree in the base
+    idle_paths: frozenset[str] = frozenset()
+    is_edited: bool = False  # people committed to it
+
+
+@frozen
 class PristineRenderings:
     """Tree ids of the pristine renderings of one path on fanout's own branch."""
 
@@ -323,6 +343,7 @@ class RepositoryState:
     drafted_renderings: Mapping[str, str] = field(default_factory=dict)
     drafts: Mapping[str, OpenDraft] = field(default_factory=dict)  # by `OpenDraft.key`
     stage_drafts: Mapping[str, StageDraft] = field(default_factory=dict)  # by ref
+    removal_drafts: Mapping[str, RemovalDraft] = field(default_factory=dict)  # by ref
     # draft refs that are not fanout's
     unmanaged_drafts: Mapping[str, str] = field(default_factory=dict)
     # by path: the other installation that has drafts there

@@ -20,6 +20,7 @@ from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft
 from fanout.plan.observation.repository_state import OpenDraft, PublicationMerge, RepositoryState
 from fanout.plan.records.policy_status import PreviousLocationLine
+from fanout.plan.removal.removal_drafts import DraftedRemoval, RemovalDraftPlan
 from fanout.plan.removal.removal_plan import VariantRemoval
 from fanout.plan.rendered_variant import RenderedVariant, with_wait_hold
 from fanout.selection.variant_spec import VariantSpec
@@ -55,6 +56,7 @@ class PolicyCleanup:
     removals: tuple[VariantRemoval, ...] = ()
     emptied: frozenset[str] = frozenset()
     rediscovered: frozenset[str] = frozenset()  # after records were lost
+    removal_drafts: tuple[RemovalDraftPlan, ...] = ()
 
 
 @frozen
@@ -68,6 +70,8 @@ class CleanupPermission:
     automation_acts: bool = True  # automation acts in this pass
     window_hold: Hold | None = None  # closed windows
     keeps_package: bool = False  # the package stays, unmanaged
+    is_confirmed: bool = False  # a person has decided since the move that it goes
+    confirmed_trees: frozenset[str] = frozenset()  # edited packages that may go, by tree
 
 
 def cleanup_items(planned: DecidedVariant, permission: CleanupPermission) -> Iterator[CleanupItem]:
@@ -90,6 +94,8 @@ def cleanup_items(planned: DecidedVariant, permission: CleanupPermission) -> Ite
         if permission.is_publishing and _may_remove(variant, abandoned, permission):
             location = abandoned.location
             removes_package = not abandoned.is_vacant and not permission.keeps_package
+            if removes_package and location.repository_state.forge is not None:
+                continue  # by a pull request, and settled when that is merged
             yield CleanupItem(
                 spec=variant.spec,
                 state=location.repository_state,
@@ -121,16 +127,74 @@ def _is_edit_kept(planned: DecidedVariant, misplaced: MisplacedDraft) -> bool:
 def _may_remove(
     variant: RenderedVariant, abandoned: AbandonedLocation, permission: CleanupPermission
 ) -> bool:
-    if abandoned.left_place.place == (
-        variant.observed.repository_state.identity,
-        variant.spec.path,
-    ):
-        return False  # the variant moves back there
+    if _moves_back(variant, abandoned):
+        return False
     is_automatic = (
         permission.is_automatic and permission.automation_acts and permission.window_hold is None
     )
     # An edit made after the move is not at the new place and would be lost.
     return abandoned.is_vacant or (permission.is_ready and is_automatic and not abandoned.is_edited)
+
+
+def _moves_back(variant: RenderedVariant, abandoned: AbandonedLocation) -> bool:
+    return abandoned.left_place.place == (
+        variant.observed.repository_state.identity,
+        variant.spec.path,
+    )
+
+
+def drafted_leftovers(
+    planned: DecidedVariant, permission: CleanupPermission
+) -> Iterator[DraftedRemoval]:
+    """Yield the old packages of one variant that go by a pull request.
+
+    One with a hold stays in a request that removes it already.
+    """
+    variant = planned.rendered
+    if variant.observed.obstacle is not None or permission.keeps_package:
+        return
+    for abandoned in variant.observed.abandoned:
+        location = abandoned.location
+        tree = location.path_state.tree
+        if (
+            location.repository_state.forge is None
+            or abandoned.is_vacant
+            or tree is None
+            or _moves_back(variant, abandoned)
+            or (abandoned.is_edited and tree not in permission.confirmed_trees)
+        ):
+            continue
+        yield DraftedRemoval(
+            variant=variant.spec.name,
+            stage=variant.spec.stage,
+            repository=location.repository,
+            state=location.repository_state,
+            path=location.path,
+            tree=tree,
+            reason=f"its variant is {variant.spec.path} in {variant.spec.repository} now",
+            hold=_leftover_hold(variant, location.path, permission),
+        )
+
+
+def _leftover_hold(
+    variant: RenderedVariant, path: str, permission: CleanupPermission
+) -> Hold | None:
+    """Return why an old package does not join a pull request in this pass, or None."""
+    name = variant.spec.name
+    if permission.window_hold is not None:
+        return permission.window_hold
+    if permission.is_confirmed and permission.is_publishing:
+        return None
+    if not permission.is_ready:
+        sentence = f"{path} goes when {name}, which has left it, is ready at its new path"
+        return Hold(Reason.PLACE_LEFT, sentence)
+    if not permission.is_automatic:
+        sentence = f"{path} is where {name} was, and nobody has switched automation on"
+        return Hold(Reason.PLACE_LEFT, sentence)
+    if not permission.automation_acts or not permission.is_publishing:
+        sentence = "automation removes in sweeps, and this pass is none"
+        return Hold(Reason.SWEEP_AWAITED, sentence, "the next sweep, or: fanout sweep")
+    return None
 
 
 def remaining_holds(variant: RenderedVariant, permission: CleanupPermission) -> Iterator[Hold]:
@@ -139,10 +203,7 @@ def remaining_holds(variant: RenderedVariant, permission: CleanupPermission) -> 
     command = " ".join(word for word in ("fanout remove", spec.policy, spec.name) if word)
     for abandoned in variant.observed.abandoned:
         location = f"{abandoned.location.repository}:{abandoned.location.path}"
-        if abandoned.is_vacant or abandoned.left_place.place == (
-            variant.observed.repository_state.identity,
-            spec.path,
-        ):
+        if abandoned.is_vacant or _moves_back(variant, abandoned):
             continue
         if abandoned.is_edited:
             present_location = variant.observed.package_location

@@ -12,6 +12,8 @@ from dataclasses import KW_ONLY
 from datetime import datetime
 
 from fanout.api.commit_trailers import Trailer
+from fanout.errors import InvalidInput
+from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.observation.repository_state import (
@@ -23,9 +25,15 @@ from fanout.plan.observation.repository_state import (
     PublicationMerge,
     RepositoryChange,
     RepositoryState,
+    StageDraftUpdate,
     VendorCommit,
 )
 from fanout.plan.records.policy_status import VariantLine
+from fanout.plan.removal.removal_drafts import (
+    DraftedRemoval,
+    RemovalDraftOwner,
+    add_removals,
+)
 from fanout.plan.stage_drafts.stage_draft_plan import plan_stage_drafts
 from fanout.selection.variant_naming import drafts_prefix, vendor_ref
 from fanout.values import frozen, replace
@@ -47,6 +55,7 @@ class PackageRemoval:
     moved_tree: str = ""  # tree that moved with the variant
     keeps_drafts: bool = False  # only the remaining package is removed
     repository: str = ""  # name of the Repository object; "": none is declared
+    stage: str = ""  # as recorded; "": none
 
     @property
     def path_state(self) -> PathState:
@@ -60,9 +69,17 @@ class PackageRemoval:
     @property
     def removed_drafts(self) -> tuple[OpenDraft, ...]:
         """Return the open drafts of the variant to remove; several where its path was changed."""
-        if self.keeps_drafts:
+        if self._keeps_all_drafts:
             return ()
         return tuple(it for it in self._own_drafts if not (self.keeps_package and it.has_edits))
+
+    @property
+    def _keeps_all_drafts(self) -> bool:
+        """Return whether no draft of the variant goes in this pass.
+
+        One stays until its package is removed if nothing else shows that this is fanout's.
+        """
+        return self.keeps_drafts or (self.awaits_request and self._recorded_tree is None)
 
     @property
     def orphaned_drafts(self) -> tuple[OpenDraft, ...]:
@@ -86,6 +103,20 @@ class PackageRemoval:
         It is the pristine rendering, so edits that later revisions merged still count as edits.
         The recorded status knows it also where the branch of renderings is lost or was changed.
         """
+        if self._recorded_tree is not None:
+            return self._recorded_tree
+        # A draft that changed nothing is no sign of a publication: its tree was there
+        # before.
+        drafted_trees = [
+            it.tree
+            for it in self._own_drafts
+            if not self.keeps_drafts and it.trailers.onto != it.tree
+        ]
+        return self.path_state.tree if self.path_state.tree in drafted_trees else None
+
+    @property
+    def _recorded_tree(self) -> str | None:
+        """Return the tree of the unedited package as records or renderings have it, or None."""
         if self.moved_tree:
             return self.moved_tree
         published = self.status_line.published if self.status_line else None
@@ -100,13 +131,7 @@ class PackageRemoval:
         if pristine:
             return pristine
         # The pass ended before recording it, or a person merged the draft.
-        written_trees = [grant.tree] if grant else []
-        # A draft that changed nothing is no sign of a publication: its tree was there
-        # before.
-        written_trees += [
-            it.tree for it in self.removed_drafts if it.tree and it.trailers.onto != it.tree
-        ]
-        return self.path_state.tree if self.path_state.tree in written_trees else None
+        return grant.tree if grant and self.path_state.tree == grant.tree else None
 
     @property
     def removes_package(self) -> bool:
@@ -116,6 +141,12 @@ class PackageRemoval:
             and self.path_state.tree is not None
             and self.expected_tree is not None
         )
+
+    @property
+    def awaits_request(self) -> bool:
+        """Return whether the package leaves the branch by a pull request, and is there still."""
+        has_forge = self.repository_state is not None and self.repository_state.forge is not None
+        return has_forge and self.removes_package
 
     @property
     def edits(self) -> Mapping[str, str]:
@@ -137,14 +168,11 @@ class PackageRemoval:
         """Return the directories of pristine renderings that nothing needs any more."""
         if self.repository_state is None:
             return ()
-        directories = (
-            [f"published/{self.path}"]
-            if self.path in self.repository_state.published_renderings
-            else []
-        )
+        is_published = self.path in self.repository_state.published_renderings
+        directories = [f"published/{self.path}"] if is_published and not self.awaits_request else []
         if (
             self.path in self.repository_state.drafted_renderings
-            and not self.keeps_drafts
+            and not self._keeps_all_drafts
             and not self._has_other_draft
         ):
             directories.append(f"drafts/{self.path}")
@@ -158,6 +186,22 @@ class PackageRemoval:
         return any(draft.path == self.path for draft in drafts if draft.key not in own_keys)
 
 
+def draft_removal(removal: PackageRemoval, reason: str, hold: Hold | None = None) -> DraftedRemoval:
+    """Return the removal of a package by a pull request; `hold` keeps it from joining one."""
+    assert removal.repository_state is not None, "a repository with a forge is observed"
+    assert removal.path_state.tree is not None, "only a package that is there is removed"
+    return DraftedRemoval(
+        variant=removal.variant,
+        stage=removal.stage,
+        repository=removal.repository,
+        state=removal.repository_state,
+        path=removal.path,
+        tree=removal.path_state.tree,
+        reason=reason,
+        hold=hold,
+    )
+
+
 def build_removal_change(
     removals: Sequence[PackageRemoval],
     install: str,
@@ -168,13 +212,15 @@ def build_removal_change(
     """Build the change of one repository, or None if nothing is to be removed.
 
     `removals` are all in one repository; `timestamp` is in Unix seconds. One atomic push removes
-    packages and their renderings, a second one the drafts.
+    packages and their renderings, a second one the drafts. In a repository with a forge, packages
+    are removed on the branch of a pull request.
     """
     state = removals[0].repository_state
     if state is None:
         return None
     files: tuple[FileCommit, ...] = ()
-    packages = sorted((it for it in removals if it.removes_package), key=lambda it: it.path)
+    pushed = (it for it in removals if it.removes_package and not it.awaits_request)
+    packages = sorted(pushed, key=lambda it: it.path)
     if packages:
         paths, text = tuple(it.path for it in packages), removal_message(packages, reason)
         # Never older than its parent: history walks of Git rely on commit times.
@@ -193,9 +239,10 @@ def build_removal_change(
     stage_drafts = plan_stage_drafts(
         state, [], published=[], withdrawn=[it for it in drafts if it.is_shared], install=install
     )
+    writes = [*stage_drafts.writes, *_write_removal_drafts(removals, install, reason)]
     own_refs = {draft.ref for draft in drafts if not draft.is_shared}
     draft_refs = sorted(own_refs | set(stage_drafts.removed_refs))
-    touched = [*(commit.ref for commit in files), *(it.ref for it in stage_drafts.writes)]
+    touched = [*(commit.ref for commit in files), *(it.ref for it in writes)]
     touched += [*([vendor.ref] if vendor else []), *draft_refs]
     if not touched:
         return None
@@ -203,12 +250,37 @@ def build_removal_change(
         remote=state.remote,
         identity=identity,
         expected={ref: state.refs.get(ref, "") for ref in sorted(touched)},
-        stage_drafts=stage_drafts.writes,
+        stage_drafts=tuple(writes),
         files=files,
         vendor=vendor,
         removed_drafts=tuple(draft_refs),
         drafts_under=drafts_prefix(install),
     )
+
+
+def _write_removal_drafts(
+    removals: Sequence[PackageRemoval], install: str, reason: str
+) -> list[StageDraftUpdate]:
+    """Return the commits that remove packages on the branches of pull requests.
+
+    Raises InvalidInput if a branch has nothing but commits of others.
+    """
+    removals_by_draft: dict[tuple[RemovalDraftOwner, str], list[DraftedRemoval]] = {}
+    for removal in removals:
+        if removal.awaits_request:
+            key = removal_draft_owner(removal, install), removal.stage
+            removals_by_draft.setdefault(key, []).append(draft_removal(removal, reason))
+    plans = [add_removals(owner, wanted) for (owner, _), wanted in removals_by_draft.items()]
+    foreign = next((plan.hold for plan in plans if plan.hold is not None), None)
+    if foreign is not None:
+        raise InvalidInput(foreign.sentence, reason=foreign.reason)
+    return [plan.write for plan in plans if plan.write is not None]
+
+
+def removal_draft_owner(removal: PackageRemoval, install: str) -> RemovalDraftOwner:
+    """Return whose removal draft the package is in: of its policy, or of the variant itself."""
+    namespace, _, policy = removal.owner.partition("/")
+    return RemovalDraftOwner(install, namespace, policy or removal.variant)
 
 
 def _drop_renderings(
@@ -256,6 +328,11 @@ class VariantRemoval:
     package_removals: tuple[PackageRemoval, ...]
     first_due: datetime  # first time at which it was due
 
+    @property
+    def awaits_request(self) -> bool:
+        """Return whether a package of the variant leaves its branch by a pull request."""
+        return any(removal.awaits_request for removal in self.package_removals)
+
 
 def removal_due_since(
     variant: str, status_line: VariantLine | None, removed: Mapping[str, datetime], now: datetime
@@ -284,7 +361,7 @@ def removal_actions(variant_removal: VariantRemoval) -> Iterator[PlanAction]:
     )
     removals = variant_removal.package_removals
     for removal in removals:
-        if removal.removes_package:
+        if removal.removes_package and not removal.awaits_request:
             yield replace(
                 record_action,
                 kind=ActionKind.REMOVE_PACKAGE,
@@ -328,7 +405,7 @@ def build_removal_commits(
     """Build one commit per policy that removes packages from one branch."""
     removals_by_owner: dict[str, list[tuple[VariantRemoval, PackageRemoval]]] = {}
     for variant_removal, removal in removals:
-        if removal.removes_package:
+        if removal.removes_package and not removal.awaits_request:
             removals_by_owner.setdefault(removal.owner, []).append((variant_removal, removal))
     return tuple(
         _build_removal_commit(removals_by_owner[owner]) for owner in sorted(removals_by_owner)

@@ -42,6 +42,7 @@ from fanout.values import frozen, replace
 
 _PUSHED_KINDS = (
     ActionKind.WRITE_DRAFT,
+    ActionKind.DRAFT_REMOVAL,
     ActionKind.PUBLISH,
     ActionKind.REMOVE_PACKAGE,
     ActionKind.REMOVE_DRAFT,
@@ -139,6 +140,7 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
                 for step in plan.steps
             ),
             *((clearing.repository, clearing.state) for clearing in plan.cleanup_items),
+            *((draft.repository, draft.state) for draft in plan.removal_drafts),
             *(
                 (it.repository, it.repository_state)
                 for going in plan.removals
@@ -300,7 +302,8 @@ def _settle(
         )
         # A variant may have locations in several repositories: it stays on record until all of them
         # are cleared, or its remainder would be forgotten.
-        if not any(isinstance(push_result, FanoutError) for push_result in push_answers):
+        has_failed = any(isinstance(push_result, FanoutError) for push_result in push_answers)
+        if not has_failed and not departure.awaits_request:
             status_lines.pop(departure.variant, None)
     removed_at = {
         name: at for name, at in plan.planned.removed.items() if name not in published_names

@@ -26,6 +26,7 @@ from fanout.plan.observation.repository_state import (
     RefListing,
     RefListingRequest,
     Remote,
+    RemovalDraft,
     RepositoryState,
     StageDraft,
 )
@@ -36,8 +37,14 @@ from fanout.reconcile.observation.publication_reader import (
     StatementIndex,
     read_statement_index,
 )
+from fanout.reconcile.observation.removal_draft_reader import read_removal_draft
 from fanout.reconcile.observation.stage_draft_reader import StagePackage, read_stage_draft
-from fanout.selection.variant_naming import drafts_prefix, is_stage_draft, vendor_ref
+from fanout.selection.variant_naming import (
+    drafts_prefix,
+    is_removal_draft,
+    is_stage_draft,
+    vendor_ref,
+)
 from fanout.telemetry.error_isolation import BARRIER
 from fanout.values import frozen
 
@@ -67,6 +74,7 @@ class _RepositoryMemo:
     # by ref and commit; None: the commit is not fanout's, nor any below it
     drafts: dict[tuple[str, str], OpenDraft | None] = field(default_factory=dict)
     shared_drafts: dict[tuple[str, str], _SharedDraft | None] = field(default_factory=dict)
+    removal_drafts: dict[tuple[str, str], RemovalDraft | None] = field(default_factory=dict)
 
     def reuse_state(
         self, remote: Remote, refs: Mapping[str, str], paths: list[str], pushes_tags: bool
@@ -137,26 +145,24 @@ class RepositoryObserver:
         head, vendor = refs.get(branch, ""), refs.get(vendor_ref(self.install), "")
         prefix = drafts_prefix(self.install)
         tips = {ref: oid for ref, oid in refs.items() if ref.startswith(prefix)}
-        shared_refs = {ref for ref in tips if is_stage_draft(self.install, ref)}
-        own_tips = {ref: oid for ref, oid in tips.items() if ref not in shared_refs}
         with self.git.reader(remote) as reader:
-            shared_drafts = {
-                ref: _get_shared_draft(memo, reader, ref, tips[ref]) for ref in shared_refs
-            }
+            shared_drafts = _get_shared_drafts(memo, reader, self.install, tips)
+            removal_drafts = _get_removal_drafts(memo, reader, self.install, tips)
+            own_refs = [ref for ref in tips if ref not in shared_drafts | removal_drafts]
             packages = [it for shared in shared_drafts.values() if shared for it in shared.drafts]
             # A draft may be the only trace of an orphaned variant.
-            drafted_paths = {_package_path(prefix, ref) for ref in own_tips}
-            package_paths = sorted({*paths, *drafted_paths, *(it.path for it in packages)} - {""})
+            drafted_paths = {_package_path(prefix, ref) for ref in own_refs}
+            drafted_paths |= {it.path for it in packages} | _removed_paths(removal_drafts.values())
+            package_paths = sorted({*paths, *drafted_paths} - {""})
             on_branch = _read_paths(memo, reader, head, package_paths)
             pristine = _read_paths(memo, reader, vendor, _rendering_paths(package_paths))
             memo.statements = read_statement_index(reader, vendor, memo.statements)
             times = [_read_time(memo, reader, oid) for oid in (head, vendor)]
-            drafts = {
-                ref: _get_draft(memo, reader, prefix, ref, oid) for ref, oid in own_tips.items()
-            }
+            drafts = {ref: _get_draft(memo, reader, prefix, ref, tips[ref]) for ref in own_refs}
         # Without this a long-running process would keep the paths of every commit it ever saw.
         _drop_stale(memo, {head, vendor}, tips)
         memo.observed_paths = paths
+        all_drafts = drafts | shared_drafts | removal_drafts
         memo.state = RepositoryState(
             remote=remote,
             branch=branch,
@@ -173,9 +179,8 @@ class RepositoryObserver:
             stage_drafts={
                 ref: shared.stage_draft for ref, shared in shared_drafts.items() if shared
             },
-            unmanaged_drafts={
-                ref: tips[ref] for ref, draft in (drafts | shared_drafts).items() if draft is None
-            },
+            removal_drafts={ref: draft for ref, draft in removal_drafts.items() if draft},
+            unmanaged_drafts={ref: tips[ref] for ref, draft in all_drafts.items() if draft is None},
             other_installations=_find_other_installations(refs, self.install, paths),
             pushes_tags=pushes_tags,
             publication_numbers=_find_highest_numbers(refs, memo.statements.by_path),
@@ -214,15 +219,36 @@ def _get_draft(
     return memo.drafts[ref, oid]
 
 
-def _get_shared_draft(
-    memo: _RepositoryMemo, reader: ObjectReader, ref: str, oid: str
-) -> _SharedDraft | None:
-    if (ref, oid) not in memo.shared_drafts:
+def _get_shared_drafts(
+    memo: _RepositoryMemo, reader: ObjectReader, install: str, tips: Mapping[str, str]
+) -> dict[str, _SharedDraft | None]:
+    refs = [ref for ref in tips if is_stage_draft(install, ref)]
+    for ref in refs:
+        if (ref, tips[ref]) in memo.shared_drafts:
+            continue
         try:
-            memo.shared_drafts[ref, oid] = _read_shared_draft(reader, ref, oid)
+            memo.shared_drafts[ref, tips[ref]] = _read_shared_draft(reader, ref, tips[ref])
         except InvalidInput:  # an unreadable commit does not show that the draft is fanout's
-            memo.shared_drafts[ref, oid] = None
-    return memo.shared_drafts[ref, oid]
+            memo.shared_drafts[ref, tips[ref]] = None
+    return {ref: memo.shared_drafts[ref, tips[ref]] for ref in refs}
+
+
+def _get_removal_drafts(
+    memo: _RepositoryMemo, reader: ObjectReader, install: str, tips: Mapping[str, str]
+) -> dict[str, RemovalDraft | None]:
+    refs = [ref for ref in tips if is_removal_draft(install, ref)]
+    for ref in refs:
+        if (ref, tips[ref]) in memo.removal_drafts:
+            continue
+        try:
+            memo.removal_drafts[ref, tips[ref]] = read_removal_draft(reader, ref, tips[ref])
+        except InvalidInput:  # an unreadable commit does not show that the draft is fanout's
+            memo.removal_drafts[ref, tips[ref]] = None
+    return {ref: memo.removal_drafts[ref, tips[ref]] for ref in refs}
+
+
+def _removed_paths(drafts: Iterable[RemovalDraft | None]) -> set[str]:
+    return {path for draft in drafts if draft is not None for path in draft.trees_by_path}
 
 
 def _read_shared_draft(reader: ObjectReader, ref: str, oid: str) -> _SharedDraft | None:
@@ -425,4 +451,7 @@ def _drop_stale(memo: _RepositoryMemo, commits: set[str], tips: Mapping[str, str
     memo.drafts = {key: it for key, it in memo.drafts.items() if tips.get(key[0]) == key[1]}
     memo.shared_drafts = {
         key: it for key, it in memo.shared_drafts.items() if tips.get(key[0]) == key[1]
+    }
+    memo.removal_drafts = {
+        key: it for key, it in memo.removal_drafts.items() if tips.get(key[0]) == key[1]
     }

@@ -4,13 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from fanout.api.promotion_policy import normalize_person
 from fanout.plan.draft_trailers import DraftTrailers
-from fanout.plan.observation.repository_state import Commit
 from fanout.plan.stage_drafts.stage_commit import StageCommit, parse_stage_commit
 from fanout.ports import ObjectReader
+from fanout.reconcile.observation.commit_chain import ChainCommit, read_chain
 from fanout.values import frozen
-
-_MAX_EDIT_COMMITS = 64  # commits by people on top of fanout's newest one
-_MAX_COMMITS = 4096  # of a chain; 64,000 packages
 
 
 @frozen
@@ -33,10 +30,7 @@ class StageDraftContent:
     packages: Mapping[str, StagePackage]
 
 
-@frozen
-class _ChainCommit:
-    commit: Commit
-    stated: StageCommit | None  # None: a commit of a person
+_ChainCommit = ChainCommit[StageCommit]
 
 
 def read_stage_draft(reader: ObjectReader, tip: str) -> StageDraftContent | None:
@@ -44,7 +38,7 @@ def read_stage_draft(reader: ObjectReader, tip: str) -> StageDraftContent | None
 
     Raises InvalidInput for a commit or a tree that cannot be read.
     """
-    chain = _walk(reader, tip)
+    chain = read_chain(reader, tip, parse_stage_commit)
     if chain is None:
         return None
     written = _find_written(chain)
@@ -67,7 +61,8 @@ def read_stage_draft(reader: ObjectReader, tip: str) -> StageDraftContent | None
 def read_stage_trailers(reader: ObjectReader, tip: str) -> Mapping[str, DraftTrailers]:
     """Return the trailers of the packages of a stage draft, by variant; none if it is not one."""
     trailers: dict[str, DraftTrailers] = {}
-    for path, link in _find_written(_walk(reader, tip) or ()).items():
+    chain = read_chain(reader, tip, parse_stage_commit) or ()
+    for path, link in _find_written(chain).items():
         assert link.stated is not None, "only fanout's commits name packages"
         trailers[link.stated.packages[path].variant] = link.stated.packages[path]
     return trailers
@@ -84,26 +79,6 @@ def _find_written(chain: Sequence[_ChainCommit]) -> Mapping[str, _ChainCommit]:
                 written.setdefault(path, link)
             removed |= set(link.stated.removed) - written.keys()
     return written
-
-
-def _walk(reader: ObjectReader, tip: str) -> Sequence[_ChainCommit] | None:
-    """Return the commits of the chain, newest first; None if the branch is not a chain."""
-    chain: list[_ChainCommit] = []
-    base, oid = "", tip
-    # Bounded: a branch below drafts/ may be pushed by anyone, with any history.
-    for _ in range(_MAX_COMMITS):
-        if oid == base:
-            return chain
-        commit = reader.commit(oid)
-        stated = parse_stage_commit(commit.message)
-        if stated is not None and base not in ("", stated.base):
-            return None
-        base = stated.base if stated is not None else base
-        chain.append(_ChainCommit(commit, stated))
-        if not commit.parents or (not base and len(chain) > _MAX_EDIT_COMMITS):
-            return None
-        oid = commit.parents[0]
-    return None
 
 
 def _find_editors(reader: ObjectReader, chain: Sequence[_ChainCommit], path: str) -> frozenset[str]:

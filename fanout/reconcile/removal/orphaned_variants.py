@@ -26,9 +26,11 @@ from fanout.plan.gates.gate_records import CONFIRM_REMOVAL
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
+from fanout.plan.removal.removal_drafts import DraftedRemoval
 from fanout.plan.removal.removal_plan import (
     PackageRemoval,
     VariantRemoval,
+    draft_removal,
     removal_due_since,
 )
 from fanout.reconcile.observation.repository_listing import orphans_packages
@@ -56,6 +58,7 @@ class VariantLocation:
     place: PackagePlace
     status_line: VariantLine | None = None
     moved_tree: str = ""  # tree that moved with the variant
+    removal_branch: str = ""  # of the pull request that removes the package; "": none
 
 
 @frozen
@@ -103,11 +106,36 @@ def find_orphans(
     names = (status.variants.keys() | stages_by_variant.keys()) - {
         variant.name for variant in resolved_policy.variants
     }
-    return tuple(
+    orphans = (
         locate_orphan(name, status.variants.get(name), stages_by_variant.get(name, {}))
         for name in sorted(names)
         if name.rpartition("-")[2] not in failed_digests
     )
+    branches = _find_removal_branches(resolved_policy, repository_states)
+    return tuple(_with_removal_branches(it, branches) for it in orphans)
+
+
+def _find_removal_branches(
+    resolved_policy: ResolvedPolicy, repository_states: Iterable[RepositoryState]
+) -> Mapping[PackagePlace, str]:
+    """Return the branch that removes a package, by its place."""
+    owner = trailer_owner(resolved_policy)
+    return {
+        (repository_state.identity, path): draft.ref.removeprefix("refs/heads/")
+        for repository_state in repository_states
+        for draft in repository_state.removal_drafts.values()
+        if draft.policy == owner
+        for path in draft.trees_by_path
+    }
+
+
+def _with_removal_branches(
+    orphan: OrphanLocations, branches: Mapping[PackagePlace, str]
+) -> OrphanLocations:
+    if not branches:
+        return orphan
+    locations = (replace(it, removal_branch=branches.get(it.place, "")) for it in orphan.locations)
+    return replace(orphan, locations=tuple(locations))
 
 
 def locate_orphan(
@@ -155,23 +183,70 @@ def find_drafts(
                 yield trailers.variant, (repository_state.identity, draft.path), stage
 
 
+@frozen
+class PlannedRemovals:
+    """Removal of all orphans of a policy in one pass."""
+
+    evaluation: RemovalEvaluation = RemovalEvaluation()
+    due: tuple[VariantRemoval, ...] = ()
+    # packages that go by pull requests, also those that are held
+    drafted: tuple[DraftedRemoval, ...] = ()
+
+
 def plan_removals(
     resolved_policy: ResolvedPolicy,
     status: RecordedStatus,
     path_ownership: PathOwnership,
     orphans: Sequence[OrphanLocations],
     removal_inputs: RemovalInputs,
-) -> tuple[RemovalEvaluation, tuple[VariantRemoval, ...]]:
+) -> PlannedRemovals:
     """Return the removal decision about the orphans, and the removals of this pass."""
     if not orphans:
-        return RemovalEvaluation(), ()
+        return PlannedRemovals()
     removals_by_name = {
         it.name: _build_removals(resolved_policy, path_ownership, it) for it in orphans
     }
+    gate_inputs = tuple(
+        _build_gate_input(it, removals_by_name[it.name], path_ownership) for it in orphans
+    )
+    removal_decision = _evaluate_gate(resolved_policy, gate_inputs, removal_inputs)
+    is_publishing = removal_inputs.is_publishing
+    drafted = tuple(
+        removal
+        for name, steps in removals_by_name.items()
+        for removal in _draft_removals(
+            steps, removal_decision.holds.get(name, ()), is_publishing=is_publishing
+        )
+    )
+    if not is_publishing:
+        return PlannedRemovals(removal_decision, drafted=drafted)
+    orphan_by_name = {it.name: it for it in orphans}
+    removals = tuple(
+        VariantRemoval(
+            namespace=resolved_policy.namespace,
+            policy=resolved_policy.name,
+            variant=name,
+            stage=orphan_by_name[name].stage,
+            package_removals=removals_by_name[name],
+            first_due=removal_due_since(
+                name, orphan_by_name[name].status_line, status.removed, removal_inputs.facts.now
+            ),
+        )
+        for name in removal_decision.removable
+        if name in orphan_by_name
+    )
+    return PlannedRemovals(removal_decision, removals, drafted)
+
+
+def _evaluate_gate(
+    resolved_policy: ResolvedPolicy,
+    orphaned: tuple[OrphanedVariant, ...],
+    removal_inputs: RemovalInputs,
+) -> RemovalEvaluation:
     facts = removal_inputs.facts
     upstream_policy = resolved_policy.upstream_policy
     assert upstream_policy is not None, "only a policy has targets"
-    removal_decision = evaluate_removals(
+    return evaluate_removals(
         RemovalFacts(
             policy=resolved_policy.name,
             stages=facts.stages,
@@ -180,9 +255,7 @@ def plan_removals(
                 {it.target for it in resolved_policy.variants}
                 | {it.target for it in resolved_policy.failures}
             ),
-            orphaned=tuple(
-                _build_gate_input(it, removals_by_name[it.name], path_ownership) for it in orphans
-            ),
+            orphaned=orphaned,
             now=facts.now,
             limit=REMOVAL_LIMIT if (limit := upstream_policy.spec.removal_limit) is None else limit,
             confirmations=read_confirmations(removal_inputs.records),
@@ -194,23 +267,24 @@ def plan_removals(
             safety_hold=_build_safety_hold(removal_inputs.removal_doubt),
         )
     )
-    if not removal_inputs.is_publishing:
-        return removal_decision, ()
-    orphan_by_name = {it.name: it for it in orphans}
-    return removal_decision, tuple(
-        VariantRemoval(
-            namespace=resolved_policy.namespace,
-            policy=resolved_policy.name,
-            variant=name,
-            stage=orphan_by_name[name].stage,
-            package_removals=removals_by_name[name],
-            first_due=removal_due_since(
-                name, orphan_by_name[name].status_line, status.removed, facts.now
-            ),
-        )
-        for name in removal_decision.removable
-        if name in orphan_by_name
-    )
+
+
+# A removal with one of these ends, also where a pull request for it is open.
+_ENDING_REASONS = (Reason.SUSPENDED, Reason.EDITED_DOWNSTREAM)
+
+
+def _draft_removals(
+    removal_steps: Sequence[PackageRemoval], holds: Sequence[Hold], *, is_publishing: bool
+) -> Iterator[DraftedRemoval]:
+    """Yield the packages of one orphan that go by a pull request, unless its removal ends."""
+    if any(hold.reason in _ENDING_REASONS for hold in holds):
+        return
+    hold = holds[0] if holds else None
+    if hold is None and not is_publishing:
+        hold = Hold(Reason.SWEEP_AWAITED, "this pass updates drafts, and removes nothing")
+    for removal in removal_steps:
+        if removal.awaits_request:
+            yield draft_removal(removal, "its target is gone", hold)
 
 
 def _build_safety_hold(doubt: str) -> Hold | None:
@@ -242,6 +316,7 @@ def _build_removals(
                 keeps_package=orphan,
                 moved_tree=location.moved_tree,
                 repository=located.repository if located is not None else "",
+                stage=orphan_locations.stage,
             )
         )
     return tuple(removal_steps)
@@ -346,6 +421,10 @@ def _describe_orphan(
     if holds is None:
         command = f"fanout remove {resolved_policy.name} {orphan_locations.name} --reason WHY"
         return f"{description}; it is kept as it is until somebody removes it: {command}"
+    branches = [it.removal_branch for it in orphan_locations.locations if it.removal_branch]
+    if branches:
+        why = f"; {holds[0].sentence}" if holds else ""
+        return f"{description}; it goes with the pull request of {branches[0]}{why}"
     if not holds:
         return f"{description}; the next sweep removes it"
     who = f"; who can act: {holds[0].actor}" if holds[0].actor else ""

@@ -1,0 +1,275 @@
+"""Planning of removal drafts: the packages that pull requests take off the branch.
+
+In a repository with a forge nothing is removed by a push to the branch. The packages of a stage
+that are to go are removed on one branch, which has a pull request. Each variant stays on record
+until the target branch does not have its package any more.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY
+
+from fanout.api.reasons import Reason
+from fanout.gates.gate_facts import Hold
+from fanout.gates.gate_wording import format_names
+from fanout.plan.actions import ActionKind, PlanAction
+from fanout.plan.observation.repository_state import (
+    EMPTY_PATH,
+    RemovalDraft,
+    RepositoryState,
+    StageDraftCommit,
+    StageDraftUpdate,
+)
+from fanout.plan.removal.removal_commit import RemovalCommit, format_removal_commit
+from fanout.plan.stage_drafts.stage_commit import PACKAGES_PER_COMMIT
+from fanout.selection.variant_naming import removal_draft_ref
+from fanout.values import frozen, replace
+
+_MAX_NAMED = 2  # packages named in one commit subject
+
+
+@frozen
+class DraftedRemoval:
+    """Package that a removal draft removes, or is to remove.
+
+    One with a hold stays in a draft that removes it already, and does not join one.
+    """
+
+    _: KW_ONLY
+    variant: str
+    stage: str  # "": none
+    repository: str  # name of the Repository object
+    state: RepositoryState
+    path: str
+    tree: str  # of the package on the target branch
+    reason: str  # why it goes, as a sentence without its full stop
+    hold: Hold | None = None
+
+
+@frozen
+class RemovalDraftPlan:
+    """Removal draft of a stage in a repository, as a pass leaves its branch.
+
+    The pull request is about `packages`; it may be merged if `hold` is None. The branch is as
+    observed if `write` is None, unless `is_removed`.
+    """
+
+    _: KW_ONLY
+    namespace: str
+    policy: str  # or the variant written by hand
+    stage: str  # "": none
+    repository: str  # name of the Repository object
+    state: RepositoryState
+    ref: str
+    packages: tuple[DraftedRemoval, ...] = ()  # in order of path
+    draft: RemovalDraft | None = None  # as observed; None: there is none
+    write: StageDraftUpdate | None = None
+    is_removed: bool = False  # nothing is to be removed any more, and so the branch goes
+    hold: Hold | None = None
+
+
+@frozen
+class RemovalDraftOwner:
+    """Policy, or variant written by hand, whose removal drafts are planned."""
+
+    install: str
+    namespace: str
+    name: str
+
+    @property
+    def title(self) -> str:
+        """Return the name as trailers of removal drafts have it."""
+        return f"{self.namespace}/{self.name}"
+
+    def find_ref(self, stage: str) -> str:
+        """Return the ref of the removal draft of a stage."""
+        return removal_draft_ref(self.install, self.namespace, self.name, stage)
+
+
+def plan_removal_drafts(
+    owner: RemovalDraftOwner,
+    states_by_repository: Mapping[str, RepositoryState],
+    wanted: Iterable[DraftedRemoval],
+) -> tuple[RemovalDraftPlan, ...]:
+    """Plan the removal drafts of one policy in all its repositories.
+
+    `wanted` are all its packages that are to go, in repositories with a forge; a draft that
+    removes nothing of these is removed. `states_by_repository` is by name of the Repository object.
+    """
+    wanted_by_draft: dict[tuple[str, str], list[DraftedRemoval]] = {}
+    places: dict[tuple[str, str], tuple[str, RepositoryState, str]] = {}
+    for name, state in sorted(states_by_repository.items()):
+        for ref, draft in state.removal_drafts.items():
+            if draft.policy == owner.title:
+                places.setdefault((state.identity, ref), (name, state, draft.stage))
+    for removal in wanted:
+        key = removal.state.identity, owner.find_ref(removal.stage)
+        places.setdefault(key, (removal.repository, removal.state, removal.stage))
+        wanted_by_draft.setdefault(key, []).append(removal)
+    plans = (
+        _plan_draft(owner, places[key], key[1], wanted_by_draft.get(key, ()))
+        for key in sorted(places)
+    )
+    return tuple(plan for plan in plans if plan is not None)
+
+
+def add_removals(owner: RemovalDraftOwner, wanted: Sequence[DraftedRemoval]) -> RemovalDraftPlan:
+    """Plan one removal draft with more packages, at the request of a person.
+
+    `wanted` are of one stage in one repository. What the draft removes already, stays.
+    """
+    first = wanted[0]
+    ref = owner.find_ref(first.stage)
+    draft = first.state.removal_drafts.get(ref)
+    paths = {removal.path for removal in wanted}
+    present = [
+        DraftedRemoval(
+            variant="",
+            stage=first.stage,
+            repository=first.repository,
+            state=first.state,
+            path=path,
+            tree=tree,
+            reason="",
+        )
+        for path, tree in (draft.trees_by_path.items() if draft is not None else ())
+        if path not in paths and first.state.path_states.get(path, EMPTY_PATH).tree == tree
+    ]
+    place = first.repository, first.state, first.stage
+    plan = _plan_draft(owner, place, ref, [*wanted, *present])
+    assert plan is not None, "a draft that is to remove a package is planned"
+    return plan
+
+
+def _plan_draft(
+    owner: RemovalDraftOwner,
+    place: tuple[str, RepositoryState, str],
+    ref: str,
+    wanted: Sequence[DraftedRemoval],
+) -> RemovalDraftPlan | None:
+    """Plan one removal draft; None if there is none, and nothing to write in it."""
+    repository, state, stage = place
+    draft = state.removal_drafts.get(ref)
+    present_trees = draft.trees_by_path if draft is not None else {}
+    staying = [it for it in wanted if it.hold is None or present_trees.get(it.path) == it.tree]
+    plan = RemovalDraftPlan(
+        namespace=owner.namespace,
+        policy=owner.name,
+        stage=stage,
+        repository=repository,
+        state=state,
+        ref=ref,
+        draft=draft,
+    )
+    if not staying:
+        return replace(plan, is_removed=True) if draft is not None else None
+    if ref in state.unmanaged_drafts:
+        return replace(plan, hold=_foreign_branch_hold(repository, ref))
+    statement = RemovalCommit(
+        install=owner.install, policy=owner.title, stage=stage, base=state.head
+    )
+    ordered = sorted(staying, key=lambda it: it.path)
+    if draft is None or not draft.is_edited or _is_merged(draft, state):
+        packages = ordered
+        if present_trees != {it.path: it.tree for it in ordered}:
+            commits = _removal_commits(ordered, statement, state.head_time)
+            plan = replace(plan, write=StageDraftUpdate(ref, state.head, tuple(commits)))
+    else:
+        packages = [it for it in ordered if it.path not in draft.idle_paths]
+        plan = replace(plan, write=_append(draft, state, packages, statement))
+    holds = (it.hold for it in packages if it.hold is not None)
+    return replace(plan, packages=tuple(packages), hold=next(holds, None))
+
+
+def _foreign_branch_hold(repository: str, ref: str) -> Hold:
+    branch = ref.removeprefix("refs/heads/")
+    return Hold(
+        Reason.PATH_TAKEN,
+        f"branch {branch} of {repository} has nothing but commits of others; rename or delete it",
+        actor=f"the maintainers of {repository}",
+    )
+
+
+def _is_merged(draft: RemovalDraft, state: RepositoryState) -> bool:
+    """Return whether the target branch has no package that the draft removes."""
+    return bool(draft.trees_by_path) and all(
+        state.path_states.get(path, EMPTY_PATH).tree is None for path in draft.trees_by_path
+    )
+
+
+def _append(
+    draft: RemovalDraft,
+    state: RepositoryState,
+    packages: Sequence[DraftedRemoval],
+    statement: RemovalCommit,
+) -> StageDraftUpdate | None:
+    """Return the commits on top of those of people; None if nothing changes."""
+    statement = replace(statement, base=draft.base)
+    floor = max(state.head_time, draft.timestamp)
+    added = [it for it in packages if it.path not in draft.trees_by_path]
+    commits = list(_removal_commits(added, statement, floor))
+    paths = {it.path for it in packages}
+    restored_trees = {
+        path: tree
+        for path in sorted(draft.trees_by_path.keys() - paths)
+        if (tree := state.path_states.get(path, EMPTY_PATH).tree) is not None
+    }
+    if restored_trees:
+        names = _join_names(list(restored_trees))
+        commits.append(
+            StageDraftCommit(
+                trees_by_path=restored_trees,
+                message=format_removal_commit(
+                    f"Keep {names}",
+                    "It is not to be removed any more."
+                    if len(restored_trees) == 1
+                    else "They are not to be removed any more.",
+                    replace(statement, restored=tuple(restored_trees)),
+                ),
+                timestamp=floor,
+            )
+        )
+    return StageDraftUpdate(draft.ref, draft.commit, tuple(commits)) if commits else None
+
+
+def _removal_commits(
+    packages: Sequence[DraftedRemoval], statement: RemovalCommit, timestamp: int
+) -> Iterator[StageDraftCommit]:
+    for start in range(0, len(packages), PACKAGES_PER_COMMIT):
+        chunk = packages[start : start + PACKAGES_PER_COMMIT]
+        paths = tuple(it.path for it in chunk)
+        lines = [f"* {it.path}: {it.reason}" if it.reason else f"* {it.path}" for it in chunk]
+        yield StageDraftCommit(
+            trees_by_path={},
+            dropped_paths=paths,
+            message=format_removal_commit(
+                f"Remove {_join_names(paths)}",
+                "\n".join(lines),
+                replace(statement, removed=paths),
+            ),
+            # The time comes from the inputs, not from the clock: the same inputs give the same
+            # commit id.
+            timestamp=timestamp,
+        )
+
+
+def _join_names(paths: Sequence[str]) -> str:
+    return " and ".join(paths) if len(paths) <= _MAX_NAMED else f"{len(paths)} packages"
+
+
+def removal_draft_actions(plan: RemovalDraftPlan) -> Iterator[PlanAction]:
+    """Yield the action on the branch of a removal draft, if it changes."""
+    action = PlanAction(
+        kind=ActionKind.DRAFT_REMOVAL,
+        namespace=plan.namespace,
+        policy=plan.policy,
+        stage=plan.stage,
+        repository=plan.repository,
+        ref=plan.ref,
+        expected=plan.draft.commit if plan.draft is not None else "",
+        detail=format_names(removal.path for removal in plan.packages),
+    )
+    if plan.write is not None:
+        yield action
+    elif plan.is_removed:
+        detail = "what it removes is gone, or stays"
+        yield replace(action, kind=ActionKind.REMOVE_DRAFT, detail=detail)

@@ -1,0 +1,42 @@
+"""Reader of removal drafts: the packages that a chain of commits takes off the branch."""
+
+from fanout.plan.observation.repository_state import RemovalDraft
+from fanout.plan.removal.removal_commit import parse_removal_commit
+from fanout.ports import ObjectReader
+from fanout.reconcile.observation.commit_chain import read_chain
+
+
+def read_removal_draft(reader: ObjectReader, ref: str, tip: str) -> RemovalDraft | None:
+    """Read the branch of a removal draft; None if it is not one that fanout wrote.
+
+    Raises InvalidInput for a commit or a tree that cannot be read.
+    """
+    chain = read_chain(reader, tip, parse_removal_commit)
+    if chain is None:
+        return None
+    statements = [link.stated for link in chain if link.stated is not None]
+    removed: set[str] = set()
+    restored: set[str] = set()
+    # Newest first: the first line about a path is the one that holds.
+    for stated in statements:
+        removed |= set(stated.removed) - restored
+        restored |= set(stated.restored) - removed
+    base_trees = reader.paths(statements[0].base, sorted(removed))
+    tip_trees = reader.paths(tip, sorted(removed))
+    trees_by_path = {
+        path: tree
+        for path in sorted(removed)
+        if tip_trees[path].tree is None and (tree := base_trees[path].tree) is not None
+    }
+    return RemovalDraft(
+        ref=ref,
+        commit=tip,
+        timestamp=chain[0].commit.timestamp,
+        base=statements[0].base,
+        policy=statements[0].policy,
+        stage=statements[0].stage,
+        trees_by_path=trees_by_path,
+        idle_paths=frozenset(removed - trees_by_path.keys()),
+        is_edited=any(link.stated is None for link in chain)
+        or any(tip_trees[path].tree is not None for path in removed),
+    )
