@@ -15,11 +15,13 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # Kubernetes, Git, kpt, Porch, Argo CD, Flux and Kargo, and the formats and protocols they use.
 FIELD = """
-    active adoption annotations api approval approvals approve approver blob blobs branch cel check
+    active adoption annotations api approval approvals approve approver blob blobs branch cel chain
+    check
     checking checks cli clone cluster commit condition conditions config configuration conflict
     conflicts container context crd crds credentials cron declaration declarations declared declined
     delete deletion delta dependencies dependency deployment diff directory downstream draft
-    drafts due event events exec executable expression expressions field fields file files forge
+    drafted drafts due event events exec executable expression expressions field fields file files
+    forge
     freight function functions git group groups head heads health history hook hooks http
     identity image
     import in injectable injection injector jinja join json junit kargo key keys kind kinds kpt
@@ -29,7 +31,8 @@ FIELD = """
     phase phases pipeline plan planner policies policy porch probe prober probes project prometheus
     promote promotion propagation publication publications published publisher pull push pushed
     queries query reason reasons reconcile reconciler ref reference references refs release
-    released reload remote removal remove render rendered renderer rendering renderings repack
+    released reload remote removal removals remove render rendered renderer rendering renderings
+    repack
     replace replacement replacements repository request requests requeue require required
     requirement
     resolve resolved resource resources resume retry reverted revision revisions revoke rewound
