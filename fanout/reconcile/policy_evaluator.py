@@ -53,7 +53,6 @@ from fanout.plan.removal.move_cleanup import (
 )
 from fanout.plan.removal.removal_drafts import (
     RemovalDraftOwner,
-    RemovalDraftPlan,
     plan_removal_drafts,
 )
 from fanout.plan.rendered_variant import without_candidate
@@ -97,8 +96,10 @@ from fanout.reconcile.removal.orphaned_variants import (
     PlannedRemovals,
     RemovalInputs,
     add_removal_hold,
+    find_confirmed_trees,
     find_orphans,
     plan_removals,
+    read_confirmations,
 )
 from fanout.reconcile.rendering.draft_rendering import DraftRenderer
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions
@@ -377,15 +378,7 @@ class PolicyEvaluator:
                 is_publishing=self.publish,
             ),
         )
-        cleanup = PolicyCleanup(
-            tuple(
-                it for step, permission in departing_steps for it in cleanup_items(step, permission)
-            ),
-            removals.due,
-            observed.emptied_repositories,
-            observed.bootstrap_repositories,
-            self._plan_removal_drafts(inputs, departing_steps, removals),
-        )
+        cleanup = self._plan_cleanup(observed, departing_steps, removals)
         result = PolicyResult(
             resolved_policy=resolved_policy,
             policy_state=inputs.policy_state,
@@ -410,24 +403,28 @@ class PolicyEvaluator:
         )
         return result, self._plan_policy(decided, steps, cleanup)
 
-    def _plan_removal_drafts(
+    def _plan_cleanup(
         self,
-        inputs: PolicyInputs,
+        observed: ObservedPolicy,
         departing_steps: Sequence[tuple[DecidedVariant, CleanupPermission]],
         removals: PlannedRemovals,
-    ) -> tuple[RemovalDraftPlan, ...]:
-        """Plan the branches of pull requests that remove packages."""
-        resolved_policy = inputs.resolved_policy
-        leftovers = (
-            it for step, permission in departing_steps for it in drafted_leftovers(step, permission)
-        )
-        return plan_removal_drafts(
-            RemovalDraftOwner(self.setup.install, resolved_policy.namespace, resolved_policy.name),
-            {
-                located.repository: located.state
-                for located in inputs.path_ownership.repository_by_place.values()
-            },
-            [*removals.drafted, *leftovers],
+    ) -> PolicyCleanup:
+        """Plan what leaves branches after moves and removals, and the requests that do it."""
+        policy = observed.resolved_policy
+        leftovers = (it for pair in departing_steps for it in drafted_leftovers(*pair))
+        return PolicyCleanup(
+            items=tuple(it for pair in departing_steps for it in cleanup_items(*pair)),
+            removals=removals.due,
+            emptied=observed.emptied_repositories,
+            rediscovered=observed.bootstrap_repositories,
+            removal_drafts=plan_removal_drafts(
+                RemovalDraftOwner(self.setup.install, policy.namespace, policy.name),
+                {
+                    located.repository: located.state
+                    for located in observed.inputs.path_ownership.repository_by_place.values()
+                },
+                [*removals.drafted, *leftovers],
+            ),
         )
 
     def _plan_policy(
@@ -523,6 +520,7 @@ class PolicyEvaluator:
             facts.now,
             has_unreadable_calendar=facts.has_unreadable_calendar,
         )
+        confirmations = read_confirmations(active_records(inputs.policy_state.records))
         return [
             (
                 step,
@@ -533,6 +531,7 @@ class PolicyEvaluator:
                     automation_acts=inputs.is_sweep,
                     window_hold=closed_hold,
                     keeps_package=orphans_packages(inputs.resolved_policy),
+                    confirmed_trees=find_confirmed_trees(step.rendered.observed, confirmations),
                 ),
             )
             for step in moved_steps

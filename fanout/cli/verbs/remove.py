@@ -37,7 +37,7 @@ from fanout.gates.removal_gate import closed_window_hold
 from fanout.plan.gates.gate_records import CONFIRM_REMOVAL
 from fanout.plan.gates.policy_windows import build_calendars
 from fanout.plan.records.policy_records import RecordEntry
-from fanout.plan.removal.removal_plan import PackageRemoval
+from fanout.plan.removal.removal_plan import PackageRemoval, removal_draft_owner
 from fanout.reconcile.execution.removal_execution import (
     RemovalRequest,
     find_removals,
@@ -65,6 +65,9 @@ def command(
 
     Sweeps remove it where automation is switched on; this is a person's word, which asks neither
     automation nor removalLimit. One that moved leaves its package where it was until it is ready.
+
+    In a repository with a forge a branch removes the package, whose pull request the next sweep
+    opens. Earlier stages are then left to sweeps as well.
 
     VARIANT is its name, as `fanout get targets` shows those with TargetGone, its path, its
     repository:path, or what its target was called; one that was written by hand is named alone. Its
@@ -103,9 +106,13 @@ def command(
             print_message(f"a sweep carries it out: {window_hold.sentence}", settings.color)
             return ExitCode.NO_EFFECT
         removal_request = RemovalRequest(request.reason, settings.now())
+        pending = set(names)
         for removed in remove_by_level(program.world, item, declared, removals, removal_request):
             for removal in removed:
-                write_stdout(_format_removal(removal))
+                pending.discard(removal.variant)
+                write_stdout(_format_removal(removal, program.world.setup.install))
+        for name in sorted(pending):
+            write_stdout(f"{name} waits for those before it: a later sweep removes it\n")
     return ExitCode.OK
 
 
@@ -226,12 +233,19 @@ def _resolve_name(item: PolicyResult, name: str, declared: DeclaredObjects) -> s
     return matches.pop()
 
 
-def _format_removal(removal: PackageRemoval) -> str:
+def _format_removal(removal: PackageRemoval, install: str) -> str:
     location = (
         f"{removal.path} in {removal.repository_state.identity}"
         if removal.repository_state
         else removal.path
     )
+    if removal.awaits_request:
+        owner = removal_draft_owner(removal, install)
+        branch = owner.find_ref(removal.stage).removeprefix("refs/heads/")
+        return (
+            f"{removal.variant} waits for its pull request: branch {branch} removes {location};"
+            " the next sweep opens the request\n"
+        )
     if removal.removes_package:
         return f"{removal.variant} removed: {location} left the branch\n"
     if removal.repository_state is None:

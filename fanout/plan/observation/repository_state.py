@@ -300,8 +300,8 @@ class StageDraft:
 class RemovalDraft:
     """The branch that removes packages of a stage, in a repository with a forge.
 
-    `idle_paths` are packages that it is said to remove, and does not: people have put them back,
-    or they are newer than its base.
+    `idle_paths` are packages that its commits name, and that a merge would not remove: people have
+    put them back, or they are newer than its base.
     """
 
     _: KW_ONLY

@@ -70,8 +70,8 @@ class CleanupPermission:
     automation_acts: bool = True  # automation acts in this pass
     window_hold: Hold | None = None  # closed windows
     keeps_package: bool = False  # the package stays, unmanaged
-    is_confirmed: bool = False  # a person has decided since the move that it goes
-    confirmed_trees: frozenset[str] = frozenset()  # edited packages that may go, by tree
+    # A person's decision since the move: edited trees that may go; None: there is none.
+    confirmed_trees: frozenset[str] | None = None
 
 
 def cleanup_items(planned: DecidedVariant, permission: CleanupPermission) -> Iterator[CleanupItem]:
@@ -151,7 +151,8 @@ def drafted_leftovers(
     One with a hold stays in a request that removes it already.
     """
     variant = planned.rendered
-    if variant.observed.obstacle is not None or permission.keeps_package:
+    is_wanted = permission.is_automatic or permission.confirmed_trees is not None
+    if variant.observed.obstacle is not None or permission.keeps_package or not is_wanted:
         return
     for abandoned in variant.observed.abandoned:
         location = abandoned.location
@@ -161,7 +162,7 @@ def drafted_leftovers(
             or abandoned.is_vacant
             or tree is None
             or _moves_back(variant, abandoned)
-            or (abandoned.is_edited and tree not in permission.confirmed_trees)
+            or (abandoned.is_edited and tree not in (permission.confirmed_trees or ()))
         ):
             continue
         yield DraftedRemoval(
@@ -180,18 +181,14 @@ def _leftover_hold(
     variant: RenderedVariant, path: str, permission: CleanupPermission
 ) -> Hold | None:
     """Return why an old package does not join a pull request in this pass, or None."""
-    name = variant.spec.name
+    is_confirmed = permission.confirmed_trees is not None
     if permission.window_hold is not None:
         return permission.window_hold
-    if permission.is_confirmed and permission.is_publishing:
-        return None
-    if not permission.is_ready:
+    if not permission.is_ready and not is_confirmed:
+        name = variant.spec.name
         sentence = f"{path} goes when {name}, which has left it, is ready at its new path"
         return Hold(Reason.PLACE_LEFT, sentence)
-    if not permission.is_automatic:
-        sentence = f"{path} is where {name} was, and nobody has switched automation on"
-        return Hold(Reason.PLACE_LEFT, sentence)
-    if not permission.automation_acts or not permission.is_publishing:
+    if not permission.is_publishing or not (permission.automation_acts or is_confirmed):
         sentence = "automation removes in sweeps, and this pass is none"
         return Hold(Reason.SWEEP_AWAITED, sentence, "the next sweep, or: fanout sweep")
     return None
@@ -205,7 +202,10 @@ def remaining_holds(variant: RenderedVariant, permission: CleanupPermission) -> 
         location = f"{abandoned.location.repository}:{abandoned.location.path}"
         if abandoned.is_vacant or _moves_back(variant, abandoned):
             continue
-        if abandoned.is_edited:
+        branch = _find_removal_branch(abandoned)
+        if branch:
+            yield Hold(Reason.PLACE_LEFT, f"{location} goes with the pull request of {branch}")
+        elif abandoned.is_edited:
             present_location = variant.observed.package_location
             sentence = (
                 f"{location}, which it has left, was changed since: take the changes to"
@@ -225,6 +225,17 @@ def remaining_holds(variant: RenderedVariant, permission: CleanupPermission) -> 
                 permission.window_hold,
                 sentence=f"{location} is where it was: {permission.window_hold.sentence}",
             )
+
+
+def _find_removal_branch(abandoned: AbandonedLocation) -> str:
+    """Return the branch of a pull request that removes the old package; "" if there is none."""
+    location = abandoned.location
+    refs = (
+        draft.ref.removeprefix("refs/heads/")
+        for draft in location.repository_state.removal_drafts.values()
+        if location.path in draft.trees_by_path
+    )
+    return next(refs, "")
 
 
 def cleanup_actions(item: CleanupItem) -> Iterator[PlanAction]:

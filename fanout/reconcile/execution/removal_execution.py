@@ -8,11 +8,12 @@ command can be repeated.
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
-from fanout.api.git_repository import Repository
+from fanout.api.git_repository import ForgeType, Repository
 from fanout.api.reasons import Reason
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import Conflict, FanoutError, InvalidInput, Unavailable
 from fanout.gates.removal_gate import OrphanedVariant, group_by_level
+from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.observation.repository_state import RefListingRequest, RepositoryState
 from fanout.plan.records.policy_records import PolicyRecords, StatusChange
 from fanout.plan.records.policy_status import StatusLines, parse_status
@@ -70,9 +71,9 @@ def remove_by_level(
 
     Then leftovers of present ones.
 
-    Yields the removals of each level when it is done. Raises as `find_removals` and
-    `execute_removals`, and Conflict when people have changed more than `confirmed_removals`
-    has.
+    Yields the removals of each level when it is done. Where one waits for a pull request, the
+    levels after it are left to later sweeps. Raises as `find_removals` and `execute_removals`, and
+    Conflict when people have changed more than `confirmed_removals` has.
     """
     confirmed_names = {removal.variant for removal in confirmed_removals}
     confirmed_trees = {tree for removal in confirmed_removals for tree in removal.edits.values()}
@@ -97,6 +98,8 @@ def remove_by_level(
         execute_removals(world, policy_result, removals, request)
         policy_result = _without_variants(policy_result, level_names)
         yield removals
+        if any(removal.awaits_request for removal in removals):
+            return
 
 
 def _without_variants(policy_result: PolicyResult, names: Collection[str]) -> PolicyResult:
@@ -165,9 +168,17 @@ def find_removals(
                 moved_tree=location.moved_tree,
                 keeps_drafts=variant not in orphan_names,
                 repository=by_place[name].metadata.name if name in by_place else "",
+                stage=_find_stage(policy_result, variant),
             )
         )
     return tuple(removals)
+
+
+def _find_stage(policy_result: PolicyResult, variant: str) -> str:
+    """Return the stage of the variant, as on record; "" if there is none."""
+    stages = {orphan.name: orphan.stage for orphan in policy_result.orphans}
+    status_line = policy_result.status.variants.get(variant)
+    return stages.get(variant, status_line.stage if status_line is not None else "")
 
 
 def _find_locations(policy_result: PolicyResult, variant: str) -> list[VariantLocation]:
@@ -289,8 +300,13 @@ def execute_removals(
 def _compute_status_changes(
     policy_result: PolicyResult, removals: Sequence[PackageRemoval], policy_state: PolicyRecords
 ) -> StatusLines:
-    """Return the status lines that change: of the variants, and of emptied repositories."""
+    """Return the status lines that change: of the variants, and of emptied repositories.
+
+    A variant stays on record until the last of its packages has left its branch.
+    """
     changed_lines: StatusLines = {}
+    waiting = {removal.variant for removal in removals if removal.awaits_request}
+    removals = [removal for removal in removals if removal.variant not in waiting]
     for removal in removals:
         key = f"variant/{removal.variant}"
         if key in policy_state.status and removal.keeps_drafts:
@@ -368,4 +384,7 @@ def _read_state(world: World, repository: Repository, paths: Sequence[str]) -> R
     )
     if repository_state.failure is not None:
         raise repository_state.failure
-    return repository_state
+    if repository.spec.forge.type is ForgeType.NONE:
+        return repository_state
+    # That there is a forge is all that counts here; it is not asked.
+    return replace(repository_state, forge=ForgeState(host=""))

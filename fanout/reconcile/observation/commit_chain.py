@@ -12,7 +12,7 @@ _MAX_COMMITS = 4096  # of a chain; 64,000 packages
 
 
 class ChainStatement(Protocol):
-    """What a commit of fanout says in its trailers."""
+    """Statement of a commit of fanout, in its trailers."""
 
     @property
     def base(self) -> str:

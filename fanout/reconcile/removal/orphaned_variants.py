@@ -24,6 +24,7 @@ from fanout.gates.removal_gate import (
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.gates.gate_records import CONFIRM_REMOVAL
 from fanout.plan.observation.repository_state import RepositoryState
+from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.plan.removal.removal_drafts import DraftedRemoval
@@ -269,8 +270,8 @@ def _evaluate_gate(
     )
 
 
-# A removal with one of these ends, also where a pull request for it is open.
-_ENDING_REASONS = (Reason.SUSPENDED, Reason.EDITED_DOWNSTREAM)
+# A removal with one of these ends, also where a pull request for it is open; others delay it.
+_ENDING_REASONS = (Reason.SUSPENDED, Reason.EDITED_DOWNSTREAM, Reason.AUTOMATION_OFF)
 
 
 def _draft_removals(
@@ -379,6 +380,22 @@ def read_confirmations(records: Iterable[RecordEntry]) -> tuple[RemovalConfirmat
         for record in records
         if record.kind == "Decision" and record.spec["action"] == CONFIRM_REMOVAL
     )
+
+
+def find_confirmed_trees(
+    variant: ObservedVariant, confirmations: Iterable[RemovalConfirmation]
+) -> frozenset[str] | None:
+    """Return the edited trees that a person has let go, where the variant was before it moved.
+
+    None if nobody has decided since the move that what it left is removed.
+    """
+    published = variant.published
+    confirmed = [
+        it
+        for it in confirmations
+        if variant.spec.name in it.variants and published is not None and published.at <= it.at
+    ]
+    return confirmed[-1].trees if confirmed else None
 
 
 def describe_orphans(
