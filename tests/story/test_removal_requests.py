@@ -188,9 +188,11 @@ def test_what_only_delays_a_removal_leaves_its_branch(fleet: ForgeFleet):
     sweep(fleet)
     before = head(fleet, REMOVAL)
     sweep(fleet.later(minutes=1), "--drafts-only")
-    closed = '  windows: [{kind: Deny, schedule: "* * * * *", duration: 1h}]\n'
+    closed = '  windows: [{deny: {schedule: "* * * * *", duration: 1h}}]\n'
     fleet.write("promotion.yaml", MANUAL + closed)
     sweep(fleet.later(minutes=1))
+    fleet.write("promotion.yaml", MANUAL + "  windows: here\n")
+    fleet.later(minutes=1).sweep()
     assert head(fleet, REMOVAL) == before
 
 

@@ -151,7 +151,9 @@ def drafted_leftovers(
     One with a hold stays in a request that removes it already.
     """
     variant = planned.rendered
-    is_wanted = permission.is_automatic or permission.confirmed_trees is not None
+    is_confirmed = permission.confirmed_trees is not None
+    # A PromotionPolicy that cannot be read switches automation off, and closes the window.
+    is_wanted = permission.is_automatic or is_confirmed or permission.window_hold is not None
     if variant.observed.obstacle is not None or permission.keeps_package or not is_wanted:
         return
     for abandoned in variant.observed.abandoned:

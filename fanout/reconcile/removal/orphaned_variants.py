@@ -271,14 +271,17 @@ def _evaluate_gate(
 
 
 # A removal with one of these ends, also where a pull request for it is open; others delay it.
-_ENDING_REASONS = (Reason.SUSPENDED, Reason.EDITED_DOWNSTREAM, Reason.AUTOMATION_OFF)
+_ENDING_REASONS = frozenset({Reason.SUSPENDED, Reason.EDITED_DOWNSTREAM})
 
 
 def _draft_removals(
     removal_steps: Sequence[PackageRemoval], holds: Sequence[Hold], *, is_publishing: bool
 ) -> Iterator[DraftedRemoval]:
     """Yield the packages of one orphan that go by a pull request, unless its removal ends."""
-    if any(hold.reason in _ENDING_REASONS for hold in holds):
+    reasons = {hold.reason for hold in holds}
+    # Nobody wants it any more; but a PromotionPolicy that cannot be read closes the window, too.
+    is_unwanted = Reason.AUTOMATION_OFF in reasons and Reason.WINDOW_CLOSED not in reasons
+    if is_unwanted or not _ENDING_REASONS.isdisjoint(reasons):
         return
     hold = holds[0] if holds else None
     if hold is None and not is_publishing:
