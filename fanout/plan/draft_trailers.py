@@ -1,6 +1,7 @@
 """Trailers of draft commits and messages of publications (design §5, commit trailers)."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from operator import attrgetter
 
@@ -107,17 +108,24 @@ def with_paragraph(message: str, paragraph: str) -> str:
     return f"{text}\n\n{paragraph}"
 
 
+def with_trailers(message: str, lines: Sequence[str]) -> str:
+    """Return the message with more trailers, in its last paragraph if that has trailers."""
+    if not lines:
+        return message
+    text = message.rstrip()
+    head, _, last = text.rpartition("\n\n")
+    has_trailers = head and all(_TRAILER.match(line) for line in last.split("\n"))
+    gap = "" if has_trailers else "\n"
+    return f"{text}\n{gap}" + "".join(f"{line}\n" for line in lines)
+
+
 def with_last_record(message: str, records: str) -> str:
     """Return a publication's message with the newest record its release is based on.
 
     A commit that names a record also shows that its release was recorded before it was
     made.
     """
-    text = message.rstrip()
-    head, _, last = text.rpartition("\n\n")
-    has_trailers = head and all(_TRAILER.match(line) for line in last.split("\n"))
-    gap = "" if has_trailers else "\n"
-    return f"{text}\n{gap}{Trailer.RECORDS.value}: {records}\n"
+    return with_trailers(message, [f"{Trailer.RECORDS.value}: {records}"])
 
 
 def parse_last_record(message: str) -> str:

@@ -18,11 +18,13 @@ from fanout.plan.draft_trailers import (
     format_publication_message,
     with_last_record,
     with_paragraph,
+    with_trailers,
 )
 from fanout.plan.edits.merge_disputes import (
     conflict_paragraph,
     rejected_lines_of_draft,
 )
+from fanout.plan.evidence.review_approvals import build_approval_trailers
 from fanout.plan.observation.repository_state import (
     CommitIdentity,
     DraftCommit,
@@ -339,11 +341,24 @@ def build_publication_message(
         settings.messages.get(group) or default_message(group, variants),
         conflict_paragraph(_rejected_lines(variants)),
     )
+    message = with_trailers(message, _list_approvals(variants, plan))
     grants = _find_grants(variants, plan)
     record_names = sorted({grant.records for grant in grants} - {"", NO_VALUE})
     # Names of records begin with their time, so the last in order is the newest.
     newest = record_names[-1] if record_names else grants[0].records
     return with_last_record(message, newest) if newest else message
+
+
+def _list_approvals(variants: Sequence[RenderedVariant], plan: PolicyPlan) -> tuple[str, ...]:
+    """Return the trailers about whose approvals counted, where reviews are approvals.
+
+    Those are observed, and on record nowhere else.
+    """
+    if variants[0].observed.repository_state.forge is None:
+        return ()
+    names = {variant.spec.name for variant in variants}
+    evaluations = (it.evaluation for it in plan.steps if it.rendered.spec.name in names)
+    return build_approval_trailers(it for it in evaluations if it is not None)
 
 
 def _find_grants(variants: Sequence[RenderedVariant], plan: PolicyPlan) -> list[GrantLine]:

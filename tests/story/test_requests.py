@@ -255,3 +255,19 @@ def test_labels_are_set_again_and_unknown_reviewers_told(fleet: ForgeFleet):
     fleet.unlabel("edge", 1, "team-a")
     assert sweep(fleet) == "1 pull request updated\n"
     assert fleet.only_request("edge")["labels"] == ["team-a"]
+
+
+def test_a_review_lets_it_be_merged_and_is_named_in_the_message(fleet: ForgeFleet):
+    approvers = f"subjects: [ann@example.com {fleet.gitea.host}/ann, bob@example.com]"
+    signed(fleet).write(
+        "promotion.yaml",
+        PROMOTION.replace("subjects: [ann@example.com, bob@example.com]", approvers),
+    )
+    sweep(fleet, 2)
+    assert fleet.only_request("edge")["draft"]
+    fleet.review("edge", 1, "ann")
+    sweep(fleet, 2)
+    assert fleet.only_request("edge")["state"] == "merged"
+    message = fleet.repos["edge"].git("log", "-1", "--format=%B", "main")
+    assert "\nFanout-Approved-By: " in message
+    assert fleet.published() == {"sites/a": "v1", "sites/b": "v1"}
