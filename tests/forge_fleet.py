@@ -299,9 +299,13 @@ class ForgeFleet(Fleet):
         return new
 
     def await_mergeability(self, repo: str) -> None:
-        """Wait until the server has checked whether its open requests can be merged."""
+        """Wait until the server has checked whether its open requests can be merged.
+
+        It says of drafts that they cannot be.
+        """
         end = time.monotonic() + 60
-        while not all(it["mergeable"] for it in self._all(f"{self.path(repo)}/pulls?state=open")):
+        path = f"{self.path(repo)}/pulls?state=open"
+        while not all(it["mergeable"] or it["draft"] for it in self._all(path)):
             assert time.monotonic() < end, f"a request of {repo} cannot be merged"
             time.sleep(0.1)
 
@@ -333,7 +337,7 @@ def read_request(answer: dict[str, Any]) -> dict[str, Any]:
         "state": "merged" if answer["merged"] else answer["state"],
         "title": answer["title"].removeprefix("WIP: "),
         "draft": answer["draft"],
-        "head": answer["head"]["ref"],
+        "head": answer["head"]["label"],  # its ref is another one where the branch is deleted
         "base": answer["base"]["ref"],
         "commit": answer["head"]["sha"],
         "labels": sorted(it["name"] for it in answer["labels"]),

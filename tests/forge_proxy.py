@@ -8,7 +8,7 @@ import http.client
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -56,6 +56,7 @@ class ForgeProxy(ThreadingHTTPServer):
         self.scheme = "https" if uses_tls else "http"
         self.seen: list[Seen] = []
         self.faults: list[Fault] = []
+        self.before: Callable[[str, str], None] = lambda method, path: None  # each forwarded call
         self.lock = threading.Lock()
         self.closing = threading.Event()
         if uses_tls:
@@ -108,6 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 names of http.server
 
     def _forward(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
+        self.server.before(self.command, self.path)
         if not self.server.upstream:
             return 200, {"Content-Type": "application/json"}, b"{}"
         connection = http.client.HTTPConnection(urlsplit(self.server.upstream).netloc, timeout=120)

@@ -1,7 +1,7 @@
 """Runs command lines of fanout, each in a process that is killed before the n-th thing it does.
 
-What counts is what leaves the process: a git process that is started, and a pack that is written
-without one. Reads JSON lines `[N, "sweep", "-f", ...]` and answers each with
+What counts is what leaves the process: a git process that is started, a pack that is written
+without one, and a call of a forge. Reads JSON lines `[N, "sweep", "-f", ...]` and answers each with
 `[status, effects]`; with N = 0 nobody is killed. The modules are loaded once, the processes forked.
 """
 
@@ -14,10 +14,11 @@ from typing import Any
 
 import fanout.cli.verbs.sweep  # noqa: F401 - verbs are loaded when they run: once is enough here
 from fanout.cli.main import run_arguments
+from fanout.forge.forge_http import ForgeHttp
 from fanout.git.git_command import GitProgram
 from fanout.git.pack import PackWriter
 
-EFFECTS = [(GitProgram, "run"), (PackWriter, "finish")]
+EFFECTS = [(GitProgram, "run"), (PackWriter, "finish"), (ForgeHttp, "send")]
 
 
 def sweep(last: int, line: list[str], answer: int) -> int:

@@ -1,0 +1,308 @@
+"""Never two pull requests for one thing, and never a merge of another head than was judged.
+
+On a real Gitea: passes that are killed, passes at once, two installations, and pushes by people
+between what a pass sees and what it does. `make soak-forge` kills at many more points.
+"""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+from fleet import PACKAGE, Repo
+from forge_fleet import ForgeFleet
+from forge_proxy import proxying
+from gitea_server import Gitea
+from killing import killer
+
+pytestmark = pytest.mark.forge
+
+KILLS, SEED = int(os.environ.get("KILLS", "10")), int(os.environ.get("SEED", "1"))
+TRIES = 20
+SITES = {
+    "ams": ("dev", "edge"),
+    "ber": ("dev", "edge"),
+    "cph": ("prod", "edge"),
+    "dub": ("dev", "core"),
+}
+# Without expressions, so that no process waits for a sandbox.
+POLICY = """\
+apiVersion: fanout.dev/v1alpha1
+kind: UpstreamPolicy
+metadata: {{name: monitoring}}
+spec:
+  upstream: {{repository: blueprints, package: monitoring, revision: {{semver: ">=1 <9"}}}}
+  targets: {targets}
+  stages: {stages}
+"""
+TWO_STAGES = "[{name: dev}, {name: prod, after: {stages: [dev]}}]"
+SIGNED = "[{name: dev, requires: [{name: signed, approval: {from: [sre]}}]}]"
+PROMOTION = """\
+apiVersion: fanout.dev/v1alpha1
+kind: PromotionPolicy
+metadata: {{name: everything}}
+spec:
+  policies: ["*"]
+  autoPromotion: {{stages: ["*"]}}
+  approvers: [{{group: sre, subjects: {approvers}}}]
+"""
+EDITED = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 9")
+
+
+def build(
+    gitea: Gitea,
+    root: Path,
+    sites: dict[str, tuple[str, str]] = SITES,
+    stages: str = TWO_STAGES,
+    **options: Any,
+) -> ForgeFleet:
+    fleet = ForgeFleet.on(gitea, root, sites, **options)
+    targets = [
+        f"{{repositories: [{{name: {repository}, packageNames: [sites/{name}]}}],"
+        f" template: {{stage: {stage}}}}}"
+        for name, (stage, repository) in sites.items()
+    ]
+    fleet.write("policy.yaml", POLICY.format(targets=f"[{', '.join(targets)}]", stages=stages))
+    return fleet
+
+
+def downstream(fleet: ForgeFleet) -> list[str]:
+    return sorted(set(fleet.repos) - {"blueprints"})
+
+
+def sites_of(fleet: ForgeFleet) -> list[str]:
+    policy = (fleet.root / "policies" / "policy.yaml").read_text(encoding="utf-8")
+    return re.findall(r"packageNames: \[(.*?)\]", policy)
+
+
+def has_come_to(fleet: ForgeFleet, number: int) -> bool:
+    """Everything is published so many times, and no draft is left."""
+    repos = [fleet.repos[name] for name in downstream(fleet)]
+    sites = sites_of(fleet)
+    tags = [tag for repo in repos for tag in repo.tags() if tag.rpartition("/")[0] in sites]
+    prefix = f"refs/heads/drafts/{fleet.install}/"
+    drafts = [ref for repo in repos for ref in repo.refs(prefix)]
+    return not drafts and len(tags) >= number * len(sites)
+
+
+def live(fleet: ForgeFleet, sweep: Callable[[], object]) -> None:
+    """Two revisions come to all sites, by as many sweeps as that takes."""
+    for number in (1, 2):
+        if f"monitoring/v{number}" not in fleet.repos["blueprints"].tags():
+            fleet.release(f"v{number}")
+        for _ in range(20):
+            fleet.later(minutes=2)  # a merge that the forge refused is asked for again
+            for repo in downstream(fleet):
+                fleet.await_mergeability(repo)
+            sweep()
+            if has_come_to(fleet, number):
+                break
+        else:
+            raise AssertionError(f"v{number} is not published: {fleet.states()}")
+    fleet.later(minutes=2)
+    sweep()
+    assert set(fleet.published().values()) == {"v2"}
+
+
+def outcome(fleet: ForgeFleet) -> dict[str, object]:
+    """What people see: requests, trees of branches and of published packages."""
+    seen: dict[str, object] = {}
+    for name in downstream(fleet):
+        repo = fleet.repos[name]
+        seen[name] = {
+            "requests": sorted((it["head"], it["state"]) for it in fleet.requests(name)),
+            "files": {ref: files(repo, ref) for ref in repo.refs() if "/pull/" not in ref},
+        }
+    return seen
+
+
+def files(repo: Repo, ref: str) -> list[str]:
+    """Modes, blobs and paths; without Kptfiles, which name the upstream repository's commit."""
+    lines = repo.git("ls-tree", "-r", ref).splitlines()
+    return [line for line in lines if not line.endswith("/Kptfile")]
+
+
+def check_requests(fleet: ForgeFleet, revisions: int = 2) -> None:
+    """One merged request for each branch of a draft and each revision, and no other."""
+    for name in downstream(fleet):
+        requests = fleet.requests(name)
+        assert {it["state"] for it in requests} == {"merged"}
+        heads = [it["head"] for it in requests]
+        assert {heads.count(head) for head in heads} == {revisions}, heads
+        fleet.repos[name].fsck()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(gitea: Gitea, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, object]:
+    """How many effects the passes have that nobody disturbs, and what they come to."""
+    fleet = build(gitea, tmp_path_factory.mktemp("undisturbed") / "fleet")
+    effects: list[int] = []
+    with mock.patch.dict(os.environ, fleet.environment()), killer(fleet) as killing:
+        fleet.configure(concurrency=1)
+        live(fleet, lambda: effects.append(killing.run(0, "sweep")[1]))
+    check_requests(fleet)
+    return sum(effects), outcome(fleet)
+
+
+@pytest.mark.parametrize("seed", range(SEED, SEED + KILLS // 2))
+def test_passes_that_are_killed_leave_no_second_request(
+    gitea: Gitea, tmp_path: Path, undisturbed: tuple[int, object], seed: int
+):
+    """Two kills, each between two calls, pushes or other commands of git."""
+    total, wanted = undisturbed
+    first, second = sorted(random.Random(seed).sample(range(1, total + 1), 2))
+    fleet, waits = build(gitea, tmp_path / "fleet"), [first, second - first]
+
+    def sweep() -> None:
+        status, effects = killing.run(waits[0] if waits else 0, "sweep")
+        if status == -signal.SIGKILL:
+            del waits[0]
+        elif waits:
+            waits[0] = max(1, waits[0] - effects)
+
+    with mock.patch.dict(os.environ, fleet.environment()), killer(fleet) as killing:
+        fleet.configure(concurrency=1)
+        live(fleet, sweep)
+    check_requests(fleet)
+    assert outcome(fleet) == wanted
+
+
+def start(fleet: ForgeFleet, machine: str) -> subprocess.Popen[str]:
+    """A sweep of another process, with a state directory of its own and the same records."""
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-m", "fanout", "sweep", "-f", str(fleet.root / "policies")),
+            *("--now", fleet.now.isoformat(), "--state-dir", str(fleet.root / machine)),
+            *("--records", str(fleet.records().path), *fleet.options),
+        ],
+        env={**os.environ, **fleet.environment()},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def test_two_processes_at_once_open_one_request(
+    gitea: Gitea, tmp_path: Path, undisturbed: tuple[int, object]
+):
+    fleet = build(gitea, tmp_path / "fleet")
+    fleet.run("get", "policies")
+    subprocess.run(["git", "init", "-q", "--bare", str(fleet.records().path)], check=True)
+
+    def both() -> None:
+        processes = [start(fleet, machine) for machine in ("one", "two")]
+        printed = [process.communicate()[0] for process in processes]
+        assert not [it for it in printed if "Traceback" in it or "InternalError" in it], printed
+
+    live(fleet, both)
+    check_requests(fleet)
+    assert outcome(fleet) == undisturbed[1]
+
+
+def test_two_installations_have_a_request_each(gitea: Gitea, tmp_path: Path):
+    """They share repositories and the account; the second has other paths."""
+    one = build(gitea, tmp_path / "one", {"ams": ("dev", "edge"), "ber": ("prod", "edge")})
+    two = one.beside(tmp_path / "two", "two")
+    policy = (two.root / "policies" / "policy.yaml").read_text()
+    two.write("policy.yaml", policy.replace("sites/", "others/"))
+    for fleet in (one, two):
+        fleet.sweep()
+    opened = one.requests("edge")
+    assert sorted(it["head"] for it in opened) == [
+        f"drafts/{install}/_stages/default.monitoring/dev" for install in ("default", "two")
+    ]
+    assert [list(one.statuses("edge", it["commit"])) for it in opened] == [
+        [("fanout", one.bot)],
+        [("fanout/two", one.bot)],
+    ]
+    for _ in range(8):
+        one.await_mergeability("edge")
+        for fleet in (one, two):
+            fleet.later(minutes=2).sweep()
+    check_requests(one, revisions=1)
+    assert set(one.published().values()) == set(two.published().values()) == {"v1"}
+
+
+@pytest.fixture
+def many(gitea: Gitea, tmp_path: Path) -> Callable[..., ForgeFleet]:
+    """A function that builds a company with many requests in one repository."""
+
+    def make(stages: str, **options: Any) -> ForgeFleet:
+        sites = {f"s{number}": ("dev", "edge") for number in range(TRIES)}
+        fleet = build(gitea, tmp_path / "fleet", sites, stages, **options)
+        policy = (fleet.root / "policies" / "policy.yaml").read_text(encoding="utf-8")
+        fleet.write("policy.yaml", f"{policy}  draftPer: Variant\n")
+        approvers = f"[ann@example.com {gitea.host}/ann]"
+        fleet.write("promotion.yaml", PROMOTION.format(approvers=approvers))
+        for _ in range(2):  # drafts are written, then released
+            fleet.later(minutes=2).sweep()
+        assert [it["state"] for it in fleet.requests("edge")] == ["open"] * TRIES
+        return fleet
+
+    return make
+
+
+def test_no_head_but_the_observed_one_is_merged(gitea: Gitea, many: Callable[..., ForgeFleet]):
+    """A person pushes when fanout has judged the head, and is about to merge it."""
+    with proxying(gitea.url) as proxy:
+        fleet = many("[{name: dev}]", api=proxy.api)
+        heads = {it["number"]: it["head"] for it in fleet.requests("edge")}
+        pushed: dict[int, str] = {}
+        pushing = threading.Lock()  # one clone of the person
+
+        def push(method: str, path: str) -> None:
+            if method == "POST" and path.endswith("/merge"):
+                number = int(path.split("/")[-2])
+                with pushing:
+                    pushed[number] = push_to(fleet, heads[number])
+
+        fleet.await_mergeability("edge")
+        proxy.before = push
+        main = fleet.repos["edge"].refs("refs/heads/main")
+        fleet.later(minutes=2).sweep()
+    assert pushed.keys() == heads.keys()
+    assert {it["number"]: it["commit"] for it in fleet.requests("edge")} == pushed
+    assert {it["state"] for it in fleet.requests("edge")} == {"open"}
+    assert fleet.repos["edge"].refs("refs/heads/main") == main
+
+
+def test_a_push_after_the_approval_is_not_merged(many: Callable[..., ForgeFleet]):
+    """Gitea alone would merge it: its approval goes stale only some seconds later."""
+    fleet = many(SIGNED)
+    opened = fleet.requests("edge")
+    for request in opened:
+        fleet.review("edge", request["number"], "ann")
+        push_to(fleet, request["head"], by="bob")
+    for _ in range(2):
+        fleet.await_mergeability("edge")
+        fleet.later(minutes=2).sweep()
+    assert {it["state"] for it in fleet.requests("edge")} == {"open"}
+    # Once approved it is merged, with the person's commit.
+    fleet.review("edge", opened[0]["number"], "ann")
+    for _ in range(3):
+        fleet.await_mergeability("edge")
+        fleet.later(minutes=2).sweep()
+    requests = {it["number"]: it["state"] for it in fleet.requests("edge")}
+    assert requests.pop(opened[0]["number"]) == "merged"
+    assert set(requests.values()) == {"open"}
+    site = site_of(opened[0]["head"])
+    assert "replicas: 9" in fleet.repos["edge"].file("main", f"{site}/deployment.yaml")
+
+
+def site_of(head: str) -> str:
+    """Path of the package of a draft."""
+    return head.removeprefix("drafts/default/").rpartition("/")[0]
+
+
+def push_to(fleet: ForgeFleet, head: str, by: str = "ann") -> str:
+    """A person changes the package in a draft."""
+    files = {f"{site_of(head)}/deployment.yaml": EDITED}
+    return fleet.repos["edge"].commit(head, files, by=by)
