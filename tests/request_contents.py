@@ -107,21 +107,23 @@ VARIANTS = (
     RequestVariant(name="site3", path="site3/monitoring", verb=ChangeVerb.ADD, revision="v1.2.0"),
 )
 CHANGES = (
-    PackageChange(("site1", "site2"), PATCH),
+    PackageChange(("site1/monitoring", "site2/monitoring"), PATCH),
     PackageChange(
-        ("site3",),
+        ("site3/monitoring",),
         ("--- /dev/null", "+++ draft/Kptfile", "@@ -0,0 +1 @@", "+kind: Kptfile"),
         omitted="120 more lines in 3 files",
     ),
 )
 CONFLICTS = (
     RequestConflict(
-        ("site1",),
+        ("site1/monitoring",),
         "deployment.yaml: Deployment/web: spec.replicas: upstream 3 stands, local 5 not taken",
         is_decided=False,
     ),
     RequestConflict(
-        ("site2",), "service.yaml: local 80 stands, upstream 8080 not taken", is_decided=True
+        ("site2/monitoring",),
+        "service.yaml: local 80 stands, upstream 8080 not taken",
+        is_decided=True,
     ),
 )
 HOLDS = (
@@ -134,16 +136,19 @@ HOLDS = (
     ),
     RequestHold(
         Hold("MergeConflict", "1 merge conflict is undecided", actor="the maintainers of edge-eu"),
-        ("site1",),
+        ("site1/monitoring",),
     ),
     RequestHold(Hold("WindowClosed", "the window is closed", until=MORNING)),
 )
 CHECKS = (
     RequestCheck(
         CheckResult("policy-ci", Verdict.PASSED, "reported by ci", at=MORNING),
-        ("site1", "site2", "site3"),
+        ("site1/monitoring", "site2/monitoring", "site3/monitoring"),
     ),
-    RequestCheck(CheckResult("sign-off", Verdict.PENDING, "0 of 1 approvals"), ("site1", "site3")),
+    RequestCheck(
+        CheckResult("sign-off", Verdict.PENDING, "0 of 1 approvals"),
+        ("site1/monitoring", "site3/monitoring"),
+    ),
 )
 UPSTREAM = RequestUpstream(
     repository="https://git.example.com/platform/packages.git",

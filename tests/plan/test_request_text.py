@@ -98,6 +98,12 @@ def test_a_title_is_one_short_line(name):
     assert 0 < len(title) <= MAX_TITLE
 
 
+@pytest.mark.parametrize("title", ["WIP: x", "wip:WIP: x", "[Draft] x", "(draft): [WIP]: x"])
+def test_a_title_does_not_make_a_draft_of_a_request(title):
+    assert format_request(build_content(), title).title == "x"
+    assert format_request(build_content(), "Draft the plan").title == "Draft the plan"
+
+
 def test_nothing_in_a_block_ends_it():
     block = format_block(["```", "`````", "x"], "diff").splitlines()
     assert block[0] == "``````diff"

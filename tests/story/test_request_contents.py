@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from companies import company
-from editing import DEPLOYMENT, TEXT
+from editing import AMS, DEPLOYMENT, TEXT
 from fleet import POLICY, PROMOTION, Fleet
 
 from fanout.api.promotion_policy import MergeMethod
@@ -114,8 +114,7 @@ def test_long_changes_are_cut_and_counted(fleet: Fleet):
         "v2", {"a-long.txt": lines, "b-large.txt": "x" * 300_000, "settings.yaml": None, **files}
     )
     changes = read_content(fleet).changes
-    names = changes[0].variants
-    assert {change.variants for change in changes} == {names}
+    assert {change.paths for change in changes} == {(AMS,)}
     shown = "\n".join(changes[0].lines)
     assert "+line 0\n" in shown
     assert "+line 499" not in shown

@@ -21,6 +21,7 @@ _DASH: Final = re.compile(r"[—–…→]")
 _COMMIT_ID: Final = re.compile(r"[0-9a-fA-F]{7,}")
 _ISSUE: Final = re.compile(r"[A-Z]{1,10}-[0-9]+")
 _TITLE_WORD: Final = re.compile(r"[\w./…-]+")
+_DRAFT_PREFIX: Final = re.compile(r"(?i)^(?:(?:wip|draft):\s*|[\[(](?:wip|draft)[\])]:?\s*)+")
 _TITLE_REFERENCE: Final = re.compile(r"`|[@#!:&~%$](?=\S)")
 
 
@@ -73,10 +74,11 @@ def format_block(lines: Iterable[str], language: str = "") -> str:
 def format_title(text: str, limit: int) -> str:
     """Return one line of plain text for a title that forges read no reference from.
 
-    Titles have no code: characters that begin a reference become `_`, and words that are
-    references by themselves stand in quotation marks.
+    It does not begin like the title of a draft. Titles have no code: characters that begin a
+    reference become `_`, and words that are references by themselves stand in quotation marks.
     """
-    line = _TITLE_REFERENCE.sub("_", escape_control(" ".join(text.split())))
+    line = _DRAFT_PREFIX.sub("", escape_control(" ".join(text.split())))
+    line = _TITLE_REFERENCE.sub("_", line)
     return _cut(_TITLE_WORD.sub(lambda it: _quote_reference(it[0]), line), limit)
 
 

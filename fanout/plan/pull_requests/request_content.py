@@ -60,12 +60,14 @@ def build_content(
     `changes`: what its drafts change in their packages.
     """
     variants = [member.rendered for member in group.members]
-    evaluations = [it.evaluation for it in group.members if it.evaluation is not None]
+    evaluations = {
+        it.rendered.spec.path: it.evaluation for it in group.members if it.evaluation is not None
+    }
     holds = tuple(
-        RequestHold(hold, names) for hold, names in _group(_iterate_holds(evaluations)).items()
+        RequestHold(hold, paths) for hold, paths in _group(_iterate_holds(evaluations)).items()
     )
     checks = tuple(
-        RequestCheck(check, names) for check, names in _group(_iterate_checks(evaluations)).items()
+        RequestCheck(check, paths) for check, paths in _group(_iterate_checks(evaluations)).items()
     )
     approvals = (it.result for it in checks if it.result.reason == Reason.APPROVAL_MISSING)
     name = group.policy or (variants[0].spec.name if variants else "")
@@ -110,28 +112,28 @@ def _describe_variant(variant: RenderedVariant) -> RequestVariant:
 
 
 def _iterate_holds(
-    evaluations: Iterable[VariantEvaluation],
+    evaluations: Mapping[str, VariantEvaluation],
 ) -> Iterator[tuple[Hold, str]]:
-    for evaluation in evaluations:
+    for path, evaluation in evaluations.items():
         for hold in evaluation.holds:
             if hold.reason not in _UNTOLD_REASONS:
                 until = None if classify_reason(hold.reason) in _CHECKS else hold.until
-                yield replace(hold, since=None, until=until), evaluation.name
+                yield replace(hold, since=None, until=until), path
 
 
 def _iterate_checks(
-    evaluations: Iterable[VariantEvaluation],
+    evaluations: Mapping[str, VariantEvaluation],
 ) -> Iterator[tuple[CheckResult, str]]:
-    for evaluation in evaluations:
+    for path, evaluation in evaluations.items():
         for check in evaluation.checks:
-            yield replace(check, latest=None, passes_at=None, until=None), evaluation.name
+            yield replace(check, latest=None, passes_at=None, until=None), path
 
 
 def _build_conflicts(variants: Iterable[RenderedVariant]) -> Iterator[RequestConflict]:
     """Yield the conflicts of the drafts, equal ones once; each names the key to decide it by."""
-    for (line, is_decided), names in _group(_iterate_conflicts(variants)).items():
+    for (line, is_decided), paths in _group(_iterate_conflicts(variants)).items():
         key, _, sentence = line.partition(" ")
-        yield RequestConflict(names, f"{sentence} (conflict {key})", is_decided)
+        yield RequestConflict(paths, f"{sentence} (conflict {key})", is_decided)
 
 
 def _iterate_conflicts(
@@ -145,7 +147,7 @@ def _iterate_conflicts(
         decided = {it.key for it in disputes if it.is_decided} | draft.settled_keys
         # Cut as in the message of the commit, from which the lines are read in later passes.
         for line in limit_lines(rejected_lines_of_draft(draft)):
-            yield (line, line.partition(" ")[0] in decided), variant.spec.name
+            yield (line, line.partition(" ")[0] in decided), variant.spec.path
 
 
 def _iterate_upstreams(variants: Iterable[RenderedVariant]) -> Iterator[RequestUpstream]:
@@ -161,8 +163,8 @@ def _iterate_upstreams(variants: Iterable[RenderedVariant]) -> Iterator[RequestU
 
 
 def _group(items: Iterable[tuple[_Key, str]]) -> Mapping[_Key, tuple[str, ...]]:
-    """Return the names of the variants that have each item, in order of appearance."""
-    names: dict[_Key, list[str]] = {}
-    for item, name in items:
-        names.setdefault(item, []).append(name)
-    return {item: tuple(several) for item, several in names.items()}
+    """Return the paths of the packages that have each item, in order of appearance."""
+    paths: dict[_Key, list[str]] = {}
+    for item, path in items:
+        paths.setdefault(item, []).append(path)
+    return {item: tuple(several) for item, several in paths.items()}

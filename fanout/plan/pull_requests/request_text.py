@@ -73,37 +73,38 @@ class RequestUpstream:
 class PackageChange:
     """Changes of files that several packages have alike, as lines of a patch.
 
-    Values of Secrets are masked. `omitted` says what is left out of a long one.
+    `paths` are those of the packages. Values of Secrets are masked. `omitted` says what is left
+    out of a long one.
     """
 
-    variants: tuple[str, ...]
+    paths: tuple[str, ...]
     lines: tuple[str, ...]
     omitted: str = ""  # "120 more lines in 3 files"
 
 
 @frozen
 class RequestConflict:
-    """A merge conflict that variants have alike."""
+    """A merge conflict that packages have alike."""
 
-    variants: tuple[str, ...]
+    paths: tuple[str, ...]
     sentence: str
     is_decided: bool
 
 
 @frozen
 class RequestHold:
-    """Hold of variants of a request; without variants, of its whole stage."""
+    """Hold of packages of a request; without paths, of all of them."""
 
     hold: Hold
-    variants: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
 
 
 @frozen
 class RequestCheck:
-    """Result of a check that variants of a request have alike."""
+    """Result of a check that packages of a request have alike."""
 
     result: CheckResult
-    variants: tuple[str, ...]
+    paths: tuple[str, ...]
 
 
 @frozen
@@ -153,8 +154,7 @@ def format_request(content: RequestContent, title: str = "", body: str = "") -> 
 def build_title(content: RequestContent) -> str:
     """Return the built-in title, before anything in it is escaped."""
     variants = content.variants
-    verbs = {variant.verb for variant in variants}
-    verb = variants[0].verb if len(verbs) == 1 else ChangeVerb.UPDATE
+    verb = _find_verb(content)
     subject = variants[0].path if len(variants) == 1 else pluralize(len(variants), "package")
     stage = f", stage {content.stage}" if content.stage else ""
     made_from = sorted({f"{it.package} {it.revision}" for it in content.upstreams})
@@ -228,17 +228,26 @@ def _cut_text(text: str) -> str:
 
 
 def _format_opening(content: RequestContent) -> str:
+    verb = _find_verb(content)
     stage = f", stage {format_code(content.stage)}" if content.stage else ""
     number = pluralize(len(content.variants), "package")
+    side = "from" if verb is ChangeVerb.REMOVE else "on"
     outcome = (
         "fanout merges it as soon as nothing holds it."
         if content.merge is not MergeMethod.MANUAL
         else "A person merges it; fanout does not."
     )
     return (
-        f"fanout proposes {number} of policy {format_code(content.policy)}{stage},"
-        f" to branch {format_code(content.branch)} of {format_code(content.repository)}. {outcome}"
+        f"fanout proposes to {verb.lower()} {number} of policy {format_code(content.policy)}"
+        f"{stage}, {side} branch {format_code(content.branch)} of"
+        f" {format_code(content.repository)}. {outcome}"
     )
+
+
+def _find_verb(content: RequestContent) -> ChangeVerb:
+    """Return what the request does to all its packages; to update, if that differs."""
+    verbs = {variant.verb for variant in content.variants}
+    return content.variants[0].verb if len(verbs) == 1 else ChangeVerb.UPDATE
 
 
 def _format_variants(content: RequestContent) -> Iterator[str]:
@@ -260,13 +269,13 @@ def _format_variants(content: RequestContent) -> Iterator[str]:
 def _format_conflicts(content: RequestContent, *, is_decided: bool) -> Iterator[str]:
     for conflict in content.conflicts:
         if conflict.is_decided == is_decided:
-            yield f"* {format_names(conflict.variants)}: {format_sentence(conflict.sentence)}"
+            yield f"* {format_names(conflict.paths)}: {format_sentence(conflict.sentence)}"
 
 
 def _format_holds(content: RequestContent) -> Iterator[str]:
     for item in content.holds:
         hold = item.hold
-        subject = _format_subject(content, item.variants)
+        subject = _format_subject(content, item.paths)
         parts = [f"{subject}{format_sentence(hold.sentence)} ({format_code(hold.reason)})."]
         if hold.until is not None:
             parts.append(f"Until {format_code(format_instant(hold.until))}.")
@@ -285,22 +294,22 @@ def _format_checks(content: RequestContent) -> Iterator[str]:
         result = item.result
         sentence = f": {format_sentence(result.sentence)}" if result.sentence else ""
         since = f", since {format_code(format_instant(result.at))}" if result.at else ""
-        subject = _format_subject(content, item.variants)
+        subject = _format_subject(content, item.paths)
         yield f"* {subject}{format_code(result.name)} {result.verdict}{since}{sentence}"
 
 
-def _format_subject(content: RequestContent, variants: Sequence[str]) -> str:
+def _format_subject(content: RequestContent, paths: Sequence[str]) -> str:
     """Return what an entry is about, if that is not the whole request."""
-    every = not variants or len(variants) == len(content.variants)
-    return "" if every else f"{format_names(variants)}: "
+    every = not paths or len(paths) == len(content.variants)
+    return "" if every else f"{format_names(paths)}: "
 
 
 def _format_changes(content: RequestContent) -> Iterator[str]:
     for change in content.changes:
         subject = (
             "All packages"
-            if len(change.variants) == len(content.variants) > 1
-            else format_names(change.variants)
+            if len(change.paths) == len(content.variants) > 1
+            else format_names(change.paths)
         )
         parts = [f"{subject}:"]
         if change.lines:
@@ -324,13 +333,16 @@ def _format_instructions(content: RequestContent) -> Iterator[str]:
     name = content.policy.rpartition("/")[2]
     subject = f"{name} --stage {content.stage}" if content.stage else name
     yield f"* Hold it: set the label {label}. Without the label it goes on."
-    removes = all(variant.verb is ChangeVerb.REMOVE for variant in content.variants)
+    removes = _find_verb(content) is ChangeVerb.REMOVE
     newer = "" if removes else "with a newer revision, "
     yield (
         f"* Decline it: close it, or delete its branch. It comes back {newer}when it is reopened,"
         " or with `fanout resume`."
     )
     yield f"* Change it: commit to {head}. fanout keeps the commits of other people."
+    if any(not conflict.is_decided for conflict in content.conflicts):
+        resolve = format_code(f"fanout resolve {name} --take CONFLICT=local --reason WHY")
+        yield f"* Decide a conflict: commit to {head}, or {resolve} (or `=upstream`)."
     for check in content.approval_checks:
         yield f"* Approve it for check {format_code(check)}: give an approving review."
     if not removes:
@@ -338,7 +350,8 @@ def _format_instructions(content: RequestContent) -> Iterator[str]:
         yield f"* Promote it where automation is off: {promote}"
     yield f"* See everything that holds it: {format_code(f'fanout explain {name}')}"
     merging = "Merging it" if content.merge is MergeMethod.MANUAL else "Merging it yourself"
+    effect = "removes" if removes else "publishes"
     yield (
-        f"* {merging} publishes all its packages. Merged while something holds it, it is in force"
+        f"* {merging} {effect} all its packages. Merged while something holds it, it is in force"
         " and reported as `OutOfBand`."
     )

@@ -43,7 +43,7 @@ def build_text_variables(content: RequestContent) -> Mapping[str, Any]:
         "text": build_body(content),
         "changes": [
             {
-                "variants": _format_all(change.variants),
+                "paths": _format_all(change.paths),
                 "patch": format_block(change.lines, "diff"),
                 "omitted": format_sentence(change.omitted),
             }
@@ -54,7 +54,7 @@ def build_text_variables(content: RequestContent) -> Mapping[str, Any]:
                 "name": format_code(check.result.name),
                 "result": str(check.result.verdict),
                 "sentence": format_sentence(check.result.sentence),
-                "variants": _format_all(check.variants),
+                "paths": _format_all(check.paths),
             }
             for check in content.checks
         ],
@@ -62,7 +62,7 @@ def build_text_variables(content: RequestContent) -> Mapping[str, Any]:
             {
                 "sentence": format_sentence(conflict.sentence),
                 "decided": conflict.is_decided,
-                "variants": _format_all(conflict.variants),
+                "paths": _format_all(conflict.paths),
             }
             for conflict in content.conflicts
         ],
@@ -72,7 +72,7 @@ def build_text_variables(content: RequestContent) -> Mapping[str, Any]:
                 "sentence": format_sentence(item.hold.sentence),
                 "actor": format_sentence(item.hold.actor),
                 "until": format_code(format_instant(item.hold.until)) if item.hold.until else "",
-                "variants": _format_all(item.variants),
+                "paths": _format_all(item.paths),
             }
             for item in content.holds
         ],
@@ -114,5 +114,5 @@ def _common_variables(content: RequestContent, escape: Callable[[str], str]) -> 
     }
 
 
-def _format_all(names: tuple[str, ...]) -> list[str]:
-    return [format_code(name) for name in names]
+def _format_all(paths: tuple[str, ...]) -> list[str]:
+    return [format_code(path) for path in paths]

@@ -58,26 +58,26 @@ class PackageChangeReader:
     _lines_kept: int = 0
 
     def read_changes(self, variants: Sequence[RenderedVariant]) -> tuple[PackageChange, ...]:
-        """Return the changes of the variants' drafts, each with the variants that have it.
+        """Return the changes of the variants' drafts, each with the packages that have it.
 
         A package that cannot be read is left out: without its change a text still says what it
         is about.
         """
-        names_by_patch: dict[FilePatch, list[str]] = {}
+        paths_by_patch: dict[FilePatch, list[str]] = {}
         files_left_out: dict[int, list[str]] = {}
         with open_one_at_a_time(self.git) as open_reader:
             for variant in variants[:_MAX_PACKAGES]:
                 patch = self._find_patch(variant, open_reader)
                 for file in patch.files:
-                    names_by_patch.setdefault(file, []).append(variant.spec.name)
+                    paths_by_patch.setdefault(file, []).append(variant.spec.path)
                 if patch.omitted_files:
-                    files_left_out.setdefault(patch.omitted_files, []).append(variant.spec.name)
-        changes = _join_patches(names_by_patch)
+                    files_left_out.setdefault(patch.omitted_files, []).append(variant.spec.path)
+        changes = _join_patches(paths_by_patch)
         changes += [
-            PackageChange(tuple(names), (), f"{pluralize(number, 'more file')} of each")
-            for number, names in sorted(files_left_out.items())
+            PackageChange(tuple(paths), (), f"{pluralize(number, 'more file')} of each")
+            for number, paths in sorted(files_left_out.items())
         ]
-        rest = [variant.spec.name for variant in variants[_MAX_PACKAGES:]]
+        rest = [variant.spec.path for variant in variants[_MAX_PACKAGES:]]
         if rest:
             changes.append(
                 PackageChange(tuple(rest), (), f"the changes of {pluralize(len(rest), 'package')}")
@@ -107,16 +107,16 @@ class PackageChangeReader:
         self._patches[key] = patch
 
 
-def _join_patches(names_by_patch: Mapping[FilePatch, Sequence[str]]) -> list[PackageChange]:
+def _join_patches(paths_by_patch: Mapping[FilePatch, Sequence[str]]) -> list[PackageChange]:
     """Join the files that the same variants change alike; what most have comes first."""
-    files_by_names: dict[tuple[str, ...], list[FilePatch]] = {}
-    for file, names in names_by_patch.items():
-        files_by_names.setdefault(tuple(names), []).append(file)
+    files_by_paths: dict[tuple[str, ...], list[FilePatch]] = {}
+    for file, paths in paths_by_patch.items():
+        files_by_paths.setdefault(tuple(paths), []).append(file)
     changes: list[PackageChange] = []
-    for names in sorted(files_by_names, key=lambda it: (-len(it), it)):
+    for paths in sorted(files_by_paths, key=lambda it: (-len(it), it)):
         lines: list[str] = []
         omitted_lines = omitted_files = 0
-        for file in files_by_names[names]:
+        for file in files_by_paths[paths]:
             if len(lines) + len(file.lines) > _MAX_LINES:
                 omitted_files += 1
                 continue
@@ -127,7 +127,7 @@ def _join_patches(names_by_patch: Mapping[FilePatch, Sequence[str]]) -> list[Pac
             for number, noun in ((omitted_lines, "more line"), (omitted_files, "more file"))
             if number
         ]
-        changes.append(PackageChange(names, tuple(lines), " and ".join(omitted)))
+        changes.append(PackageChange(paths, tuple(lines), " and ".join(omitted)))
     return changes
 
 
