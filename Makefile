@@ -16,7 +16,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-core prometheus servers test-servers laws worlds soak soak-forge check lint format bench bench-quick bench-large performance docs changelog lock image clean FORCE
+.PHONY: help demo test test-core prometheus servers test-servers laws worlds soak soak-forge check lint format bench bench-quick bench-large bench-forge performance docs changelog lock image clean FORCE
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -88,6 +88,9 @@ bench-quick: $(VENV)/test ## The same with 1,000 targets, once
 
 bench-large: $(VENV)/test ## Measure up to 100,000 targets over 1,000 repositories (12 GB of memory)
 	$(PY) -m benchmarks --large
+
+bench-forge: $(VENV)/test servers ## Measure pull requests on a real Gitea
+	$(PY) -m benchmarks.forge
 
 performance: $(VENV)/test ## Write docs/performance.md: where the time of each case goes
 	$(PY) -m benchmarks.profile

@@ -1,0 +1,36 @@
+"""What fanout asked of a Gitea, counted in the server's own log: pushes and calls."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from forge_fleet import ForgeFleet
+
+
+@dataclass
+class Asked:
+    """Pushes and calls by repository, and calls that are of no repository."""
+
+    pushes: Counter[str]
+    calls: Counter[str]
+    of_host: list[str]  # "GET /repos/issues/search"
+
+
+@dataclass
+class ForgeLog:
+    """The log of a server from `start` on; each reading begins where the last one ended."""
+
+    fleet: ForgeFleet
+    start: int = 0
+
+    def read(self) -> Asked:
+        lines = self.fleet.gitea.calls(self.fleet.bot)
+        new, self.start = lines[self.start :], len(lines)
+        asked = Asked(Counter(), Counter(), [])
+        for method, path, _ in (line.split(" ") for line in new):
+            if path.endswith(".git/git-receive-pack"):
+                asked.pushes[path.split("/")[2].removesuffix(".git")] += 1
+            elif path.startswith(f"/repos/{self.fleet.owner}/"):
+                asked.calls[path.split("/")[3].partition("?")[0]] += 1
+            elif ".git/" not in path:
+                asked.of_host.append(f"{method} {path.partition('?')[0]}")
+        return asked
