@@ -78,3 +78,33 @@ def test_a_push_asks_again_for_what_it_changed(fleet):
     fleet.review("edge", number, "bob")
     fleet.settle()
     assert fleet.published() == {"sites/ams": "v1", "sites/ber": "v1"}
+
+
+def test_a_publication_names_its_approvers(fleet):
+    number, host = request_number(fleet), fleet.gitea.host
+    fleet.review("edge", number, "bob")
+    said = fleet.run("approve", "monitoring", "--stage", "dev", "--revision", "v1",
+                     "--by", "Ann <ann@example.com>")  # fmt: skip
+    assert said.code == 0, said.err
+    fleet.settle()
+    assert fleet.published() == {"sites/ams": "v1", "sites/ber": "v1"}
+    message = fleet.repos["edge"].git("log", "-1", "--format=%(trailers:only)", "main")
+    assert [line for line in message.splitlines() if "Approved" in line] == [
+        f"Fanout-Approved-By: {host}/bob",
+        "Fanout-Approved-By: ann@example.com",
+    ]
+
+
+def test_a_merge_by_a_person_after_reviews_is_in_band(fleet):
+    promotion = (fleet.root / fleet.policies / "promotion.yaml").read_text(encoding="utf-8")
+    fleet.write("promotion.yaml", promotion + "  merge: Manual\n")
+    number = request_number(fleet)
+    for person in ("ann", "bob"):
+        fleet.review("edge", number, person)
+    fleet.settle()
+    fleet.merge("edge", number, by="ann")
+    fleet.delete_branch("edge", HEAD)
+    fleet.settle()
+    assert fleet.published() == {"sites/ams": "v1", "sites/ber": "v1"}
+    conditions = fleet.variants()["sites/ams"]["conditions"]
+    assert "OutOfBand" not in {it["type"] for it in conditions}

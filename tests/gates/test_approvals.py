@@ -5,10 +5,23 @@ from datetime import timedelta
 from operator import itemgetter
 
 import pytest
-from gates.worlds import PASSED, PENDING, SIGNED, approved, at, draft, published, stage, variant
+from gates.worlds import (
+    PASSED,
+    PENDING,
+    SIGNED,
+    approved,
+    at,
+    draft,
+    facts,
+    grant,
+    published,
+    stage,
+    variant,
+)
 
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.approval_index import ApprovalIndex
+from fanout.gates.gate_evaluator import evaluate_gates
 
 NOW = at(10)
 ANN = approved("ann", name="by-ann")
@@ -206,3 +219,26 @@ def test_who_counts_is_named():
         "git.example.com/bob",
     )
     assert answer([BY_ADDRESS], ANN_TWICE).approvers == ()
+
+
+RELEASES = [
+    ("a release before the approval is renewed", 5, 8, True),
+    ("one after it is not", 8, 5, False),
+    ("one in the pass that found an approval of a clock that runs ahead is not", 10, 12, False),
+    ("one of an earlier pass is renewed for such an approval too", 9, 12, True),
+]
+
+
+@pytest.mark.parametrize(
+    ("released", "approved_at", "renewed"),
+    [row[1:] for row in RELEASES],
+    ids=map(itemgetter(0), RELEASES),
+)
+def test_a_publication_is_dated_no_earlier_than_its_approvals(released, approved_at, renewed):
+    one = replace(SIGNED, at_least=1)
+    held = variant("p", "prod", draft=draft("v1"), grant=grant("v1", when=released))
+    world = facts(
+        [stage("prod", requires=(one,))], [held], approved("ann", at=at(approved_at)), now=10
+    )
+    found = evaluate_gates(world).variants["p"]
+    assert (found.release, found.publish) == (renewed, True)

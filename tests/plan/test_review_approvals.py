@@ -3,7 +3,7 @@
 from operator import itemgetter
 
 import pytest
-from forge_states import at, drafted, forge, request, review
+from forge_states import at, drafted, forge, published, request, review
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -126,6 +126,16 @@ def test_nobody_reviews_where_there_is_no_forge_no_request_or_no_check():
     assert find_review_approvals([drafted("a", forge())], [PROD]) == ()
     assert find_review_approvals([drafted("a", None)], [PROD]) == ()
     assert len(find_review_approvals([reviewed], [PROD])) == 1
+
+
+def test_a_merge_by_a_person_has_the_approvals_of_what_was_merged():
+    state = forge(request([review("ann")], REVIEWED))
+    draft = drafted("a", state, tree="tree-b")  # somebody has committed to the branch since
+    merged = published("a", state, tree="tree-a").published
+    for variant in (draft, replace(draft, draft=None)):
+        found = replace(variant, published=merged, is_unrecorded=True)
+        [approval] = find_review_approvals([found], [PROD])
+        assert (approval.revision, approval.trees) == ("v2", frozenset({"tree-a"}))
 
 
 REVIEWS = st.lists(

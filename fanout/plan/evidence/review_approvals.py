@@ -13,20 +13,29 @@ from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.record_facts import ApprovalFacts
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import ObservedReview, ReviewVerdict
-from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.values import frozen
 
 
 @frozen
+class _ReviewedPackage:
+    """Content of a variant that reviews may be about: its draft, or what a person has merged."""
+
+    variant: ObservedVariant
+    ref: str  # of the draft
+    revision: str
+    tree: str
+
+
+@frozen
 class _ReviewedGroup:
-    """Variants of one pull request whose drafts are of one revision."""
+    """Packages of one pull request that are of one revision."""
 
     host: str
     facts: RequestFacts
     stage: str
     revision: str
-    members: tuple[tuple[ObservedVariant, OpenDraft], ...]
+    packages: tuple[_ReviewedPackage, ...]
 
 
 def find_review_approvals(
@@ -34,7 +43,8 @@ def find_review_approvals(
 ) -> tuple[ApprovalFacts, ...]:
     """Return the approvals by reviews of the drafts, one for each review and approval check.
 
-    The person is `<host>/<login>`. An approval without trees is of other drafts of the revision.
+    Also of drafts that a person has merged, which nobody has recorded yet. The person is
+    `<host>/<login>`. An approval without trees is of other drafts of the revision.
     """
     rules_by_stage = {rule.name: rule.approvals for rule in stage_rules if rule.approvals}
     return tuple(
@@ -79,17 +89,28 @@ def build_approval_trailers(evaluations: Iterable[VariantEvaluation]) -> tuple[s
 
 def _group_by_request(variants: Iterable[ObservedVariant]) -> Iterator[_ReviewedGroup]:
     forges: dict[tuple[str, str], ForgeState] = {}
-    members: dict[tuple[str, str, str, str], list[tuple[ObservedVariant, OpenDraft]]] = {}
+    packages: dict[tuple[str, str, str, str], list[_ReviewedPackage]] = {}
     for variant in variants:
-        state, draft = variant.repository_state, variant.draft
-        if state.forge is not None and draft is not None and draft.ref in state.forge.requests:
-            forges[state.identity, draft.ref] = state.forge
-            key = (state.identity, draft.ref, variant.spec.stage, draft.trailers.revision)
-            members.setdefault(key, []).append((variant, draft))
-    for (identity, ref, stage, revision), group_members in members.items():
+        state, package = variant.repository_state, _find_package(variant)
+        if state.forge is not None and package is not None and package.ref in state.forge.requests:
+            forges[state.identity, package.ref] = state.forge
+            key = (state.identity, package.ref, variant.spec.stage, package.revision)
+            packages.setdefault(key, []).append(package)
+    for (identity, ref, stage, revision), group_packages in packages.items():
         forge = forges[identity, ref]
         facts = forge.requests[ref]
-        yield _ReviewedGroup(forge.host, facts, stage, revision, tuple(group_members))
+        yield _ReviewedGroup(forge.host, facts, stage, revision, tuple(group_packages))
+
+
+def _find_package(variant: ObservedVariant) -> _ReviewedPackage | None:
+    # The branch of a request that a person has merged may be gone, and may be ahead of the merge.
+    if variant.is_unrecorded and variant.published is not None:
+        published = variant.published
+        return _ReviewedPackage(variant, variant.draft_ref, published.revision, published.tree)
+    draft = variant.draft
+    if draft is None or draft.tree is None:
+        return None
+    return _ReviewedPackage(variant, draft.ref, draft.trailers.revision, draft.tree)
 
 
 def _find_group_approvals(group: _ReviewedGroup, rule: ApprovalRule) -> Iterator[ApprovalFacts]:
@@ -101,21 +122,16 @@ def _find_group_approvals(group: _ReviewedGroup, rule: ApprovalRule) -> Iterator
         trees = group.facts.reviewed_trees.get(review.commit)
         if trees is None:  # no commit, or one that nobody has any more
             continue
-        approved = [
-            (variant.spec.name, draft.tree)
-            for variant, draft in group.members
-            if draft.tree is not None and trees.get(draft.path) == draft.tree
-        ]
+        approved = [it for it in group.packages if trees.get(it.variant.spec.path) == it.tree]
         if approved:
-            yield _build_approval(group, rule, review, approved)
-        names = {name for name, _ in approved}
+            yield _build_approval(group, rule, review, approved, {it.tree for it in approved})
         rewritten = [
-            (variant.spec.name, None)
-            for variant, _ in group.members
-            if variant.spec.name not in names and _was_released(variant, review)
+            it
+            for it in group.packages
+            if trees.get(it.variant.spec.path) != it.tree and _was_released(it.variant, review)
         ]
         if rewritten:
-            yield _build_approval(group, rule, review, rewritten)
+            yield _build_approval(group, rule, review, rewritten, set())
 
 
 def _was_released(variant: ObservedVariant, review: ObservedReview) -> bool:
@@ -128,7 +144,8 @@ def _build_approval(
     group: _ReviewedGroup,
     rule: ApprovalRule,
     review: ObservedReview,
-    approved: Sequence[tuple[str, str | None]],
+    packages: Iterable[_ReviewedPackage],
+    trees: Iterable[str],
 ) -> ApprovalFacts:
     return ApprovalFacts(
         name=f"{group.facts.request.url} {review.reviewer}",
@@ -137,8 +154,8 @@ def _build_approval(
         stage=group.stage,
         check=rule.name,
         revision=group.revision,
-        trees=frozenset(tree for _, tree in approved if tree is not None),
-        variants=tuple(name for name, _ in approved),
+        trees=frozenset(trees),
+        variants=tuple(it.variant.spec.name for it in packages),
     )
 
 

@@ -78,6 +78,7 @@ def _before_merge(facts: VariantFacts, variant: ObservedVariant) -> VariantFacts
             published.digest,
             published.tree,
             authors=variant.draft.editors if variant.draft is not None else frozenset(),
+            has_commits=variant.draft is not None and bool(variant.draft.editors),
         ),
         grant=Grant(grant.revision, grant.digest, grant.at) if grant is not None else None,
     )
