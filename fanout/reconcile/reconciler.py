@@ -279,6 +279,7 @@ class Reconciler:
             policy_memo=self._policy_memo,
             request_planner=RequestPlanner(
                 now=now,
+                publish=publish,
                 texts=RequestTextBuilder(
                     change_reader=self._change_reader, sandbox=world.sandbox, declared=declared
                 ),

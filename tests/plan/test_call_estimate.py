@@ -18,6 +18,7 @@ def opened(number: int, *, host: str = "git.example.com") -> list[RequestChange]
     return [
         RequestChange(
             url=f"https://{host}/org/edge{index}.git",
+            repository=f"https://{host}/org/edge{index}#refs/heads/main",
             policy="platform/monitoring",
             head_ref="refs/heads/drafts/x",
             opening=draft,

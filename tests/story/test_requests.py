@@ -10,6 +10,7 @@ from gitea_server import Gitea
 
 pytestmark = pytest.mark.forge
 HEAD = "drafts/default/_stages/default.monitoring/dev"
+REMOVALS = "drafts/default/_removals/default.monitoring/dev"
 MANUAL = PROMOTION + "  merge: Manual\n"
 SIGNED = "  - {name: dev, requires: [{name: ok, approval: {from: [sre]}}]}\n"
 
@@ -30,6 +31,16 @@ def sweep(fleet: ForgeFleet, passes: int = 1) -> str:
 def signed(fleet: ForgeFleet) -> ForgeFleet:
     fleet.write("policy.yaml", POLICY[: POLICY.index("  - {name: dev,")] + SIGNED)
     return fleet
+
+
+def remove_site_b(fleet: ForgeFleet) -> None:
+    items = fleet.run("get", "variants", "-o", "json").items
+    [name] = [name for it in items if (name := it["metadata"]["name"]).startswith("monitoring-b-")]
+    fleet.remove("site-b.yaml")
+    removed = fleet.later(minutes=1).run(
+        "remove", "monitoring", name, "--reason", "closed", "--by", "Ann <ann@example.com>"
+    )
+    assert removed.code == 0, removed.err
 
 
 def shape(request: dict[str, Any]) -> tuple[str, bool, str, str]:
@@ -271,3 +282,32 @@ def test_a_review_lets_it_be_merged_and_is_named_in_the_message(fleet: ForgeFlee
     message = fleet.repos["edge"].git("log", "-1", "--format=%B", "main")
     assert "\nFanout-Approved-By: " in message
     assert fleet.published() == {"sites/a": "v1", "sites/b": "v1"}
+
+
+def test_a_package_is_removed_by_a_request(fleet: ForgeFleet):
+    sweep(fleet, 2)
+    remove_site_b(fleet)
+    sweep(fleet, 3)
+    assert [it["state"] for it in fleet.requests("edge")] == ["merged", "merged"]
+    assert "sites/b" in fleet.requests("edge")[1]["title"]
+    assert "sites/b" not in str(fleet.repos["edge"].files())
+    assert fleet.repos["edge"].drafts() == []
+    assert sweep(fleet) == "nothing to do\n"
+
+
+def test_a_removal_that_a_person_closes_is_not_opened_again(fleet: ForgeFleet):
+    sweep(fleet, 2)
+    fleet.write("promotion.yaml", MANUAL)
+    remove_site_b(fleet)
+    sweep(fleet)
+    [_, request] = fleet.requests("edge")
+    assert (request["state"], request["draft"], request["title"]) == (
+        "open", False, "Remove sites/b (default/monitoring, stage dev)"
+    )  # fmt: skip
+    fleet.close("edge", request["number"])
+    sweep(fleet, 3)
+    assert [it["state"] for it in fleet.requests("edge")] == ["merged", "closed"]
+    fleet.delete_branch("edge", REMOVALS)
+    sweep(fleet, 2)
+    assert fleet.repos["edge"].drafts() == []
+    assert "sites/b/Kptfile" in fleet.repos["edge"].files()

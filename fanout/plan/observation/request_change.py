@@ -41,6 +41,7 @@ class RequestChange:
 
     _: KW_ONLY
     url: str  # of the repository, as Git has it
+    repository: str  # its identity
     policy: str  # "<namespace>/<name>", for which the calls are counted
     head_ref: str  # full name of the head branch
     head_commit: str = ""

@@ -5,7 +5,7 @@ for the same revision is opened until somebody reopens it, decides `fanout resum
 revision comes (design-forges, "Closed").
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
@@ -15,6 +15,7 @@ from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
+from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.values import replace
 
 
@@ -34,6 +35,19 @@ def find_declined(variants: Sequence[ObservedVariant]) -> Mapping[RequestKey, Ma
         if is_closed_by_person(facts, state.forge):
             key = state.identity, variant.draft_ref
             declined.setdefault(key, {})[variant.spec.name] = revision
+    return declined
+
+
+def find_declined_removals(
+    plans: Iterable[RemovalDraftPlan],
+) -> Mapping[RequestKey, Mapping[str, str]]:
+    """Return the tree of each package, by path, whose removal a person declined, by request."""
+    declined: dict[RequestKey, Mapping[str, str]] = {}
+    for plan in plans:
+        forge = plan.state.forge
+        facts = forge.requests.get(plan.ref) if forge is not None else None
+        if forge is not None and facts is not None and is_closed_by_person(facts, forge):
+            declined[plan.state.identity, plan.ref] = {it.path: it.tree for it in plan.packages}
     return declined
 
 

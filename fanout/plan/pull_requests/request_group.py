@@ -11,6 +11,7 @@ from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
+from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.values import frozen
 
 _RELEASED = (VariantState.RELEASED, VariantState.PROPOSED)
@@ -27,11 +28,13 @@ class RequestGroup:
     _: KW_ONLY
     namespace: str
     policy: str  # "": written by hand
+    variant: str = ""  # the one written by hand
     stage: str
     repository: str  # name of the Repository object
     state: RepositoryState
     head_ref: str
     members: tuple[DecidedVariant, ...] = ()  # in order of path
+    removal: RemovalDraftPlan | None = None  # packages that the branch removes; then no members
     hold: Hold | None = None  # None: the gates let it be merged
     is_merged: bool = False  # this pass has the forge merge it
     is_written: bool = False  # this pass pushes the branch
@@ -42,6 +45,11 @@ class RequestGroup:
     def key(self) -> RequestKey:
         """Return the key of the request among the recorded ones."""
         return self.state.identity, self.head_ref
+
+    @property
+    def is_present(self) -> bool:
+        """Return whether the branch has anything to merge after the pass."""
+        return bool(self.members) or self.removal is not None
 
     @property
     def facts(self) -> RequestFacts | None:
@@ -94,6 +102,7 @@ def _build_group(
     return RequestGroup(
         namespace=namespace,
         policy=first.spec.policy,
+        variant="" if first.spec.policy else first.spec.name,
         stage=first.spec.stage,
         repository=first.spec.repository,
         state=state,

@@ -26,6 +26,7 @@ class RequestHoldInputs:
     settings: RequestSettings
     lines: Mapping[RequestKey, RequestLine]
     now: datetime
+    is_publishing: bool = True
 
 
 def hold_back_requests(

@@ -38,7 +38,7 @@ class PlannedRequest:
 def wants_request(group: RequestGroup) -> bool:
     """Return whether the branch is to have an open pull request after the pass."""
     return (
-        bool(group.members)
+        group.is_present
         and group.state.forge is not None
         and group.state.forge.failure is None
         and not group.is_declined
@@ -68,7 +68,7 @@ def status_context(install: str) -> str:
 def _plan_closing(group: RequestGroup) -> RequestChange:
     change = _unchanged(group)
     found = group.open_request
-    if found is None or group.members or group.is_declined:
+    if found is None or group.is_present or group.is_declined:
         return change
     return replace(change, request=found.request, closes=True)
 
@@ -149,6 +149,7 @@ def _head_commit(group: RequestGroup) -> str:
 def _unchanged(group: RequestGroup) -> RequestChange:
     return RequestChange(
         url=group.state.remote.url,
+        repository=group.state.identity,
         policy=f"{group.namespace}/{group.policy}",
         head_ref=group.head_ref,
         head_commit="" if group.is_written else _head_commit(group),
@@ -177,7 +178,7 @@ def _build_actions(
             namespace=group.namespace,
             policy=group.policy,
             stage=group.stage,
-            variant="" if group.policy else group.members[0].rendered.spec.name,
+            variant=group.variant,
             repository=group.repository,
             ref=group.head_ref,
             expected=change.head_commit,

@@ -7,8 +7,13 @@ from datetime import datetime
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.pull_requests.declined_requests import find_declined, is_closed_by_person
+from fanout.plan.pull_requests.declined_requests import (
+    find_declined,
+    find_declined_removals,
+    is_closed_by_person,
+)
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
+from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.values import frozen, replace
 
 
@@ -29,15 +34,19 @@ class RequestResult:
 
 
 def observe_request_lines(
-    status: RecordedStatus, variants: Sequence[ObservedVariant], now: datetime
+    status: RecordedStatus,
+    variants: Sequence[ObservedVariant],
+    removals: Sequence[RemovalDraftPlan],
+    now: datetime,
 ) -> tuple[Mapping[RequestKey, RequestLine], tuple[str, ...]]:
     """Return the lines about requests as this pass observes them, and what is new in words.
 
     Requests that fanout closed itself are forgotten. Of those that a person closed, the lines say
-    what was declined.
+    what was declined: revisions of variants, or the removal of packages.
     """
-    declined = find_declined(variants)
-    forges = {it.repository_state.identity: it.repository_state.forge for it in variants}
+    declined = {**find_declined(variants), **find_declined_removals(removals)}
+    states = [it.repository_state for it in variants] + [it.state for it in removals]
+    forges = {state.identity: state.forge for state in states}
     lines = dict(status.requests)
     details: list[str] = []
     for key in sorted({*status.requests, *declined}):

@@ -323,16 +323,10 @@ def _settle_requests(
 ) -> Mapping[RequestKey, RequestLine]:
     """Return the lines about pull requests after the calls of the pass."""
     lines = dict(plan.planned.requests)
-    identities = {
-        it.rendered.observed.repository_state.remote.url: (
-            it.rendered.observed.repository_state.identity
-        )
-        for it in plan.steps
-    }
     for change in plan.request_changes:
         outcome = request_outcomes.get((change.url, change.head_ref))
         if outcome is not None and outcome.result is not None:
-            key = identities[change.url], change.head_ref
+            key = change.repository, change.head_ref
             line = apply_result(lines.get(key), outcome.result)
             lines.pop(key, None)
             if line is not None:

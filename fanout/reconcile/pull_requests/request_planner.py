@@ -1,16 +1,20 @@
 """Planning of the pull requests of one policy: texts, calls, records."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY
 from datetime import datetime
 
 from fanout.api.promotion_policy import PromotionPolicy
+from fanout.plan.actions import ActionKind
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.policy_plan import PolicyPlan, build_record_action, with_requests
+from fanout.plan.pull_requests.removal_requests import group_removals, without_declined
 from fanout.plan.pull_requests.request_group import group_requests
+from fanout.plan.pull_requests.request_holds import RequestHoldInputs
 from fanout.plan.pull_requests.request_plan import plan_request, wants_request
 from fanout.plan.pull_requests.request_records import observe_request_lines
 from fanout.plan.pull_requests.request_settings import read_request_settings
+from fanout.plan.records.policy_status import RequestKey, RequestLine
 from fanout.reconcile.pull_requests.request_texts import RequestTextBuilder
 from fanout.values import frozen, replace
 
@@ -21,6 +25,7 @@ class RequestPlanner:
 
     _: KW_ONLY
     now: datetime
+    publish: bool
     texts: RequestTextBuilder
 
     def add_requests(
@@ -29,21 +34,47 @@ class RequestPlanner:
         variants: Sequence[ObservedVariant],
         promotions: Sequence[PromotionPolicy],
     ) -> PolicyPlan:
-        """Return the plan with the calls about pull requests of its variants."""
-        if not any(variant.repository_state.forge for variant in variants):
+        """Return the plan with the calls about pull requests of its variants and removals."""
+        states = [variant.repository_state for variant in variants]
+        states += [removal.state for removal in plan.removal_drafts]
+        if not any(state.forge for state in states):
             return plan
-        lines, details = observe_request_lines(plan.planned, variants, self.now)
-        record_action = build_record_action(plan.namespace, plan.name, plan.steps)
-        actions = [replace(record_action, detail=detail) for detail in details]
+        lines, details = observe_request_lines(
+            plan.planned, variants, plan.removal_drafts, self.now
+        )
         settings = read_request_settings(promotions)
-        groups = group_requests(plan.namespace, plan.steps, replace(plan.planned, requests=lines))
-        wanted = [group for group in groups if wants_request(group)]
-        built = self.texts.build_texts(wanted, promotions, settings.merge)
+        plan = _without_declined_removals(plan, lines)
+        groups = (
+            *group_requests(plan.namespace, plan.steps, replace(plan.planned, requests=lines)),
+            *group_removals(
+                plan.removal_drafts,
+                RequestHoldInputs(settings, lines, self.now, is_publishing=self.publish),
+            ),
+        )
+        built = self.texts.build_texts(
+            [group for group in groups if wants_request(group)], promotions, settings.merge
+        )
         planned = [
             it
             for group in groups
             if (it := plan_request(group, built.texts.get(group.key), settings)) is not None
         ]
+        record_action = build_record_action(plan.namespace, plan.name, plan.steps)
+        actions = [replace(record_action, detail=detail) for detail in details]
         actions += [action for it in planned for action in it.actions]
         plan = with_requests(plan, [it.change for it in planned], actions, lines)
         return replace(plan, warnings=built.warnings)
+
+
+def _without_declined_removals(
+    plan: PolicyPlan, lines: Mapping[RequestKey, RequestLine]
+) -> PolicyPlan:
+    """Return the plan without the branches of removals that a person declined."""
+    kept = without_declined(plan.removal_drafts, lines)
+    if kept == plan.removal_drafts:
+        return plan
+    written = {draft.ref for draft in kept if draft.write is not None}
+    actions = (
+        it for it in plan.actions if it.kind is not ActionKind.DRAFT_REMOVAL or it.ref in written
+    )
+    return replace(plan, removal_drafts=kept, actions=tuple(actions))

@@ -7,6 +7,7 @@ from typing import Any
 from fanout.api.promotion_policy import MergeMethod, PromotionPolicy
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import ErrorLocation, FanoutError
+from fanout.plan.pull_requests.removal_requests import build_removal_content
 from fanout.plan.pull_requests.request_content import build_content
 from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.pull_requests.request_marker import RequestText
@@ -54,14 +55,7 @@ class RequestTextBuilder:
         a template gives it. A template that fails or yields nothing gives a warning, and the
         request gets the built-in text: its wording is no reason to hold anything.
         """
-        contents = {
-            group.key: build_content(
-                group,
-                merge,
-                self.change_reader.read_changes([it.rendered for it in group.members]),
-            )
-            for group in groups
-        }
+        contents = {group.key: self._build_content(group, merge) for group in groups}
         titles, title_warnings = self._render(
             promotions, _TITLE_FIELD, contents, build_title_variables
         )
@@ -75,6 +69,12 @@ class RequestTextBuilder:
             },
             tuple(dict.fromkeys([*title_warnings, *body_warnings])),
         )
+
+    def _build_content(self, group: RequestGroup, merge: MergeMethod) -> RequestContent:
+        if group.removal is not None:
+            return build_removal_content(group, merge)
+        changes = self.change_reader.read_changes([it.rendered for it in group.members])
+        return build_content(group, merge, changes)
 
     def _render(
         self,
