@@ -152,7 +152,7 @@ def _counted(name: str, asked: Asked, *, pushes: int, calls: int) -> Iterator[Ro
 
 @dataclass(frozen=True)
 class _BareWork:
-    """What the pass did in one repository, to be done again in another one."""
+    """Effects of the pass in one repository, to be repeated in another one."""
 
     repository: str
     copy: str

@@ -1,4 +1,4 @@
-"""What fanout asked of a Gitea, counted in the server's own log: pushes and calls."""
+"""Requests of fanout to a Gitea, counted in the server's own log: pushes and calls."""
 
 from collections import Counter
 from dataclasses import dataclass

@@ -31,7 +31,7 @@ from fanout.plan.gates.variant_facts import (
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.policy_plan import PolicyPlan, plan_policy
 from fanout.plan.pull_requests.declined_requests import mark_declined
-from fanout.plan.pull_requests.person_merges import (
+from fanout.plan.pull_requests.merged_drafts import (
     facts_before_merges,
     find_person_merges,
     mark_out_of_band,

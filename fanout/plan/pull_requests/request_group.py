@@ -38,7 +38,7 @@ class RequestGroup:
     hold: Hold | None = None  # None: the gates let it be merged
     is_merged: bool = False  # this pass has the forge merge it
     is_written: bool = False  # this pass pushes the branch
-    is_declined: bool = False  # a person said no to a revision that is, or was, on the branch
+    is_declined: bool = False  # a person declined a revision that is, or was, on the branch
     line: RequestLine | None = None
 
     @property
