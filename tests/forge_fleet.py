@@ -163,11 +163,7 @@ class ForgeFleet(Fleet):
         """A repository on the server, but for the upstream one."""
         if name == "blueprints":
             return super().repository(name, *options, declare=declare, first=first)
-        writers = (self.bot, *PEOPLE)
-        on_disk = self.gitea.repository(name, owner=self.owner, writers=writers, private=True)
-        work = self.root / "clones" / f"{name}.git"
-        repo = GiteaRepo(on_disk.path, gitea=self.gitea, owner=self.owner, work=work)
-        self.repos[name] = repo
+        repo = self.hosted(name)
         if first:
             repo.commit("main", {"README.md": f"# {name}\n"}, "first commit")
             self._await_content(name)
@@ -176,6 +172,15 @@ class ForgeFleet(Fleet):
             self.write(
                 f"repository-{name}.yaml", REPOSITORY.format(name=name, url=url, secret=SECRET)
             )
+        return repo
+
+    def hosted(self, name: str) -> GiteaRepo:
+        """Create an empty repository on the server; fanout and people may write to it."""
+        writers = tuple({self.bot, *PEOPLE} - {ADMIN})
+        on_disk = self.gitea.repository(name, owner=self.owner, writers=writers, private=True)
+        work = self.root / "clones" / f"{name}.git"
+        repo = GiteaRepo(on_disk.path, gitea=self.gitea, owner=self.owner, work=work)
+        self.repos[name] = repo
         return repo
 
     # ---- the program ---------------------------------------------------------------------------

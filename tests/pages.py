@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from fanout.cli.main import run_arguments
@@ -55,8 +55,10 @@ def write(root: Path, name: str, content: str) -> None:
     (root / name).write_text(content, encoding="utf-8")
 
 
-def play(page: str, monkeypatch) -> int:
+def play(page: str, monkeypatch, before: Callable[[str], object] = lambda line: None) -> int:
     """Do what the page asks for in the working directory; answers how many commands were run.
+
+    `before` is called with each command before it is run.
 
     `fanout` runs in this process, which is many times faster, `export` changes its environment, and
     everything else is bash's.
@@ -69,6 +71,7 @@ def play(page: str, monkeypatch) -> int:
             for setting in shlex.split(subject)[1:]:
                 monkeypatch.setenv(*setting.split("=", 1))
         else:
+            before(subject)
             code, printed = _run(subject)
             told = f"{subject}\n{printed}"
             assert code == _code(subject, content) or subject.endswith(_OR_TRUE), f"{code}: {told}"

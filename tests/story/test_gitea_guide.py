@@ -1,16 +1,19 @@
 """What docs/guides/gitea.md shows is so: its commands are run, and its table of rights is tried."""
 
+import json
 import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from forge_fleet import ForgeFleet
-from gitea_server import Gitea
+from gitea_server import ADMIN, Gitea
+from pages import play
 
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "gitea.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -131,3 +134,41 @@ def test_a_team_needs_two_units(caller: Caller):
     number = gitea.post(f"/orgs/{fleet.owner}/teams", team)["id"]
     gitea.ask("PUT", f"/teams/{number}/members/{fleet.bot}")
     assert caller.allowed() == {call: True for call, _, _ in ROWS}
+
+
+def test_the_page_does_what_it_says(gitea: Gitea, tmp_path: Path, monkeypatch):
+    fleet = prepare(gitea, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "file:http")
+    monkeypatch.setenv("ANN", f"Authorization: token {gitea.tokens['ann']}")
+    text = TEXT.replace("https://git.example.com", gitea.url)
+    text = text.replace("git.example.com", gitea.host)
+    text = text.replace("TOKEN-OF-AN-ADMINISTRATOR", gitea.tokens[ADMIN])
+    first, rest = text.split("Give fanout its `sha1`")
+
+    def before(line: str) -> None:
+        """Let Gitea check the requests, and a minute pass: it refuses merges until it has."""
+        if line == "fanout sweep":
+            fleet.await_mergeability("edge")
+            fleet.later(minutes=2)
+            monkeypatch.setenv("FANOUT_NOW", fleet.now.isoformat())
+
+    ran = play(first, monkeypatch)
+    token = json.loads((tmp_path / "work-token.json").read_text(encoding="utf-8"))["sha1"]
+    assert ran + play(rest.replace("TOKEN-OF-FANOUT", token), monkeypatch, before) >= 15
+    assert [it["state"] for it in fleet.requests("edge")] == ["merged", "merged"]
+
+
+def prepare(gitea: Gitea, root: Path) -> ForgeFleet:
+    """What the page begins with: an organization, a package, and a repository for it."""
+    gitea.post("/orgs", {"username": "acme"})
+    fleet = ForgeFleet(root / "fleet", gitea=gitea, owner="acme", bot=ADMIN)
+    fleet.now = datetime.now(UTC).replace(microsecond=0)
+    for name in ("blueprints", "edge"):
+        repo = fleet.hosted(name)
+        repo.commit("main", {"README.md": f"# {name}\n"})
+    kptfile = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: web}\n"
+    blueprints = fleet.repos["blueprints"]
+    commit = blueprints.commit("main", {"web/Kptfile": kptfile})
+    blueprints.push(f"{commit}:refs/tags/web/v1")
+    return fleet
