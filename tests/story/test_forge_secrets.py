@@ -8,6 +8,8 @@ and what the host shows of pull requests.
 import json
 import os
 import subprocess
+import urllib.error
+import urllib.request
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +21,9 @@ from fleet import POLICY, PROMOTION
 from forge_fleet import ForgeFleet
 from forge_proxy import Fault, ForgeProxy, proxying
 from gitea_server import Gitea
+from run_process import run_processes
+
+from fanout.cli.process_exit import ExitCode
 
 WEBHOOK_SECRET = "c4nary-of-the-webhook-s3cret"
 WEBHOOK = {"FANOUT_SECRET_HOOKS": WEBHOOK_SECRET}
@@ -66,6 +71,12 @@ class Failing:
         """Fail the call before which so many are answered."""
         self.ahead, self.is_due = number, True
 
+    def renewed(self) -> int:
+        """Let one more call fail if the last failure has been; return how many there were."""
+        if not self.is_due:
+            self.fail(1)  # never two in a row, after which the host would be left alone
+        return self.turn
+
     def next_fault(self, _: str) -> Fault | None:
         self.ahead -= 1
         if not self.is_due or self.ahead >= 0:
@@ -81,26 +92,65 @@ def proxy(gitea: Gitea) -> Iterator[ForgeProxy]:
         yield server
 
 
-def test_the_token_shows_nowhere(gitea: Gitea, proxy: ForgeProxy, tmp_path: Path):
-    fleet = ForgeFleet.on(gitea, tmp_path, SITES, api=proxy.api)
+@pytest.fixture
+def fleet(gitea: Gitea, proxy: ForgeProxy, tmp_path: Path) -> ForgeFleet:
+    """Two stages, requests with labels and reviewers, and a secret for webhooks."""
+    made = ForgeFleet.on(gitea, tmp_path, SITES, api=proxy.api)
     config = tmp_path / "config.yaml"
-    hooks = ", webhookSecretRef: {name: hooks}}"
-    text = config.read_text().rstrip()
-    assert text.endswith("}")
-    config.write_text(f"{text[:-1]}{hooks}\n")
-    fleet.write("policy.yaml", POLICY.replace(", soak: 1h", ""))
-    fleet.write("promotion.yaml", PROMOTION.rstrip() + REQUEST)
-    token = gitea.tokens[fleet.bot]
+    hooks = "webhookSecretRef: {name: hooks}, secretRef:"
+    config.write_text(config.read_text().replace("secretRef:", hooks))
+    made.write("policy.yaml", POLICY.replace(", soak: 1h", ""))
+    made.write("promotion.yaml", PROMOTION.rstrip() + REQUEST)
+    return made
+
+
+def canaries(fleet: ForgeFleet) -> list[str]:
+    """The secrets, as they are and as they are sent."""
+    token = fleet.gitea.tokens[fleet.bot]
     pair = b64encode(f"{fleet.bot}:{token}".encode()).decode()
-    failing = Failing(proxy, faults(f"Basic {pair}", token))
+    return [token, token[4:], pair, quote(pair), WEBHOOK_SECRET]
+
+
+@pytest.fixture
+def failing(fleet: ForgeFleet, proxy: ForgeProxy) -> Failing:
+    token, _, pair, *_ = canaries(fleet)
+    return Failing(proxy, faults(f"Basic {pair}", token))
+
+
+def test_commands_show_no_secret(fleet: ForgeFleet, failing: Failing):
     said = list(life(fleet, failing))
     assert failing.turn > len(failing.kinds), "each kind of failure was there"
     assert set(fleet.published().values()) == {"v2"}, "the failures were overcome"
     shown = b"\0".join([*(text.encode() for text in said), *written(fleet)])
     for witness in (b"drafts/default", b"Fanout-Policy", b"gave no usable answer", b"replicas: 2"):
         assert witness in shown, "what is searched has what was said and written"
-    for canary in (token, pair, quote(pair), token[4:], WEBHOOK_SECRET):
-        assert canary.encode() not in shown
+    assert not [it for it in canaries(fleet) if it.encode() in shown]
+
+
+def test_a_running_process_shows_no_secret(fleet: ForgeFleet, failing: Failing):
+    options = ("-vv", "--interval", "1s", "--hooks", "127.0.0.1:0", *fleet.options)
+    failing.is_due = True
+    with run_processes(**WEBHOOK, **fleet.environment()) as start:
+        running = start(fleet, *options)
+        running.until(lambda: any(it["event"] == "Hooks are received" for it in running.log()))
+        (line,) = (it for it in running.log() if it["event"] == "Hooks are received")
+        send_hook(f"http://{line['address']}/hooks/{fleet.gitea.host}")
+        running.until(lambda: failing.renewed() > len(failing.kinds))
+        assert running.end() == ExitCode.OK
+        log = running.path.read_text()
+    assert "gave no usable answer" in log
+    shown = b"\0".join([log.encode(), *written(fleet)])
+    assert not [it for it in canaries(fleet) if it.encode() in shown]
+
+
+def send_hook(url: str) -> None:
+    """Send a hook that is wrongly signed and has the secret in its body and its header."""
+    headers = {"X-Gitea-Signature": WEBHOOK_SECRET, "Content-Type": "application/json"}
+    request = urllib.request.Request(url, json.dumps({"s": WEBHOOK_SECRET}).encode(), headers)
+    with pytest.raises(urllib.error.HTTPError, match="401") as refused:
+        urllib.request.urlopen(request, timeout=60)
+    with refused.value as answer:
+        assert WEBHOOK_SECRET not in answer.read().decode()
 
 
 def life(fleet: ForgeFleet, failing: Failing) -> Iterator[str]:
