@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from fanout.api.approver_names import check_subject, join_people, parse_subject
 from fanout.api.field_errors import InvalidValue
+from fanout.api.validators.object_validation import validate_object
 
 GOOD = [
     ("an address", "Ann@Example.com", ("ann@example.com",)),
@@ -89,3 +90,22 @@ def test_people_do_not_depend_on_the_order_of_subjects(subjects, random):
     assert join_people(shuffled) == people
     for subject in subjects:
         assert len({people[name] for name in parse_subject(subject)}) == 1
+
+
+def test_people_of_scenarios_are_people():
+    promotion = {"approvers": [{"group": "sre", "subjects": ["git.example.com/example/sre"]}]}
+    data = {
+        "apiVersion": "fanout.dev/v1alpha1",
+        "kind": "Scenario",
+        "metadata": {"name": "s"},
+        "spec": {
+            "stages": [{"name": "dev"}],
+            "revisions": ["v1"],
+            "now": "2030-01-07T12:00:00Z",
+            "variants": [{"name": "dev-1", "stage": "dev"}],
+            "promotion": promotion,
+        },
+    }
+    _, [fault] = validate_object(data)
+    assert fault.field == "spec.promotion.approvers[0].subjects[0]"
+    assert fault.problem == "git.example.com/example/sre is a team, which is not supported yet"

@@ -135,8 +135,8 @@ def test_what_was_said_when_it_was_published_is_about_what_was_there_before():
     assert decided.variants["a"].state == "Verifying"
 
 
-# What is written on which branch is no matter of a scenario: it has no repositories.
-OF_REPOSITORIES = {"publish_hold"}
+# What is on which branch, and in which pull request, is no matter of a scenario.
+OF_REPOSITORIES = {"publish_hold", "release_hold"}
 
 
 def test_all_that_the_gates_look_at_can_be_stated():

@@ -505,7 +505,15 @@ def _check_dependencies(data: Mapping[str, Any]) -> Iterator[FieldError]:
 
 def _check_approver_groups(data: Mapping[str, Any]) -> Iterator[FieldError]:
     yield from check_unique(data, "spec.approvers[*].group", "group")
-    for path, subject in find_fields(data, "spec.approvers[*].subjects[*]"):
+    yield from _check_approvers(data, "spec.approvers[*].subjects[*]")
+
+
+def _check_scenario_approvers(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    yield from _check_approvers(data, "spec.promotion.approvers[*].subjects[*]")
+
+
+def _check_approvers(data: Mapping[str, Any], pattern: str) -> Iterator[FieldError]:
+    for path, subject in find_fields(data, pattern):
         if isinstance(subject, str) and subject:
             try:
                 check_subject(subject)
@@ -660,4 +668,5 @@ _RULES_BY_KIND: Mapping[str, tuple[Rule, ...]] = {
     "Evidence": (_check_record_subject, _check_stage_present),
     "Approval": (_check_record_subject, _check_stage_present, _check_approved_trees),
     "Decision": (_check_record_subject, _check_decision),
+    "Scenario": (_check_scenario_approvers,),
 }
