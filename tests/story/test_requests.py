@@ -311,3 +311,13 @@ def test_a_removal_that_a_person_closes_is_not_opened_again(fleet: ForgeFleet):
     sweep(fleet, 2)
     assert fleet.repos["edge"].drafts() == []
     assert "sites/b/Kptfile" in fleet.repos["edge"].files()
+
+
+def test_nobody_joins_a_request_that_a_person_closed(fleet: ForgeFleet):
+    fleet.write("promotion.yaml", MANUAL)
+    sweep(fleet, 2)
+    fleet.close("edge", 1)
+    fleet.site("c", "dev", "edge")
+    sweep(fleet, 2)
+    assert "sites/c" not in str(fleet.repos["edge"].files(HEAD))
+    assert [it["state"] for it in fleet.requests("edge")] == ["closed"]

@@ -305,7 +305,7 @@ def _publish_hold(
 ) -> Hold | None:
     """Return why the draft cannot be published in this pass even if it is released."""
     if observed.declined_revision == draft.trailers.revision:
-        return declined_hold(observed)
+        return declined_hold(observed, observed.declined_revision)
     if not draft.commit:
         sentence = "its stage's draft has it once it is released"
         return Hold(Reason.NO_DRAFT, sentence, "the next pass that writes drafts")

@@ -121,10 +121,10 @@ def _is_resumed(
     )
 
 
-def declined_hold(variant: ObservedVariant) -> Hold:
-    """Return the hold of a variant whose request a person closed."""
+def declined_hold(variant: ObservedVariant, revision: str) -> Hold:
+    """Return the hold of a variant whose request for a revision a person closed."""
     sentence = (
-        f"a person closed the pull request of {variant.spec.name} at {variant.declined_revision},"
+        f"a person closed the pull request of {variant.spec.name} at {revision},"
         " or deleted its branch; reopen it, or `fanout resume`"
     )
     return Hold(

@@ -2,10 +2,11 @@
 
 from fanout.api.reasons import Reason
 from fanout.gates.gate_facts import Hold
-from fanout.plan.observation.forge_state import RequestFacts
-from fanout.plan.observation.observed_request import RequestState, ReviewVerdict
+from fanout.plan.evidence.review_approvals import find_standing_approvals
+from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.pull_requests.declined_requests import declined_hold, is_closed_by_person
 
 
 def find_join_hold(variant: ObservedVariant, draft: OpenDraft) -> Hold | None:
@@ -18,29 +19,20 @@ def find_join_hold(variant: ObservedVariant, draft: OpenDraft) -> Hold | None:
     if state.forge is None or not variant.shares_draft or variant.draft is not None:
         return None
     facts = state.forge.requests.get(variant.draft_ref)
-    if facts is None or facts.request.state is not RequestState.OPEN:
+    if facts is None:
         return None
     if draft.trailers.revision not in _revisions_in_request(state, variant.draft_ref):
         return None
-    if facts.request.is_draft and not is_approved(facts):
+    if is_closed_by_person(facts, state.forge):
+        return declined_hold(variant, draft.trailers.revision)
+    if facts.request.state is not RequestState.OPEN:
+        return None
+    if facts.request.is_draft and not find_standing_approvals(facts.reviews):
         return None
     sentence = (
         f"pull request {facts.request.number} of its stage is under review; it is in the next one"
     )
     return Hold(Reason.REQUEST_OPEN, sentence, f"the maintainers of {variant.spec.repository}")
-
-
-def is_approved(facts: RequestFacts) -> bool:
-    """Return whether anybody has approved the pull request, and has not taken it back."""
-    newest = {
-        review.reviewer: review
-        for review in facts.reviews
-        if review.verdict is not ReviewVerdict.COMMENTED
-    }
-    return any(
-        review.verdict is ReviewVerdict.APPROVED and not review.is_dismissed
-        for review in newest.values()
-    )
 
 
 def _revisions_in_request(state: RepositoryState, head_ref: str) -> set[str]:
