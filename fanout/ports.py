@@ -21,7 +21,7 @@ from fanout.plan.observation.observed_request import (
     RepositoryName,
     RequestDraft,
     RequestEdit,
-    RequestMatch,
+    SearchedRequests,
 )
 from fanout.plan.observation.repository_state import (
     Commit,
@@ -170,6 +170,10 @@ class Forge(Protocol):
     def host(self) -> str:
         """Return the host as the configuration names it: `git.example.com`."""
 
+    @property
+    def account_digest(self) -> str:
+        """Return a digest of address and credential: with others, other things are shown."""
+
     def for_policy(self, policy: str) -> "Forge":
         """Return the same forge with calls counted for this policy."""
 
@@ -190,10 +194,8 @@ class Forge(Protocol):
     def request(self, repository: RepositoryName, number: int) -> ObservedRequest | None:
         """Return the pull request of this number; None if there is none."""
 
-    def requests_of_head(
-        self, repository: RepositoryName, head_branch: str
-    ) -> Sequence[ObservedRequest]:
-        """Return the open pull requests from a branch of the repository, to any branch."""
+    def open_requests(self, repository: RepositoryName) -> Sequence[ObservedRequest]:
+        """Return the open pull requests from branches of the repository itself."""
 
     def open_request(self, repository: RepositoryName, draft: RequestDraft) -> ObservedRequest:
         """Open a pull request.
@@ -254,10 +256,11 @@ class ForgeDirectory(Protocol):
 class RequestSearch(Protocol):
     """Ability of a forge to find pull requests in all its repositories by one search."""
 
-    def search_requests(self, label: str, since: datetime) -> Sequence[RequestMatch]:
-        """Return the pull requests with a label that were updated at or after an instant.
+    def search_requests(self, since: datetime) -> SearchedRequests:
+        """Return the pull requests by fanout's account updated at or after an instant.
 
-        It shows reviews, comments, pushes, labels, closing and merging, but no statuses.
+        It shows reviews, comments, pushes, labels, closing and merging, but neither statuses nor
+        renamed or deleted branches.
         """
 
 

@@ -36,6 +36,7 @@ from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.memo.noop_snapshot import NoopSnapshotStore
 from fanout.reconcile.pass_results import PassPlan, PassReport
 from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.pull_requests.request_memo import RequestMemos
 from fanout.reconcile.reconciler import Reconciler
 from fanout.reconcile.world import Setup, World
 from fanout.sandbox.evaluator import ProcessSandbox
@@ -259,7 +260,10 @@ def open_program(
             settings.state_dir / "rest",
             f"{version('fanout')}\0{url}\0{configuration.model_dump_json()}",
         )
-        reconciler = Reconciler(world, long_running=long_running)
+        request_memos = RequestMemos(
+            settings.state_dir / "forges", f"{version('fanout')}\0{configuration.install_id}"
+        )
+        reconciler = Reconciler(world, request_memos, long_running=long_running)
         program = Program(
             settings, configuration, world, cluster, reconciler, redactor, sweeps, noop_snapshot
         )

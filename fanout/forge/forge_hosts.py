@@ -5,6 +5,7 @@ module loads httpx2: it is imported where hosts are configured, and nowhere else
 """
 
 from collections.abc import Callable, Sequence
+from threading import Lock
 from urllib.parse import urlsplit
 
 from fanout.api.fanout_configuration import ForgeHost, ForgeProgram
@@ -17,13 +18,17 @@ from fanout.ports import Credentials, Forge
 
 
 class ForgeHosts:
-    """Forges by repository URL; each host's client is made when it is first asked for."""
+    """Forges by repository URL; each host's client is made when it is first asked for.
+
+    Thread-safe.
+    """
 
     def __init__(self, hosts: Sequence[ForgeHost], secrets: Callable[[str], Credentials]) -> None:
         """Create an empty set; `secrets` returns a secret by name, or raises Denied."""
         self._hosts = {host.host: host for host in hosts}
         self._secrets = secrets
         self._clients: dict[str, ForgeHttp] = {}
+        self._lock = Lock()
 
     def forge_of(self, url: str) -> tuple[Forge, RepositoryName]:
         """Return the forge of a repository, and its name there.
@@ -40,9 +45,10 @@ class ForgeHosts:
             )
         if host.type is not ForgeProgram.GITEA:
             raise InvalidInput(f"{host.type} is not supported yet", reason="InvalidObject")
-        if name not in self._clients:
-            self._clients[name] = ForgeHttp(self._access(host), limits_of_host(host))
-        return GiteaForge(self._clients[name]), repository
+        with self._lock:  # a second client would have limits of its own
+            if name not in self._clients:
+                self._clients[name] = ForgeHttp(self._access(host), limits_of_host(host))
+            return GiteaForge(self._clients[name]), repository
 
     def limits_of(self, url: str) -> HostLimits | None:
         """Return the limits of a repository's host; None if the host is not listed."""

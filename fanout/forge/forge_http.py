@@ -9,6 +9,7 @@ Nothing that httpx2 raises leaves this module: its errors show headers, one of w
 """
 
 import asyncio
+import hashlib
 import json
 import ssl
 from collections.abc import Coroutine, Mapping
@@ -95,11 +96,15 @@ class ForgeCall:
 
 @frozen
 class ForgeResponse:
-    """Answer to a call: status, JSON (None: no content), and whether another page follows."""
+    """Answer to a call: status, JSON (None: no content), and whether another page follows.
+
+    `instant` is the host's time when it answered.
+    """
 
     status: int
     data: Any
     has_next_page: bool = False
+    instant: datetime | None = None  # None: the host does not say
 
 
 class HostFailure(Unavailable):
@@ -134,6 +139,8 @@ class ForgeHttp:
             raise Denied(
                 f"{access.host} cannot be asked: {error.problem}", reason=error.reason
             ) from None
+        account = f"{access.api}\0{self._authorization}"
+        self.account_digest = hashlib.sha256(account.encode()).hexdigest()
         self._tls = _create_tls_context(access)
         self._lock = Lock()
         self._connection: _Connection | None = None
@@ -257,7 +264,8 @@ class ForgeHttp:
         self._obey_limit(status, headers)
         if status in call.expected or 200 <= status < 300:
             has_next_page = 'rel="next"' in headers.get("link", "")
-            return ForgeResponse(status, self._parse(call, status, content), has_next_page)
+            data, instant = self._parse(call, status, content), _parse_date(headers.get("date"))
+            return ForgeResponse(status, data, has_next_page, instant)
         if 300 <= status < 400:
             raise self._redirect(call, headers)
         raise self._refusal(call, status, content)
@@ -400,12 +408,18 @@ def _parse_retry_after(text: str | None) -> float:
     try:
         seconds = float(text or _DEFAULT_RETRY_AFTER)
     except ValueError:
-        try:
-            instant = parsedate_to_datetime(text or "")
-        except ValueError:
+        instant = _parse_date(text)
+        if instant is None:
             return _DEFAULT_RETRY_AFTER
-        if instant.tzinfo is None:
-            instant = instant.replace(tzinfo=UTC)
         seconds = (instant - datetime.now(UTC)).total_seconds()
     # Written so that it is the maximum for "nan" and "inf" too.
     return max(seconds, 0.0) if seconds < _MAX_RETRY_AFTER else _MAX_RETRY_AFTER
+
+
+def _parse_date(text: str | None) -> datetime | None:
+    """Return the instant of an HTTP date, or None if it is none."""
+    try:
+        instant = parsedate_to_datetime(text or "")
+    except ValueError:
+        return None
+    return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)

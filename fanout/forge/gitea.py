@@ -7,7 +7,7 @@ What an account must not see, it answers with 404.
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from fanout.api.promotion_policy import MergeStyle
 from fanout.errors import Conflict, Unavailable, Waiting
@@ -26,10 +26,12 @@ from fanout.plan.observation.observed_request import (
     RequestMatch,
     RequestState,
     ReviewVerdict,
+    SearchedRequests,
     StatusState,
 )
 from fanout.plan.pull_requests.call_limits import CallKind
 from fanout.ports import Forge
+from fanout.values import frozen
 
 Value = TypeVar("Value")
 
@@ -64,6 +66,14 @@ _STATUS_STATES = {
 }
 
 
+@frozen
+class _Page(Generic[Value]):
+    """A page of a list, and the host's time when it answered."""
+
+    values: list[Value]
+    instant: datetime | None
+
+
 class GiteaForge:
     """Implementation of `fanout.ports.Forge` and of all its abilities for one Gitea host."""
 
@@ -76,6 +86,11 @@ class GiteaForge:
     def host(self) -> str:
         """Return the host as the configuration names it."""
         return self._http.access.host
+
+    @property
+    def account_digest(self) -> str:
+        """Return a digest of address and credential."""
+        return self._http.account_digest
 
     def for_policy(self, policy: str) -> Forge:
         """Return the same forge with calls counted for this policy."""
@@ -99,31 +114,28 @@ class GiteaForge:
         """Return the pull request of this number; None if there is none."""
         return self._one_or_none(repository, ("pulls", str(number)), _read_request)
 
-    def requests_of_head(
-        self, repository: RepositoryName, head_branch: str
-    ) -> Sequence[ObservedRequest]:
-        """Return the open pull requests from a branch of the repository, to any branch."""
+    def open_requests(self, repository: RepositoryName) -> Sequence[ObservedRequest]:
+        """Return the open pull requests from branches of the repository itself."""
         # The call for one base and head answers the oldest, which may be closed.
         path = (*_path(repository), "pulls")
         requests = self._all(path, _read_request, ("state", "open"))
-        return [
-            request
-            for request in requests
-            if request.head_branch == head_branch and request.head_repository == repository
-        ]
+        name = str(repository).lower()  # Gitea ignores case in names
+        return [it for it in requests if str(it.head_repository).lower() == name]
 
-    def search_requests(self, label: str, since: datetime) -> Sequence[RequestMatch]:
-        """Return the pull requests with a label that were updated at or after an instant."""
-        matches = self._all(
-            ("repos", "issues", "search"),
-            lambda answer: _read_match(answer, label),
+    def search_requests(self, since: datetime) -> SearchedRequests:
+        """Return the pull requests by fanout's account updated at or after an instant."""
+        query = (
             ("type", "pulls"),
             ("state", "all"),
-            ("labels", label),
+            ("created", "true"),
             ("since", since.isoformat()),
         )
-        # Gitea ignores a label that no repository has, and then answers all pull requests.
-        return list(dict.fromkeys(match for match in matches if match is not None))
+        matches: dict[RequestMatch, None] = {}
+        instant: datetime | None = None
+        for page in self._pages(("repos", "issues", "search"), query, _read_match):
+            matches |= dict.fromkeys(page.values)
+            instant = instant or page.instant
+        return SearchedRequests(tuple(matches), instant)
 
     def closed_by(self, repository: RepositoryName, request: ObservedRequest) -> str:
         """Return the login of whoever closed a pull request last, or ""."""
@@ -146,7 +158,8 @@ class GiteaForge:
         """Return the newest status of each context and creator at a commit, newest first."""
         path = (*_path(repository), "commits", commit, "statuses")
         # Instants are whole seconds; of statuses within one, the id tells the order.
-        statuses = self._all(path, lambda it: (_read_status(it), it.number("id")))
+        # Of a commit that is not there, Gitea has no list.
+        statuses = self._all(path, lambda it: (_read_status(it), it.number("id")), is_optional=True)
         statuses.sort(key=lambda it: (it[0].instant, it[1]), reverse=True)
         newest: dict[tuple[str, str], CommitStatus] = {}
         for status, _ in statuses:
@@ -356,21 +369,32 @@ class GiteaForge:
         path: tuple[str, ...],
         read: Callable[[AnswerObject], Value],
         *query: tuple[str, str],
+        is_optional: bool = False,
     ) -> list[Value]:
-        """Return all items of a list, page by page. Raises Unavailable for too many pages."""
-        return [value for page in self._pages(path, query, read) for value in page]
+        """Return all items of a list, page by page. Raises Unavailable for too many pages.
+
+        `is_optional`: a list that does not exist is an empty one.
+        """
+        pages = self._pages(path, query, read, is_optional=is_optional)
+        return [value for page in pages for value in page.values]
 
     def _pages(
         self,
         path: tuple[str, ...],
         query: tuple[tuple[str, str], ...],
         read: Callable[[AnswerObject], Value],
-    ) -> Iterator[list[Value]]:
+        *,
+        is_optional: bool = False,
+    ) -> Iterator[_Page[Value]]:
+        expected = frozenset({404}) if is_optional else frozenset()
         for page in range(1, _MAX_PAGES + 1):
             paging = (("limit", str(_PAGE_SIZE)), ("page", str(page)))
-            call = ForgeCall("GET", path, (*query, *paging), policy=self._policy)
+            call = ForgeCall("GET", path, (*query, *paging), policy=self._policy, expected=expected)
             response = self._http.send(call)
-            yield self._parsed_list(call.resource, response, read)
+            if response.status == 404:
+                return
+            values = self._parsed_list(call.resource, response, read)
+            yield _Page(values, response.instant)
             if not response.has_next_page:
                 return
         raise self._malformed(call.resource, f"it has more than {_MAX_PAGES} pages")
@@ -493,12 +517,10 @@ def _read_request(answer: AnswerObject) -> ObservedRequest:
     )
 
 
-def _read_match(answer: AnswerObject, label: str) -> RequestMatch | None:
+def _read_match(answer: AnswerObject) -> RequestMatch:
     repository = answer.child("repository")
     if repository is None:
         raise MalformedAnswer("repository is missing")
-    if label not in {it.text("name") for it in answer.children("labels")}:
-        return None
     return RequestMatch(
         _read_name(repository), answer.number("number"), answer.instant("updated_at")
     )

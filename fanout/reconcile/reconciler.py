@@ -32,6 +32,7 @@ from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.policy_isolation import compute_changes, without_failed_policies
 from fanout.reconcile.problem_aggregation import summarize_function_warnings
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
+from fanout.reconcile.pull_requests.request_memo import RequestMemos
 from fanout.reconcile.pull_requests.request_observer import RequestObserver
 from fanout.reconcile.pull_requests.request_planner import RequestPlanner
 from fanout.reconcile.pull_requests.request_texts import RequestTextBuilder
@@ -94,14 +95,23 @@ class Reconciler:
     Keeps between passes only what cannot have changed.
     """
 
-    def __init__(self, world: World, *, long_running: bool = False) -> None:
+    def __init__(
+        self,
+        world: World,
+        request_memos: RequestMemos | None = None,
+        *,
+        long_running: bool = False,
+    ) -> None:
         """Create the reconciler.
 
-        `long_running`: it makes many passes and keeps memos that speed up all but the first.
+        `request_memos`: what earlier processes read from forges. `long_running`: it makes many
+        passes and keeps memos that speed up all but the first.
         """
         self._world = world
         self._observer = RepositoryObserver(world.git, world.setup.install)
-        self._request_observer = RequestObserver(world.git, world.forges, world.setup.install)
+        self._request_observer = RequestObserver(
+            world.git, world.forges, world.setup.install, request_memos or RequestMemos()
+        )
         self._content_cache = PackageContentCache()
         self._change_reader = PackageChangeReader(world.git)
         self._edit_detector = DownstreamEditDetector(self._content_cache)
@@ -397,9 +407,7 @@ class Reconciler:
                     pushes_tags=url not in untagged_urls,
                 )
             repository_states[key] = states_by_url[url]
-        return self._request_observer.attach_forges(
-            repositories, repository_states, scope.policy_states
-        )
+        return self._request_observer.attach_forges(repositories, repository_states, scope)
 
 
 def _stopped_result(resolved_policy: ResolvedPolicy, scope: PassScope) -> PolicyResult:

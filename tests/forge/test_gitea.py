@@ -67,6 +67,10 @@ class Place:
         draft = RequestDraft(head, "main", "Release v1 to prod", "What changes.", is_draft)
         return self.forge.open_request(self.name, draft)
 
+    def of_head(self) -> list[ObservedRequest]:
+        """Return the open requests from the branch that `open` takes."""
+        return [it for it in self.forge.open_requests(self.name) if it.head_branch == HEAD]
+
     def seen(self, request: ObservedRequest) -> ObservedRequest:
         """Return the request as it is now."""
         observed = self.forge.request(self.name, request.number)
@@ -169,7 +173,7 @@ def test_a_hidden_repository_is_denied_by_every_read(place, forge_with):
         lambda: stranger.repository(place.name),
         lambda: stranger.request(place.name, 1),
         lambda: stranger.branch(place.name, "main"),
-        lambda: stranger.requests_of_head(place.name, HEAD),
+        lambda: stranger.open_requests(place.name),
         lambda: stranger.open_request(place.name, RequestDraft(HEAD, "main", "T", "", False)),
         lambda: stranger.delete_branch(place.name, HEAD),
     ):
@@ -222,7 +226,7 @@ def test_there_is_never_a_second_request_for_the_same_branches(place):
     opened = place.open()
     with pytest.raises(Conflict, match="has an open pull request"):
         place.forge.open_request(place.name, RequestDraft(HEAD, "main", "Again", "", False))
-    assert [it.number for it in place.forge.requests_of_head(place.name, HEAD)] == [opened.number]
+    assert [it.number for it in place.of_head()] == [opened.number]
 
 
 def test_a_branch_that_is_missing_is_a_conflict(place):
@@ -238,13 +242,13 @@ def test_requests_of_a_head_to_every_base_and_of_nobody_else(place):
     place.commit("feature", "feature.yaml", "a: 1\n", by="ann")
     feature = {"head": "feature", "base": "main", "title": "Feature"}
     place.gitea.post(f"{place.path}/pulls", feature, by="ann")
-    found = place.forge.requests_of_head(place.name, HEAD)
+    found = place.of_head()
     assert {it.number: it.base_branch for it in found} == {
         opened.number: "main",
         to_release: "release",
     }
     place.forge.close_request(place.name, opened.number)
-    assert [it.number for it in place.forge.requests_of_head(place.name, HEAD)] == [to_release]
+    assert [it.number for it in place.of_head()] == [to_release]
 
 
 def test_lists_are_read_page_by_page(place, monkeypatch):
@@ -252,7 +256,7 @@ def test_lists_are_read_page_by_page(place, monkeypatch):
     oldest = place.open()
     for number in range(2, 4):
         place.open(head=f"drafts/default/{number}")
-    assert [it.number for it in place.forge.requests_of_head(place.name, HEAD)] == [oldest.number]
+    assert [it.number for it in place.of_head()] == [oldest.number]
     for context in ("a", "b", "c"):
         ci = {"context": context, "state": "success"}
         place.gitea.post(f"{place.path}/statuses/{oldest.head_commit}", ci, by="ann")
@@ -587,7 +591,7 @@ def test_a_request_whose_answer_was_lost_is_found_and_not_opened_again(proxied):
     with pytest.raises(Unavailable) as failure:
         place.open()
     assert failure.value.reason == "ForgeUnavailable"
-    [found] = place.forge.requests_of_head(place.name, HEAD)
+    [found] = place.of_head()
     assert found.title == "Release v1 to prod"
     with pytest.raises(Conflict):
         place.forge.open_request(place.name, RequestDraft(HEAD, "main", "Again", "", False))
@@ -656,7 +660,6 @@ def test_a_token_without_a_scope_is_denied_with_its_name(place, forge_with):
 
 def test_one_search_finds_what_changed_in_all_repositories(gitea, bot):
     """It is one call, however many repositories there are."""
-    label = f"fanout-{next(NUMBERS)}"
     places = []
     for _ in range(2):
         name = f"edge-{next(NUMBERS)}"
@@ -664,25 +667,40 @@ def test_one_search_finds_what_changed_in_all_repositories(gitea, bot):
         made = Place(gitea, bot, RepositoryName(ADMIN, name))
         made.commit("main", "README.md", "# Edge\n", by=ADMIN)
         places.append(made)
-    start = datetime.now(UTC).replace(microsecond=0)
-    assert bot.search_requests(label, start) == [], "nobody has the label"
+    start = wait_for_next_second(bot)
+    assert bot.search_requests(start).matches == ()
     requests = [made.open() for made in places]
-    for made, request in zip(places, requests, strict=True):
-        bot.set_labels(made.name, request, add={label})
-    places[0].open(head="drafts/default/unlabeled")
+    places[0].commit("drafts/default/by-ann", "a.yaml", "a: 1\n", by="ann")
+    opening = {"head": "drafts/default/by-ann", "base": "main", "title": "By another person"}
+    gitea.post(f"{places[0].path}/pulls", opening, by="ann")
     before = len(gitea.calls(BOT))
-    found = bot.search_requests(label, start)
+    found = bot.search_requests(start)
     [call] = gitea.calls(BOT)[before:]
     assert call.startswith("GET /repos/issues/search?")
-    assert {it.repository: it.number for it in found} == {
+    assert {it.repository: it.number for it in found.matches} == {
         made.name: request.number for made, request in zip(places, requests, strict=True)
     }
-    since = max(it.updated for it in found) + timedelta(seconds=1)
-    retried_until(lambda: datetime.now(UTC), lambda now: now > since + timedelta(seconds=1))
-    assert bot.search_requests(label, since) == []
+    since = wait_for_next_second(bot)
+    assert bot.search_requests(since).matches == ()
     review(places[1], requests[1].number, "ann", "APPROVED", requests[1].head_commit)
-    assert [it.repository for it in bot.search_requests(label, since)] == [places[1].name]
+    assert [it.repository for it in bot.search_requests(since).matches] == [places[1].name]
     places[0].merge(requests[0])
-    assert {it.repository for it in bot.search_requests(label, since)} == {
+    assert {it.repository for it in bot.search_requests(since).matches} == {
         made.name for made in places
     }
+
+
+def wait_for_next_second(forge: GiteaForge) -> datetime:
+    """Return an instant of the host before which everything was changed that was changed."""
+
+    def ask() -> datetime:
+        instant = forge.search_requests(datetime(9999, 1, 1, tzinfo=UTC)).instant
+        assert instant is not None
+        return instant
+
+    first = ask()
+    return retried_until(ask, lambda instant: instant > first)
+
+
+def test_a_commit_that_is_not_there_has_no_statuses(place):
+    assert place.forge.statuses(place.name, "a" * 40) == []

@@ -1,17 +1,19 @@
 """What a pass sees of the pull requests on a real Gitea."""
 
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
-from forge_fleet import ForgeFleet
+from forge_fleet import SCOPES, ForgeFleet
 from forge_proxy import Fault, proxying
 from gitea_server import Gitea
 
 from fanout.cli.startup import Program
 from fanout.errors import Denied, RateLimited, Unavailable
-from fanout.plan.observation.observed_request import RequestState, ReviewVerdict
+from fanout.plan.observation.observed_request import RequestState, ReviewVerdict, StatusState
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.reconcile.pass_scope import PassMode
 
@@ -97,8 +99,9 @@ def test_a_request_its_reviews_and_the_reviewed_packages(fleet, program):
 def test_who_closed_a_request_and_that_it_is_open_again(fleet, program):
     number = open_request(fleet)
     fleet.close("edge", number, "ann")
-    # Not on record and closed: nobody knows it.
-    assert read_forge(program).requests == {}
+    # It is not on record, as after a crash; the search shows it.
+    facts = read_forge(program).requests[REF]
+    assert (facts.request.state, facts.closed_by) == (RequestState.CLOSED, "ann")
     fleet.reopen("edge", number, "ann")
     assert read_forge(program).requests[REF].request.number == number
 
@@ -124,6 +127,147 @@ def test_equal_observations_are_the_same_object(fleet, program):
     assert second is not first
     assert second.forge is not None
     assert second.forge.requests[REF].request.labels == {"fanout/hold"}
+
+
+def wait_until_quiet(fleet: ForgeFleet, program: Program) -> list[str]:
+    """Observe until nothing is read again that changed a moment ago; answers the last calls."""
+    end = time.monotonic() + 60
+    while True:
+        fleet.calls()
+        state = read_state(program)
+        assert state.forge is not None
+        assert state.forge.failure is None
+        calls = fleet.calls()
+        if len(calls) == 1 or time.monotonic() > end:
+            return calls
+        time.sleep(0.5)
+
+
+def is_search(call: str) -> bool:
+    return call.startswith("GET /repos/issues/search?") and call.endswith(" 200")
+
+
+def test_nothing_changed_is_one_search(fleet, program):
+    number = open_request(fleet)
+    fleet.review("edge", number, "ann")
+    [call] = wait_until_quiet(fleet, program)
+    assert is_search(call)
+    facts = read_forge(program).requests[REF]
+    assert [it.reviewer for it in facts.reviews] == ["ann"]
+    assert len(facts.reviewed_trees) == 1
+
+
+CHANGES = [
+    (
+        "a review",
+        lambda fleet, number: fleet.review("edge", number, "ann"),
+        lambda facts: [it.reviewer for it in facts.reviews] == ["ann"],
+    ),
+    (
+        "a label",
+        lambda fleet, number: fleet.label("edge", number, "fanout/hold"),
+        lambda facts: facts.request.labels == {"fanout/hold"},
+    ),
+    (
+        "its text",
+        lambda fleet, number: fleet.rewrite("edge", number, "by ann"),
+        lambda facts: facts.request.text == "by ann",
+    ),
+    (
+        "closing",
+        lambda fleet, number: fleet.close("edge", number, "bob"),
+        lambda facts: facts.closed_by == "bob",
+    ),
+    (
+        "a push",
+        lambda fleet, number: fleet.repos["edge"].commit(HEAD, {"n.txt": "n\n"}, by="ann"),
+        lambda facts: facts is not None,
+    ),
+    (
+        "the name of its target branch",
+        lambda fleet, number: fleet.rename_branch("edge", "main", "trunk"),
+        lambda facts: facts is None,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "is_shown"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES]
+)
+def test_what_changed_is_read_again(fleet, program, change, is_shown):
+    number = open_request(fleet)
+    wait_until_quiet(fleet, program)
+    change(fleet, number)
+    forge = read_forge(program)
+    assert is_shown(forge.requests.get(REF))
+    heads = [it.request.head_commit for it in forge.requests.values()]
+    assert heads in ([], [fleet.repos["edge"].refs()[REF]])
+
+
+def test_another_process_knows_what_was_read(fleet):
+    number = open_request(fleet)
+    with fleet.opened() as program:
+        wait_until_quiet(fleet, program)
+        first = read_forge(program)
+    fleet.calls()
+    with fleet.opened() as program:
+        assert read_forge(program) == first
+    assert len(fleet.calls()) == 1
+    fleet.label("edge", number, "fanout/hold")
+    with fleet.opened() as program:
+        assert read_forge(program).requests[REF].request.labels == {"fanout/hold"}
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def blank(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, cut, blank], ids=lambda it: it.__name__)
+def test_the_cache_may_be_damaged_at_any_time(fleet, damage):
+    open_request(fleet)
+    with fleet.opened() as program:
+        first = read_forge(program)
+    [path] = (fleet.root / fleet.state / "forges").iterdir()
+    damage(path)
+    with fleet.opened() as program:
+        assert read_forge(program) == first
+
+
+def test_another_account_does_not_get_what_was_read_by_the_first(fleet):
+    open_request(fleet)
+    with fleet.opened() as program:
+        read_forge(program)
+    fleet.gitea.add_token(fleet.bot, *SCOPES)
+    fleet.calls()
+    with fleet.opened() as program:
+        read_forge(program)
+    assert "GET /user 200" in fleet.calls()
+    names = [it.name for it in (fleet.root / fleet.state / "forges").iterdir()]
+    assert len(names) == 2
+
+
+def test_statuses_that_checks_wait_for_are_read_in_each_pass(gitea, tmp_path):
+    fleet = ForgeFleet.on(gitea, tmp_path / "fleet", {"ams": ("dev", "edge")})
+    policy = fleet.root / fleet.policies / "policy.yaml"
+    text = policy.read_text(encoding="utf-8")
+    requires = "requires: [{name: ci, commitStatus: {context: ci, by: [ann]}}], verification:"
+    policy.write_text(text.replace("verification:", requires, 1), encoding="utf-8")
+    assert fleet.sweep().code == 0
+    open_request(fleet)
+    with fleet.opened() as program:
+        forge = read_forge(program)
+        head = forge.requests[REF].request.head_commit
+        assert forge.statuses == {head: ()}
+        fleet.status("edge", head, "ci", "failure", by="bob")
+        fleet.status("edge", head, "ci", "success", by="ann")
+        assert [(it.creator, it.state) for it in read_forge(program).statuses[head]] == [
+            ("ann", StatusState.SUCCESS),
+            ("bob", StatusState.FAILURE),
+        ]
 
 
 FAILURES = [

@@ -70,6 +70,14 @@ class RequestMatch:
 
 
 @frozen
+class SearchedRequests:
+    """Pull requests that a search found, and the host's time when it answered."""
+
+    matches: tuple[RequestMatch, ...]
+    instant: datetime | None  # None: the host does not say
+
+
+@frozen
 class RequestDraft:
     """Content of a pull request that is to be opened."""
 

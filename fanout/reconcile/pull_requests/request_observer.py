@@ -1,51 +1,40 @@
 """Observer of forges: the pull requests of fanout in repositories that have a forge.
 
 Which requests there are to ask about, Git and the records say: branches of drafts, and requests
-that are on record and not over. Hosts are asked at the same time, repositories of a host in
-bounded threads; what fails stays with its repository.
+that are on record and not over. Hosts are asked at the same time: one search each says what
+changed, and the repositories with changes are read in bounded threads. What fails stays with its
+repository.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 
 from fanout.api.git_repository import ForgeType, Repository
 from fanout.api.urls import canonicalize_url
 from fanout.errors import FanoutError
-from fanout.plan.observation.forge_state import ForgeState, RequestFacts
-from fanout.plan.observation.observed_request import (
-    ObservedRequest,
-    RepositoryName,
-    RequestState,
-)
+from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.observation.repository_state import RepositoryState
+from fanout.plan.pull_requests.awaited_statuses import StatusSubject, has_status_checks
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
-from fanout.plan.records.policy_status import RequestKey, RequestLine, parse_status
-from fanout.ports import (
-    BranchReader,
-    ClosingReader,
-    Forge,
-    ForgeDirectory,
-    GitStore,
-    ReviewReader,
+from fanout.plan.records.policy_status import RequestLine, parse_status
+from fanout.ports import Forge, ForgeDirectory, GitStore, RequestSearch
+from fanout.reconcile.pass_scope import PassScope
+from fanout.reconcile.pull_requests.forge_reading import ForgeReader, HostedRepository
+from fanout.reconcile.pull_requests.request_memo import (
+    LONG_AGO,
+    RACY_PERIOD,
+    HostMemo,
+    RequestMemos,
 )
-from fanout.selection.variant_naming import drafts_prefix
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.values import frozen, replace
+from fanout.values import replace
 
 _CALLS_AT_ONCE = 8  # to one host; its governor may let fewer through
-_BRANCH = "refs/heads/"
-
-
-@frozen
-class _HostedRepository:
-    """A repository with a forge: its state in Git, and the requests on record for it."""
-
-    state: RepositoryState
-    recorded: Mapping[str, RequestLine]  # by full ref of the head
-    forge: Forge
-    name: RepositoryName
+# Where nothing is known yet, only the time of the host matters, which any search answers.
+_NOTHING_SINCE = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -55,15 +44,15 @@ class RequestObserver:
     git: GitStore
     forges: ForgeDirectory
     install: str
+    memos: RequestMemos = field(default_factory=RequestMemos)
     # By identity: the state in Git and the same state with that of its forge.
     _attached: dict[str, tuple[RepositoryState, RepositoryState]] = field(default_factory=dict)
-    _logins: dict[str, str] = field(default_factory=dict)  # by host
 
     def attach_forges(
         self,
         repositories: Mapping[str, Repository],
         states: Mapping[str, RepositoryState],
-        policy_states: Mapping[RecordsKey, PolicyRecords],
+        scope: PassScope,
     ) -> dict[str, RepositoryState]:
         """Return the states, those of repositories with a forge together with its state.
 
@@ -77,7 +66,7 @@ class RequestObserver:
         hosted_states = {
             id(it): it for it in states.values() if canonicalize_url(it.remote.url) in urls
         }
-        forge_states = self._read_forges(hosted_states.values(), _read_recorded(policy_states))
+        forge_states = self._read_forges(hosted_states.values(), scope)
         attached = {key: self._attach(it, forge_states[key]) for key, it in hosted_states.items()}
         return {key: attached.get(id(state), state) for key, state in states.items()}
 
@@ -90,13 +79,12 @@ class RequestObserver:
         return attached
 
     def _read_forges(
-        self,
-        states: Iterable[RepositoryState],
-        recorded: Mapping[str, Mapping[str, RequestLine]],
+        self, states: Iterable[RepositoryState], scope: PassScope
     ) -> Mapping[int, ForgeState]:
         """Return the states of the forges, by the id of the repository's state."""
+        recorded, subjects = _read_recorded(scope.policy_states), _find_status_subjects(scope)
         forge_states: dict[int, ForgeState] = {}
-        by_host: dict[str, list[_HostedRepository]] = {}
+        by_account: dict[str, list[HostedRepository]] = {}
         for state in states:
             located = run_isolated(partial(self.forges.forge_of, state.remote.url))
             if isinstance(located, FanoutError):
@@ -106,100 +94,64 @@ class RequestObserver:
             if state.failure is not None:
                 forge_states[id(state)] = ForgeState(host=forge.host, failure=state.failure)
                 continue
-            repository = _HostedRepository(state, recorded.get(state.identity, {}), forge, name)
-            by_host.setdefault(forge.host, []).append(repository)
-        if by_host:
-            with ThreadPoolExecutor(len(by_host)) as threads:
-                for host_states in threads.map(self._read_host, by_host.values()):
+            repository = HostedRepository(
+                state=state,
+                recorded=recorded.get(state.identity, {}),
+                status_subjects=subjects.get(state.identity, ()),
+                forge=forge,
+                name=name,
+            )
+            by_account.setdefault(forge.account_digest, []).append(repository)
+        if by_account:
+            with ThreadPoolExecutor(len(by_account)) as threads:
+                for host_states in threads.map(self._read_host, by_account.values()):
                     forge_states |= host_states
         return forge_states
 
-    def _read_host(self, repositories: Sequence[_HostedRepository]) -> Mapping[int, ForgeState]:
+    def _read_host(self, repositories: Sequence[HostedRepository]) -> Mapping[int, ForgeState]:
         """Return the states of all repositories of one host."""
         forge = repositories[0].forge
-        login = run_isolated(partial(self._find_login, forge))
-        if isinstance(login, FanoutError):
-            failed = ForgeState(host=forge.host, failure=login)
+        memo = self.memos.host(forge.account_digest)
+        instant = run_isolated(partial(_search, forge, memo))
+        if isinstance(instant, FanoutError):
+            failed = ForgeState(host=forge.host, login=memo.login, failure=instant)
             return {id(it.state): failed for it in repositories}
+        reader = ForgeReader(git=self.git, install=self.install, memo=memo, instant=instant)
         with ThreadPoolExecutor(min(_CALLS_AT_ONCE, len(repositories))) as threads:
-            outcomes = threads.map(partial(self._read_contained, login), repositories)
-            return {
+            outcomes = threads.map(partial(_read_contained, reader), repositories)
+            host_states = {
                 id(it.state): outcome for it, outcome in zip(repositories, outcomes, strict=True)
             }
+        self.memos.store(forge.account_digest)
+        return host_states
 
-    def _find_login(self, forge: Forge) -> str:
-        if forge.host not in self._logins:
-            self._logins[forge.host] = forge.login()
-        return self._logins[forge.host]
 
-    def _read_contained(self, login: str, repository: _HostedRepository) -> ForgeState:
-        """Return the forge state of a repository; a failure becomes part of it."""
-        outcome = run_isolated(partial(self._read_state, repository))
-        if isinstance(outcome, FanoutError):
-            return ForgeState(host=repository.forge.host, login=login, failure=outcome)
-        return replace(outcome, login=login)
+def _search(forge: Forge, memo: HostMemo) -> datetime:
+    """Mark what changed on the host in its memo; return the host's time before all readings.
 
-    def _read_state(self, repository: _HostedRepository) -> ForgeState:
-        forge, name, state = repository.forge, repository.name, repository.state
-        requests: dict[str, RequestFacts] = {}
-        foreign_requests: dict[str, tuple[ObservedRequest, ...]] = {}
-        for head_ref in sorted(self._find_heads(repository)):
-            own, others = _find_requests(repository, head_ref)
-            if own is not None:
-                requests[head_ref] = self._read_facts(repository, head_ref, own)
-            if others:
-                foreign_requests[head_ref] = others
-        has_open = any(it.request.state is RequestState.OPEN for it in requests.values())
-        branch = None
-        if has_open and isinstance(forge, BranchReader):
-            branch = forge.branch(name, state.branch.removeprefix(_BRANCH))
-        return ForgeState(
-            host=forge.host,
-            repository=forge.repository(name) if has_open else None,
-            branch=branch,
-            requests=requests,
-            foreign_requests=foreign_requests,
-        )
+    Of a host that cannot be searched, or does not say its time, all is read in each pass.
+    """
+    if not memo.login:
+        memo.login = forge.login()
+        memo.has_changed = True
+    instant: datetime | None = None
+    if isinstance(forge, RequestSearch):
+        since = _NOTHING_SINCE if memo.searched is None else memo.searched - RACY_PERIOD
+        found = forge.search_requests(since)
+        memo.mark_changed(found.matches)
+        instant = memo.searched = found.instant
+    if instant is None:
+        memo.repositories.clear()
+    return instant or LONG_AGO
 
-    def _find_heads(self, repository: _HostedRepository) -> set[str]:
-        """Return the heads to ask about: branches of drafts, and those of requests not over."""
-        prefix = drafts_prefix(self.install)
-        listed = {ref for ref in repository.state.refs if ref.startswith(prefix)}
-        over = (RequestState.CLOSED, RequestState.MERGED)
-        return listed | {ref for ref, it in repository.recorded.items() if it.state not in over}
 
-    def _read_facts(
-        self, repository: _HostedRepository, head_ref: str, request: ObservedRequest
-    ) -> RequestFacts:
-        forge, name = repository.forge, repository.name
-        if request.state is RequestState.CLOSED:
-            closed_by = forge.closed_by(name, request) if isinstance(forge, ClosingReader) else ""
-            return RequestFacts(request=request, closed_by=closed_by)
-        reviews = forge.reviews(name, request.number) if isinstance(forge, ReviewReader) else ()
-        commits = {it.commit for it in reviews} - {""}
-        return RequestFacts(
-            request=request,
-            reviews=tuple(reviews),
-            reviewed_trees=self._read_trees(repository.state, head_ref, commits),
-        )
-
-    def _read_trees(
-        self, state: RepositoryState, head_ref: str, commits: Iterable[str]
-    ) -> Mapping[str, Mapping[str, str]]:
-        """Return the package trees of commits at the paths of a draft, by commit and path."""
-        # The branch of a merged request may be gone; then all paths of the repository are read.
-        paths = {it.path for it in state.drafts.values() if it.ref == head_ref}
-        trees: dict[str, Mapping[str, str]] = {}
-        if not commits:
-            return trees
-        with self.git.reader(state.remote) as reader:
-            for commit in sorted(commits):
-                if reader.has(commit):
-                    path_states = reader.paths(commit, sorted(paths or state.path_states))
-                    trees[commit] = {
-                        path: it.tree for path, it in path_states.items() if it.tree is not None
-                    }
-        return trees
+def _read_contained(reader: ForgeReader, repository: HostedRepository) -> ForgeState:
+    """Return the forge state of a repository; a failure becomes part of it."""
+    outcome = run_isolated(partial(reader.read_state, repository))
+    if isinstance(outcome, FanoutError):
+        login = reader.memo.login
+        return ForgeState(host=repository.forge.host, login=login, failure=outcome)
+    return outcome
 
 
 def _has_forge(repository: Repository) -> bool:
@@ -217,7 +169,7 @@ def _read_recorded(
     for policy_state in policy_states.values():
         lines = {key: it for key, it in policy_state.status.items() if key.startswith("request/")}
         try:
-            requests: Mapping[RequestKey, RequestLine] = parse_status(lines).requests
+            requests = parse_status(lines).requests
         except ValueError:
             continue
         for (repository, head_ref), line in requests.items():
@@ -225,27 +177,25 @@ def _read_recorded(
     return recorded
 
 
-def _find_requests(
-    repository: _HostedRepository, head_ref: str
-) -> tuple[ObservedRequest | None, tuple[ObservedRequest, ...]]:
-    """Return fanout's request from a head, and the other open ones.
-
-    Of all from one head the open one to the Repository's branch is fanout's; else it is the one
-    on record.
-    """
-    forge, name = repository.forge, repository.name
-    base = repository.state.branch.removeprefix(_BRANCH)
-    own: ObservedRequest | None = None
-    others = []
-    if head_ref in repository.state.refs:
-        for request in forge.requests_of_head(name, head_ref.removeprefix(_BRANCH)):
-            if request.base_branch == base:
-                own = request
-            else:
-                others.append(request)
-    line = repository.recorded.get(head_ref)
-    if own is None and line is not None:
-        on_record = forge.request(name, line.number)
-        if on_record is not None and on_record.base_branch == base:
-            own = on_record
-    return own, tuple(others)
+def _find_status_subjects(scope: PassScope) -> Mapping[str, Sequence[StatusSubject]]:
+    """Return the variants whose stages have checks of commit statuses, by repository."""
+    subjects: dict[str, list[StatusSubject]] = {}
+    for resolved_policy in scope.evaluated:
+        policy = resolved_policy.upstream_policy
+        stages = (it for it in policy.spec.stages if has_status_checks(it)) if policy else ()
+        stage_by_name = {stage.name: stage for stage in stages}
+        status = scope.policy_states[resolved_policy.records_key].status
+        for spec in resolved_policy.variants:
+            if spec.stage not in stage_by_name:
+                continue
+            key = f"variant/{spec.name}"
+            try:
+                lines = parse_status({key: status[key]} if key in status else {}).variants
+            except ValueError:
+                continue
+            subject = StatusSubject(
+                spec=spec, stage=stage_by_name[spec.stage], status_line=lines.get(spec.name)
+            )
+            place = resolved_policy.place_by_variant[spec.name]
+            subjects.setdefault(place, []).append(subject)
+    return subjects

@@ -1,0 +1,274 @@
+"""Reading of one repository on its forge: requests, reviews, statuses, rules of its branch."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from datetime import datetime
+
+from fanout.errors import Unavailable
+from fanout.plan.observation.forge_state import ForgeState, RequestFacts
+from fanout.plan.observation.observed_request import (
+    CommitStatus,
+    ObservedRequest,
+    RepositoryName,
+    RequestState,
+)
+from fanout.plan.observation.repository_state import RepositoryState
+from fanout.plan.pull_requests.awaited_statuses import StatusSubject, find_awaited_commits
+from fanout.plan.records.policy_status import RequestLine
+from fanout.ports import (
+    BranchReader,
+    ClosingReader,
+    Forge,
+    GitStore,
+    ReviewReader,
+    StatusStore,
+)
+from fanout.reconcile.pull_requests.request_memo import (
+    HeadMemo,
+    HostMemo,
+    RepositoryMemo,
+    SettingsMemo,
+)
+from fanout.selection.variant_naming import drafts_prefix
+from fanout.values import frozen, replace
+
+_BRANCH = "refs/heads/"
+_OVER = (RequestState.CLOSED, RequestState.MERGED)
+
+
+@frozen
+class HostedRepository:
+    """A repository with a forge: its state in Git, and what records say about it."""
+
+    _: KW_ONLY
+    state: RepositoryState
+    recorded: Mapping[str, RequestLine]  # requests by full ref of the head
+    status_subjects: Sequence[StatusSubject]
+    forge: Forge
+    name: RepositoryName
+
+    @property
+    def base_branch(self) -> str:
+        """Return the name of the branch that requests are merged to."""
+        return self.state.branch.removeprefix(_BRANCH)
+
+
+@dataclass(slots=True)
+class ForgeReader:
+    """Reader of the repositories of one host in one pass; all its threads share it.
+
+    `instant` is the host's time before all readings.
+    """
+
+    _: KW_ONLY
+    git: GitStore
+    install: str
+    memo: HostMemo
+    instant: datetime
+
+    def read_state(self, repository: HostedRepository) -> ForgeState:
+        """Return the repository as its forge shows it. Raises FanoutError."""
+        memo = self.memo.repository(repository.name)
+        heads = self._find_heads(repository)
+        is_read = self._read_heads(repository, memo, heads)
+        requests = {
+            ref: self._with_trees(repository.state, ref, it.facts)
+            for ref in sorted(heads)
+            if (it := heads[ref]) is not None and it.facts is not None
+        }
+        open_heads = {
+            ref: it.request.head_commit
+            for ref, it in requests.items()
+            if it.request.state is RequestState.OPEN
+        }
+        settings = self._read_settings(repository, memo, is_read=is_read) if open_heads else None
+        is_recent = settings is not None and self._is_recent(repository, settings)
+        return ForgeState(
+            host=repository.forge.host,
+            login=self.memo.login,
+            repository=settings.repository if settings and is_recent else None,
+            branch=settings.branch if settings else None,
+            requests=requests,
+            foreign_requests={
+                ref: it.foreign_requests
+                for ref in sorted(heads)
+                if (it := heads[ref]) is not None and it.foreign_requests
+            },
+            statuses=_read_statuses(repository, open_heads, self.install),
+        )
+
+    def _find_heads(self, repository: HostedRepository) -> dict[str, HeadMemo | None]:
+        """Return the heads to ask about, by full ref, with what is known of them.
+
+        These are the branches of drafts, and the heads of requests that are not over, whose
+        branches may be gone.
+        """
+        refs, recorded = repository.state.refs, repository.recorded
+        prefix = drafts_prefix(self.install)
+        heads: dict[str, HeadMemo | None] = {}
+        known = self.memo.repository(repository.name).heads
+        pending = (ref for ref, it in recorded.items() if it.state not in _OVER)
+        for ref in {*(it for it in refs if it.startswith(prefix)), *pending}:
+            memo, number = known.get(ref), _recorded_number(repository, ref)
+            is_current = memo is not None and memo.is_current(
+                listed_commit=refs.get(ref, ""),
+                base_commit=repository.state.head,
+                base_branch=repository.base_branch,
+                number=number,
+            )
+            heads[ref] = memo if is_current else None
+        return heads
+
+    def _read_heads(
+        self,
+        repository: HostedRepository,
+        memo: RepositoryMemo,
+        heads: dict[str, HeadMemo | None],
+    ) -> bool:
+        """Read the heads of which nothing is known; return whether there was any."""
+        forge, refs = repository.forge, repository.state.refs
+        by_number = {
+            number: forge.request(repository.name, number) for number in memo.unread_numbers
+        }
+        found = {f"{_BRANCH}{it.head_branch}": it for it in by_number.values() if it is not None}
+        for ref in found.keys() & heads.keys():
+            heads[ref] = None
+        missing = [ref for ref in sorted(heads) if heads[ref] is None]
+        opened: Sequence[ObservedRequest] = ()
+        if any(ref in refs for ref in missing):
+            opened = forge.open_requests(repository.name)
+        for ref in missing:
+            heads[ref] = self._read_head(repository, ref, opened, found.get(ref))
+        if missing or memo.unread_numbers or memo.heads.keys() != heads.keys():
+            self.memo.has_changed = True
+            memo.unread_numbers.clear()
+            memo.heads = {ref: it for ref, it in heads.items() if it is not None}
+        return bool(missing)
+
+    def _read_head(
+        self,
+        repository: HostedRepository,
+        ref: str,
+        opened: Iterable[ObservedRequest],
+        found: ObservedRequest | None,
+    ) -> HeadMemo:
+        """Read what there is about a head, given the open requests of the repository.
+
+        Of all from one head the open one to the Repository's branch is fanout's; else it is the
+        one on record, or one of this very commit that was `found` by a search.
+        """
+        forge, name, base = repository.forge, repository.name, repository.base_branch
+        of_head = [it for it in opened if it.head_branch == ref.removeprefix(_BRANCH)]
+        own = next((it for it in of_head if it.base_branch == base), None)
+        recorded_number = _recorded_number(repository, ref)
+        if own is None and recorded_number is not None:
+            own = forge.request(name, recorded_number)
+        listed_commit = repository.state.refs.get(ref, "")
+        if own is None and recorded_number is None:
+            former = found or self._read_former(repository, ref)
+            own = former if former is not None and former.head_commit == listed_commit else None
+        if own is not None and own.base_branch != base:
+            own = None
+        return HeadMemo(
+            facts=self._read_facts(repository, ref, own) if own is not None else None,
+            foreign_requests=tuple(it for it in of_head if it.base_branch != base),
+            listed_commit=listed_commit,
+            base_commit=repository.state.head,
+            read=self.instant,
+        )
+
+    def _read_former(self, repository: HostedRepository, ref: str) -> ObservedRequest | None:
+        """Return the request that was known from a head and is not open, or not any more."""
+        known = self.memo.repository(repository.name).heads.get(ref)
+        if known is None or known.facts is None:
+            return None
+        return repository.forge.request(repository.name, known.facts.request.number)
+
+    def _read_facts(
+        self, repository: HostedRepository, ref: str, request: ObservedRequest
+    ) -> RequestFacts:
+        """Return the request with what belongs to it, which is read again only if it changed."""
+        forge, name = repository.forge, repository.name
+        known = self.memo.repository(name).heads.get(ref)
+        facts = known.find_facts(request) if known is not None else None
+        if facts is not None:
+            return facts
+        if request.state is RequestState.CLOSED:
+            closed_by = forge.closed_by(name, request) if isinstance(forge, ClosingReader) else ""
+            return RequestFacts(request=request, closed_by=closed_by)
+        reviews = forge.reviews(name, request.number) if isinstance(forge, ReviewReader) else ()
+        return RequestFacts(request=request, reviews=tuple(reviews))
+
+    def _read_settings(
+        self, repository: HostedRepository, memo: RepositoryMemo, *, is_read: bool
+    ) -> SettingsMemo:
+        """Return the settings of the repository, read anew only where requests changed.
+
+        Old ones still tell the rules of the branch, but not what the host forbids: it refuses
+        that itself.
+        """
+        known = memo.settings
+        if known is not None and (not is_read or self._is_recent(repository, known)):
+            return known
+        forge, name = repository.forge, repository.name
+        facts = forge.repository(name)
+        if facts.is_archived:
+            raise Unavailable(
+                f"{forge.host} has archived {name}",
+                reason="ForgeUnavailable",
+                remedy="unarchive the repository, or remove the Repository",
+            )
+        memo.settings = SettingsMemo(
+            repository=facts,
+            branch=forge.branch(name, repository.base_branch)
+            if isinstance(forge, BranchReader)
+            else None,
+            base_branch=repository.base_branch,
+            read=self.instant,
+        )
+        self.memo.has_changed = True
+        return memo.settings
+
+    def _is_recent(self, repository: HostedRepository, settings: SettingsMemo) -> bool:
+        return settings.is_recent(repository.base_branch, self.instant)
+
+    def _with_trees(self, state: RepositoryState, ref: str, facts: RequestFacts) -> RequestFacts:
+        """Return the facts with the package trees of the reviewed commits."""
+        commits = {it.commit for it in facts.reviews} - {""}
+        if not commits:
+            return facts
+        # The branch of a merged request may be gone; then all paths of the repository are read.
+        paths = {it.path for it in state.drafts.values() if it.ref == ref} or state.path_states
+        return replace(facts, reviewed_trees=self._read_trees(state, commits, sorted(paths)))
+
+    def _read_trees(
+        self, state: RepositoryState, commits: Collection[str], paths: Sequence[str]
+    ) -> Mapping[str, Mapping[str, str]]:
+        trees: dict[str, Mapping[str, str]] = {}
+        with self.git.reader(state.remote) as reader:
+            for commit in sorted(commits):
+                if reader.has(commit):
+                    path_states = reader.paths(commit, paths)
+                    trees[commit] = {
+                        path: it.tree for path, it in path_states.items() if it.tree is not None
+                    }
+        return trees
+
+
+def _recorded_number(repository: HostedRepository, ref: str) -> int | None:
+    """Return the number of the request on record from a head; a merged one is history."""
+    line = repository.recorded.get(ref)
+    return line.number if line is not None and line.state != RequestState.MERGED else None
+
+
+def _read_statuses(
+    repository: HostedRepository, open_heads: Mapping[str, str], install: str
+) -> Mapping[str, tuple[CommitStatus, ...]]:
+    """Return the statuses of the commits at which checks wait for one; no search shows them."""
+    forge = repository.forge
+    if not isinstance(forge, StatusStore):
+        return {}
+    commits = find_awaited_commits(
+        repository.status_subjects, repository.state, open_heads, install
+    )
+    return {commit: tuple(forge.statuses(repository.name, commit)) for commit in sorted(commits)}

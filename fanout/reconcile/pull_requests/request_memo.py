@@ -1,0 +1,303 @@
+"""Memo of what a host showed of fanout's pull requests: in memory, and on disk between processes.
+
+One search of a host says which requests changed since the last one; all others are as they were
+read. Instants of the host are whole seconds, so that what changed within the second of a reading
+looks the same afterwards. A request is therefore read again as long as its last change lies less
+than two seconds before its reading. All instants here are of the host's own clock.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from fanout.api.promotion_policy import MergeStyle
+from fanout.disk_cache import read_cache_file, write_cache_file
+from fanout.plan.observation.forge_state import RequestFacts
+from fanout.plan.observation.observed_request import (
+    BranchFacts,
+    ObservedRequest,
+    ObservedReview,
+    RepositoryFacts,
+    RepositoryName,
+    RequestMatch,
+    RequestState,
+    ReviewVerdict,
+)
+from fanout.values import frozen, replace
+
+RACY_PERIOD = timedelta(seconds=2)
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)  # before every change of a request
+_SETTINGS_AGE = timedelta(minutes=10)  # no search shows that settings of a repository changed
+
+
+@frozen
+class HeadMemo:
+    """What was read about one head branch: fanout's request from it, and the others.
+
+    `facts` is None if there was no request, and has no reviewed trees. `listed_commit` and
+    `base_commit` are what Git listed then for the head and for the Repository's branch; "": the
+    branch was deleted.
+    """
+
+    _: KW_ONLY
+    facts: RequestFacts | None
+    foreign_requests: tuple[ObservedRequest, ...] = ()
+    listed_commit: str
+    base_commit: str
+    read: datetime
+
+    def is_current(
+        self, *, listed_commit: str, base_commit: str, base_branch: str, number: int | None
+    ) -> bool:
+        """Return whether it is as it was read, given what Git lists now.
+
+        `number` is that of the request on record, if any.
+        """
+        # No search shows that a branch was renamed: that of a request follows it, and another
+        # branch may get the old name.
+        if (self.listed_commit, self.base_commit) != (listed_commit, base_commit):
+            return False
+        if self.foreign_requests:
+            return False  # no search by author shows what becomes of other people's requests
+        if self.facts is None:
+            return number is None
+        request = self.facts.request
+        # Hosts notice some time after a push, and never tell, that the head is another one.
+        is_head_shown = request.head_commit == listed_commit
+        return (
+            number in (None, request.number)
+            and request.base_branch == base_branch
+            and not self._is_racy(request)
+            and (is_head_shown or not listed_commit or request.state is not RequestState.OPEN)
+        )
+
+    def find_facts(self, request: ObservedRequest) -> RequestFacts | None:
+        """Return the facts with this request if nothing else can have changed, else None."""
+        if self.facts is None or self._is_racy(self.facts.request):
+            return None
+        known = self.facts.request
+        is_same = (known.number, known.updated) == (request.number, request.updated)
+        return replace(self.facts, request=request) if is_same else None
+
+    def _is_racy(self, request: ObservedRequest) -> bool:
+        return request.updated >= self.read - RACY_PERIOD
+
+
+@frozen
+class SettingsMemo:
+    """Settings of a repository and the rules of its branch."""
+
+    _: KW_ONLY
+    repository: RepositoryFacts
+    branch: BranchFacts | None
+    base_branch: str
+    read: datetime
+
+    def is_recent(self, base_branch: str, instant: datetime) -> bool:
+        """Return whether the settings were read a short time ago, and for this branch."""
+        return self.base_branch == base_branch and instant - self.read < _SETTINGS_AGE
+
+
+@dataclass(slots=True)
+class RepositoryMemo:
+    """What was read about one repository.
+
+    `unread_numbers` are requests of fanout that a search showed and that no head is known of.
+    """
+
+    heads: dict[str, HeadMemo] = field(default_factory=dict)  # by full ref
+    unread_numbers: set[int] = field(default_factory=set)
+    settings: SettingsMemo | None = None
+
+
+@dataclass(slots=True)
+class HostMemo:
+    """What was read from one host with one credential."""
+
+    login: str = ""
+    searched: datetime | None = None  # instant of the last search
+    repositories: dict[str, RepositoryMemo] = field(default_factory=dict)
+    has_changed: bool = False  # since it was stored
+
+    def repository(self, name: RepositoryName) -> RepositoryMemo:
+        """Return the memo of a repository; names that differ in case are the same one."""
+        return self.repositories.setdefault(str(name).lower(), RepositoryMemo())
+
+    def mark_changed(self, matches: Sequence[RequestMatch]) -> None:
+        """Mark what a search shows to have changed, so that it is read again."""
+        self.has_changed |= bool(matches)
+        for match in matches:
+            memo = self.repositories.get(str(match.repository).lower())
+            if memo is None:
+                continue  # nothing is known of this repository, so all of it will be read
+            head_ref = next(
+                (
+                    ref
+                    for ref, it in memo.heads.items()
+                    if it.facts is not None and it.facts.request.number == match.number
+                ),
+                None,
+            )
+            if head_ref is None:
+                memo.unread_numbers.add(match.number)
+            elif _request_of(memo.heads[head_ref]).updated != match.updated:
+                memo.heads[head_ref] = replace(memo.heads[head_ref], read=LONG_AGO)
+
+
+@dataclass(slots=True)
+class RequestMemos:
+    """Memos of all hosts; with a directory, also between processes.
+
+    The directory may be deleted at any time. `version`: program version, and all that decides
+    what is read.
+    """
+
+    directory: Path | None = None
+    version: str = ""
+    _memos: dict[str, HostMemo] = field(default_factory=dict)  # by digest of the account
+
+    def host(self, account_digest: str) -> HostMemo:
+        """Return the memo of a host and credential, read from disk when first asked for."""
+        if account_digest not in self._memos:
+            self._memos[account_digest] = self._read(account_digest)
+        return self._memos[account_digest]
+
+    def store(self, account_digest: str) -> None:
+        """Write the memo of a host to disk if it has changed.
+
+        The instant of a search that showed nothing is no change: an older one does as well.
+        """
+        memo = self._memos[account_digest]
+        if self.directory is not None and memo.has_changed:
+            content = json.dumps(_encode(memo)).encode()
+            write_cache_file(self._path(account_digest), content, self.version)
+        memo.has_changed = False
+
+    def _read(self, account_digest: str) -> HostMemo:
+        if self.directory is None:
+            return HostMemo()
+        content = read_cache_file(self._path(account_digest), self.version)
+        if content is None:
+            return HostMemo()
+        try:
+            return _decode(json.loads(content))
+        except (AttributeError, KeyError, TypeError, ValueError):  # of a version under development
+            return HostMemo()
+
+    def _path(self, account_digest: str) -> Path:
+        assert self.directory is not None, "the memos are kept on disk"
+        name = hashlib.sha256(account_digest.encode()).hexdigest()[:32]
+        return self.directory / f"{name}.json"
+
+
+def _request_of(memo: HeadMemo) -> ObservedRequest:
+    assert memo.facts is not None, "it was found by its number"
+    return memo.facts.request
+
+
+# ---- JSON --------------------------------------------------------------------------------------
+
+
+def _encode(memo: HostMemo) -> dict[str, Any]:
+    return {
+        "login": memo.login,
+        "searched": _plain(memo.searched),
+        "repositories": {
+            name: {
+                "heads": {ref: _plain(asdict(it)) for ref, it in sorted(known.heads.items())},
+                "unread": sorted(known.unread_numbers),
+                "settings": _plain(asdict(known.settings)) if known.settings else None,
+            }
+            for name, known in sorted(memo.repositories.items())
+        },
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _decode(row: Mapping[str, Any]) -> HostMemo:
+    return HostMemo(
+        login=row["login"],
+        searched=_instant(row["searched"]),
+        repositories={
+            name: RepositoryMemo(
+                heads={ref: _decode_head(it) for ref, it in known["heads"].items()},
+                unread_numbers=set(known["unread"]),
+                settings=_decode_settings(known["settings"]) if known["settings"] else None,
+            )
+            for name, known in row["repositories"].items()
+        },
+    )
+
+
+def _decode_head(row: Mapping[str, Any]) -> HeadMemo:
+    facts = row["facts"]
+    return HeadMemo(
+        facts=None
+        if facts is None
+        else RequestFacts(
+            request=_decode_request(facts["request"]),
+            reviews=tuple(_decode_review(it) for it in facts["reviews"]),
+            closed_by=facts["closed_by"],
+        ),
+        foreign_requests=tuple(_decode_request(it) for it in row["foreign_requests"]),
+        listed_commit=row["listed_commit"],
+        base_commit=row["base_commit"],
+        read=datetime.fromisoformat(row["read"]),
+    )
+
+
+def _decode_request(row: Mapping[str, Any]) -> ObservedRequest:
+    instants = {name: _instant(row[name]) for name in ("created", "updated", "closed", "merged")}
+    head = row["head_repository"]
+    return ObservedRequest(
+        **{
+            **row,
+            **instants,
+            "state": RequestState(row["state"]),
+            "labels": frozenset(row["labels"]),
+            "reviewers": frozenset(row["reviewers"]),
+            "head_repository": None if head is None else RepositoryName(**head),
+        }
+    )
+
+
+def _decode_review(row: Mapping[str, Any]) -> ObservedReview:
+    instant = datetime.fromisoformat(row["instant"])
+    return ObservedReview(**{**row, "verdict": ReviewVerdict(row["verdict"]), "instant": instant})
+
+
+def _decode_settings(row: Mapping[str, Any]) -> SettingsMemo:
+    repository, branch = row["repository"], row["branch"]
+    return SettingsMemo(
+        repository=RepositoryFacts(
+            **{
+                **repository,
+                "name": RepositoryName(**repository["name"]),
+                "merge_styles": frozenset(map(MergeStyle, repository["merge_styles"])),
+            }
+        ),
+        branch=None
+        if branch is None
+        else BranchFacts(**{**branch, "required_contexts": frozenset(branch["required_contexts"])}),
+        base_branch=row["base_branch"],
+        read=datetime.fromisoformat(row["read"]),
+    )
+
+
+def _instant(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
