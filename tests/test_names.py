@@ -58,14 +58,14 @@ GLOSSARY = """
 # Terms of programs and of data.
 TECHNICAL = """
     access accounting action actions address addresses aggregation alignment ast attributes
-    author auto automatic backend backoff barrier bars base baseline batch bug builder built
-    builtin cache canonical case catalog chars class cleanup client close closed closures code
+    author auto automatic awaited backend backoff barrier bars base baseline batch bug builder
+    built builtin cache canonical case catalog chars class cleanup client close closed closures code
     collisions color column command comment completion confirmation content control conversion
     converted counter counters cross damaged detection detector diagnostics digest discovery disk
     dispute disputes document documents durations edit editor edits element embedded encoding engine
     entry error errors evaluation evaluator execution executor exit expectation expectations
     failure failures fallback fast fastimport filter finding findings fire flag flags flow
-    format idempotency ids index input inputs instant interface inventory item layout layouts
+    format hosted idempotency ids index input inputs instant interface inventory item layout layouts
     lazy limit limited limiter limits line listen listing location locations lock log logged
     logging lookup
     loop machine main markdown marker message messages meta method metrics mode model naming node
@@ -77,9 +77,9 @@ TECHNICAL = """
     reading readings rearranged rearrangement recovery recurring redaction redactor regex
     regexsyntax
     registry remark remarks repeat reporter resolution response responses result results rewrite
-    root round rule rules run runner scalar scalars script search sequence serialized series session
-    set setting settings setup shape shared size span serve server signatures
-    splice startup state statement step steps
+    root round rule rules run runner scalar scalars script search searched sequence serialized
+    series session set setting settings setup shape shared size span serve server signatures
+    splice startup state statement statuses step steps
     store stored style subject substring syntax table tables task telemetry terminal text texts
     throttling time timeline timer times timestamps traceback trip type types union unit units value
     values variables verb verbs view views violation warnings whole worker workers writer zone

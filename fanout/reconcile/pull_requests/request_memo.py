@@ -36,7 +36,7 @@ _SETTINGS_AGE = timedelta(minutes=10)  # no search shows that settings of a repo
 
 @frozen
 class HeadMemo:
-    """What was read about one head branch: fanout's request from it, and the others.
+    """Request of fanout from one head branch, and other people's, as they were read.
 
     `facts` is None if there was no request, and has no reviewed trees. `listed_commit` and
     `base_commit` are what Git listed then for the head and for the Repository's branch; "": the
@@ -104,7 +104,7 @@ class SettingsMemo:
 
 @dataclass(slots=True)
 class RepositoryMemo:
-    """What was read about one repository.
+    """Requests and settings of one repository, as they were read.
 
     `unread_numbers` are requests of fanout that a search showed and that no head is known of.
     """
@@ -116,7 +116,7 @@ class RepositoryMemo:
 
 @dataclass(slots=True)
 class HostMemo:
-    """What was read from one host with one credential."""
+    """Facts that were read from one host with one credential."""
 
     login: str = ""
     searched: datetime | None = None  # instant of the last search
