@@ -117,8 +117,9 @@ FunctionConfig = Mapping[Text, str]
 
 
 def pluralize(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 stage`, `2 stages`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """Return a number with its noun: `1 stage`, `2 stages`, `2 statuses`."""
+    ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
+    return f"{number} {noun}{ending}"
 
 
 def join_words(words: Sequence[str], conjunction: str) -> str:
