@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from fleet import PACKAGE, POLICY, PROMOTION
+from fleet import PACKAGE, PLAIN, POLICY, PROMOTION
 from forge_fleet import ForgeFleet
 from gitea_server import Gitea
 
@@ -149,3 +149,23 @@ def test_a_template_that_yields_nothing_leaves_the_built_in_text(fleet: ForgeFle
             assert where + problem in warnings
         assert "the pull request has the built-in text" in warnings
         assert fleet.only_request("edge") == before
+
+
+HOSTILE_PATHS = ["sites/@ann", "sites/#1", "!1", "<b>x</b>", "a`b|c", "x-->", "0123456789abcdef"]
+
+
+@pytest.mark.parametrize(("drafts", "number"), [("Stage", 7), ("Variant", 2)])
+def test_packages_of_hostile_names_are_published_and_nobody_hears_of_it(
+    fleet: ForgeFleet, drafts: str, number: int
+):
+    paths = HOSTILE_PATHS[:number]
+    text = PLAIN.replace("[sites/ams, sites/ber]", json.dumps(paths))
+    fleet.write("policy.yaml", text.replace("spec:\n", f"spec:\n  draftPer: {drafts}\n", 1))
+    for _ in range(12):  # Gitea merges one after the other, and checks the rest again after each
+        sweep(fleet.later(minutes=1))
+        if {it["state"] for it in fleet.requests("edge")} == {"merged"}:
+            break
+    sweep(fleet)
+    assert fleet.published() == dict.fromkeys(paths, "v1")
+    mentioned = fleet.gitea.get("/repos/issues/search?mentioned=true&type=pulls", by="ann")
+    assert [it for it in mentioned if it["repository"]["owner"] == fleet.owner] == []
