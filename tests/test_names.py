@@ -98,7 +98,8 @@ ENGLISH = """
 """
 # Programs that host repositories, and the calls to them.
 FORGES = """
-    breaker call circuit closing deferred enforcement estimate gitea governor host hosts limited
+    breaker call circuit closing deferred enforcement estimate gitea governor host hosts
+    installations limited
     queued rate request requests review sliding
 """
 ALLOWED = frozenset(f"{FIELD} {GLOSSARY} {TECHNICAL} {ENGLISH} {FORGES}".split())

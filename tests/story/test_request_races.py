@@ -231,6 +231,24 @@ def test_two_installations_have_a_request_each(gitea: Gitea, tmp_path: Path):
     assert set(one.published().values()) == set(two.published().values()) == {"v1"}
 
 
+def test_two_installations_never_ask_for_one_path(gitea: Gitea, tmp_path: Path):
+    sites = {"ams": ("dev", "edge"), "ber": ("dev", "edge")}
+    one = build(gitea, tmp_path / "one", sites, SIGNED)
+    two = one.beside(tmp_path / "two", "two")
+    policy = (two.root / "policies" / "policy.yaml").read_text(encoding="utf-8")
+    two.write("policy.yaml", policy.replace("sites/ber", "others/ber"))
+    for _ in range(2):
+        for fleet in (one, two):
+            fleet.later(minutes=2).sweep()
+    requests = {it["head"]: it["title"] for it in one.requests("edge")}
+    stage = "_stages/default.monitoring/dev"
+    first, second = f"drafts/default/{stage}", f"drafts/two/{stage}"
+    assert requests.keys() == {first, second}
+    assert "2 packages" in requests[first]
+    assert "others/ber" in requests[second]
+    assert two.condition("sites/ams")[0] == "OtherInstallation"
+
+
 @pytest.fixture
 def many(gitea: Gitea, tmp_path: Path) -> Callable[..., ForgeFleet]:
     """A function that builds a company with many requests in one repository."""

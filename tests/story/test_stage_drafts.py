@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -410,3 +411,29 @@ def test_a_flat_repository_is_sent_little_more_than_its_content(tmp_path: Path):
         check=True,
     )
     assert sent < 2 * len(packed.stdout)
+
+
+def test_a_variant_leaves_whose_path_another_installation_drafts(tmp_path: Path):
+    one = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+    one.write("policy.yaml", per("Stage", SIGNED))
+    one.sweep()
+    config = one.write("../two.yaml", OTHER)
+    two = replace(one, policies="two", state="state-two", options=("--config", str(config)))
+    for path in (tmp_path / one.policies).iterdir():
+        two.write(path.name, path.read_text())
+    two.site("ber", "dev", "edge")
+    for _ in range(2):
+        two.sweep()
+    reason, sentence = two.condition("sites/ams")
+    assert reason == "OtherInstallation"
+    assert "edge:sites/ams has a draft of installation default" in sentence
+    assert two.states()["sites/ber"] == "Released"
+    written = set(two.repos["edge"].files(f"drafts/two/{DEV}"))
+    assert {path.rpartition("/")[0] for path in written} == {"", "sites/ber"}
+    # It comes back when the other installation has left the path.
+    one.repos["edge"].git("update-ref", "-d", f"refs/heads/drafts/default/{DEV}")
+    two.later(minutes=1).sweep()
+    assert two.condition("sites/ams")[0] != "OtherInstallation"
+
+
+OTHER = "apiVersion: fanout.dev/v1alpha1\nkind: FanoutConfiguration\ninstallId: two\n"

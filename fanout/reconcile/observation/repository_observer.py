@@ -33,6 +33,11 @@ from fanout.plan.observation.repository_state import (
 from fanout.plan.publication_statement import PublicationStatement
 from fanout.ports import GitStore, ObjectReader
 from fanout.reconcile.observation.mirror_access import read_with_recovery
+from fanout.reconcile.observation.other_installations import (
+    DraftedPaths,
+    find_other_installations,
+    read_drafted_paths,
+)
 from fanout.reconcile.observation.publication_reader import (
     StatementIndex,
     read_statement_index,
@@ -49,7 +54,6 @@ from fanout.telemetry.error_isolation import BARRIER
 from fanout.values import frozen
 
 _TAG_PATTERN = re.compile(r"refs/tags/(.+)/v([1-9][0-9]*)")
-_RENDERING_BRANCH_PATTERN = re.compile(r"refs/heads/fanout/([^/]+)/rendered")
 _MAX_EDIT_COMMITS = 64  # commits by people on top of a draft
 _MAX_CARRIED_COMMITS = 1024  # commits by people in all drafts that a draft took over
 
@@ -74,6 +78,7 @@ class _RepositoryMemo:
     # by ref and commit; None: the commit is not fanout's, nor any below it
     drafts: dict[tuple[str, str], OpenDraft | None] = field(default_factory=dict)
     shared_drafts: dict[tuple[str, str], _SharedDraft | None] = field(default_factory=dict)
+    other_paths: DraftedPaths = field(default_factory=dict)
     removal_drafts: dict[tuple[str, str], RemovalDraft | None] = field(default_factory=dict)
 
     def reuse_state(
@@ -125,23 +130,41 @@ class RepositoryObserver:
                 return read_with_recovery(
                     self.git,
                     listing_request,
-                    lambda: self._read_listed(remote, branch, refs, wanted_paths, pushes_tags),
+                    lambda: self._read_listed(
+                        listing_request, branch, refs, wanted_paths, pushes_tags
+                    ),
                 )
         except FanoutError as error:
             return RepositoryState(remote=remote, branch=branch, refs=listing.refs, failure=error)
 
     def _read_listed(
         self,
+        listing_request: RefListingRequest,
+        branch: str,
+        refs: Mapping[str, str],
+        paths: list[str],
+        pushes_tags: bool,
+    ) -> RepositoryState:
+        """Return the state of the last pass if nothing changed, else a new one."""
+        remote = listing_request.remote
+        memo = self._memos.setdefault(f"{remote.url}#{branch}", _RepositoryMemo())
+        state = memo.reuse_state(remote, refs, paths, pushes_tags)
+        if state is not None:
+            return state
+        memo.other_paths = read_drafted_paths(
+            self.git, listing_request, refs, self.install, memo.other_paths
+        )
+        return self._read_changed(memo, remote, branch, refs, paths, pushes_tags)
+
+    def _read_changed(
+        self,
+        memo: _RepositoryMemo,
         remote: Remote,
         branch: str,
         refs: Mapping[str, str],
         paths: list[str],
         pushes_tags: bool,
     ) -> RepositoryState:
-        memo = self._memos.setdefault(f"{remote.url}#{branch}", _RepositoryMemo())
-        state = memo.reuse_state(remote, refs, paths, pushes_tags)
-        if state is not None:
-            return state
         head, vendor = refs.get(branch, ""), refs.get(vendor_ref(self.install), "")
         prefix = drafts_prefix(self.install)
         tips = {ref: oid for ref, oid in refs.items() if ref.startswith(prefix)}
@@ -181,7 +204,9 @@ class RepositoryObserver:
             },
             removal_drafts={ref: draft for ref, draft in removal_drafts.items() if draft},
             unmanaged_drafts={ref: tips[ref] for ref, draft in all_drafts.items() if draft is None},
-            other_installations=_find_other_installations(refs, self.install, paths),
+            other_installations=find_other_installations(
+                refs, self.install, paths, memo.other_paths
+            ),
             pushes_tags=pushes_tags,
             publication_numbers=_find_highest_numbers(refs, memo.statements.by_path),
             publication_statements=memo.statements.by_path,
@@ -411,25 +436,6 @@ def _rendering_paths(paths: list[str]) -> list[str]:
 def _filter_trees(states: Mapping[str, PathState], kind: str, paths: list[str]) -> dict[str, str]:
     states_by_path = ((path, states.get(f"{kind}{path}")) for path in paths)
     return {path: state.tree for path, state in states_by_path if state is not None and state.tree}
-
-
-def _find_other_installations(
-    refs: Mapping[str, str], install: str, paths: list[str]
-) -> dict[str, str]:
-    """Return paths with a draft of another installation, detected by its rendering branch."""
-    installs = {match[1] for ref in refs if (match := _RENDERING_BRANCH_PATTERN.fullmatch(ref))} - {
-        install
-    }
-    if not installs:
-        return {}
-    path_set = set(paths)
-    install_by_path = {}
-    for ref in refs:
-        for other_install in installs:
-            path = ref.removeprefix(drafts_prefix(other_install)).rpartition("/")[0]
-            if ref.startswith(drafts_prefix(other_install)) and path in path_set:
-                install_by_path[path] = other_install
-    return install_by_path
 
 
 def _find_highest_numbers(
