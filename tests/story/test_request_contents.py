@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import pytest
 from companies import company
 from editing import AMS, DEPLOYMENT, TEXT
 from fleet import POLICY, PROMOTION, Fleet
@@ -12,8 +13,13 @@ from fanout.cli.startup import Program
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.pull_requests.request_content import build_content
 from fanout.plan.pull_requests.request_group import RequestGroup
-from fanout.plan.pull_requests.request_text import RequestContent, format_request
+from fanout.plan.pull_requests.request_text import (
+    PackageChange,
+    RequestContent,
+    format_request,
+)
 from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.pull_requests import package_changes
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
 
 BY = ("--reason", "why", "--by", "Ann <ann@example.com>")
@@ -121,6 +127,17 @@ def test_long_changes_are_cut_and_counted(fleet: Fleet):
     assert "300,000 bytes, too long to compare" in shown
     assert changes[0].omitted == "305 more lines and 19 more files"
     assert changes[1].omitted == "14 more files of each"
+
+
+def test_changes_of_more_packages_than_are_read_are_counted(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(package_changes, "_MAX_PACKAGES", 1)
+    fleet.site("ber", "dev", "edge")
+    fleet.release("v2")
+    changes = read_content(fleet).changes
+    assert {it.paths for it in changes[:-1]} == {("sites/ams",)}
+    assert changes[-1] == PackageChange(("sites/ber",), (), "the changes of 1 package")
 
 
 def test_a_package_that_cannot_be_read_is_left_out(fleet: Fleet):

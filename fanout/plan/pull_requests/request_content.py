@@ -14,6 +14,7 @@ from fanout.plan.edits.merge_disputes import (
     parse_disputes,
     rejected_lines_of_draft,
 )
+from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.pull_requests.request_text import (
     ChangeVerb,
@@ -49,6 +50,7 @@ _UNTOLD_REASONS: Final = frozenset(
 )
 # Instants of holds by checks move whenever a check is asked again.
 _CHECKS: Final = frozenset({ReasonClass.EVIDENCE, ReasonClass.APPROVAL})
+_VariantDraft = tuple[RenderedVariant, OpenDraft | None]
 _Key = TypeVar("_Key", bound=Hashable)
 
 
@@ -59,7 +61,7 @@ def build_content(
 
     `changes`: what its drafts change in their packages.
     """
-    variants = [member.rendered for member in group.members]
+    drafts = [(it.rendered, find_next_draft(it.rendered)) for it in group.members]
     evaluations = {
         it.rendered.spec.path: it.evaluation for it in group.members if it.evaluation is not None
     }
@@ -70,7 +72,7 @@ def build_content(
         RequestCheck(check, paths) for check, paths in _group(_iterate_checks(evaluations)).items()
     )
     approvals = (it.result for it in checks if it.result.reason == Reason.APPROVAL_MISSING)
-    name = group.policy or (variants[0].spec.name if variants else "")
+    name = group.policy or (drafts[0][0].spec.name if drafts else "")
     return RequestContent(
         install=install_of(group.head_ref),
         policy=f"{group.namespace}/{name}",
@@ -78,20 +80,20 @@ def build_content(
         repository=group.repository,
         branch=group.state.branch.removeprefix("refs/heads/"),
         head_branch=group.head_ref.removeprefix("refs/heads/"),
-        variants=tuple(_describe_variant(variant) for variant in variants),
+        variants=tuple(_describe_variant(variant, draft) for variant, draft in drafts),
         changes=tuple(changes),
-        conflicts=tuple(_build_conflicts(variants)),
+        conflicts=tuple(_build_conflicts(drafts)),
         holds=holds,
         checks=checks,
         next_time=min((it.hold.until for it in holds if it.hold.until is not None), default=None),
-        upstreams=tuple(dict.fromkeys(_iterate_upstreams(variants))),
+        upstreams=tuple(dict.fromkeys(_iterate_upstreams(drafts))),
         merge=merge,
         approval_checks=tuple(dict.fromkeys(check.name for check in approvals)),
     )
 
 
-def _describe_variant(variant: RenderedVariant) -> RequestVariant:
-    observed, spec, draft = variant.observed, variant.spec, find_next_draft(variant)
+def _describe_variant(variant: RenderedVariant, draft: OpenDraft | None) -> RequestVariant:
+    observed, spec = variant.observed, variant.spec
     if variant.selected.is_rollback:
         verb = ChangeVerb.ROLL_BACK
     elif observed.is_moving:
@@ -129,18 +131,17 @@ def _iterate_checks(
             yield replace(check, latest=None, passes_at=None, until=None), path
 
 
-def _build_conflicts(variants: Iterable[RenderedVariant]) -> Iterator[RequestConflict]:
+def _build_conflicts(drafts: Iterable[_VariantDraft]) -> Iterator[RequestConflict]:
     """Yield the conflicts of the drafts, equal ones once; each names the key to decide it by."""
-    for (line, is_decided), paths in _group(_iterate_conflicts(variants)).items():
+    for (line, is_decided), paths in _group(_iterate_conflicts(drafts)).items():
         key, _, sentence = line.partition(" ")
         yield RequestConflict(paths, f"{sentence} (conflict {key})", is_decided)
 
 
 def _iterate_conflicts(
-    variants: Iterable[RenderedVariant],
+    drafts: Iterable[_VariantDraft],
 ) -> Iterator[tuple[tuple[str, bool], str]]:
-    for variant in variants:
-        draft = find_next_draft(variant)
+    for variant, draft in drafts:
         if draft is None or draft.trailers.conflicts == NO_VALUE:
             continue
         disputes = parse_disputes(draft.trailers.conflicts)
@@ -150,9 +151,9 @@ def _iterate_conflicts(
             yield (line, line.partition(" ")[0] in decided), variant.spec.path
 
 
-def _iterate_upstreams(variants: Iterable[RenderedVariant]) -> Iterator[RequestUpstream]:
-    for variant in variants:
-        spec, package, draft = variant.spec, variant.selected.package, find_next_draft(variant)
+def _iterate_upstreams(drafts: Iterable[_VariantDraft]) -> Iterator[RequestUpstream]:
+    for variant, draft in drafts:
+        spec, package = variant.spec, variant.selected.package
         if draft is not None:
             yield RequestUpstream(
                 repository=package.upstream.repository if package else spec.upstream_repository,
