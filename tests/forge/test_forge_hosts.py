@@ -4,8 +4,9 @@ import pytest
 
 from fanout.api.fanout_configuration import ForgeHost
 from fanout.errors import InvalidInput
-from fanout.forge.forge_hosts import ForgeHosts, locate_repository
+from fanout.forge.forge_hosts import ForgeHosts
 from fanout.forge.gitea import GiteaForge
+from fanout.plan.observation.repository_location import locate_repository
 from fanout.ports import (
     BranchReader,
     ClosingReader,

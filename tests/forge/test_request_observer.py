@@ -274,6 +274,7 @@ FAILURES = [
     ("a 404 for a repository that Git lists", 404, Denied, "ForgeDenied", "access"),
     ("too many calls", 429, RateLimited, "RateLimited", ""),
     ("an error of the server", 502, Unavailable, "ForgeUnavailable", ""),
+    ("it moved elsewhere", 301, Unavailable, "ForgeUnavailable", "correct the URL"),
 ]
 
 
@@ -297,3 +298,51 @@ def test_what_fails_is_the_failure_of_the_forge(gitea, tmp_path, status, family,
             assert isinstance(failure, family)
             assert failure.reason == reason
             assert remedy in failure.remedy
+
+
+def test_an_archived_repository_is_held(fleet):
+    fleet.gitea.ask("PATCH", fleet.path("edge"), {"archived": True})
+    with fleet.opened() as program:
+        state = read_state(program)
+    assert state.forge is not None
+    failure = state.forge.failure
+    assert isinstance(failure, Unavailable)
+    assert f"{fleet.gitea.host} has archived {fleet.owner}/edge; unarchive" in str(failure)
+
+
+def test_a_host_that_nobody_lists_is_refused_by_the_name_of_the_repository(fleet):
+    config = fleet.root / "config.yaml"
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text[: text.index("forges:")], encoding="utf-8")
+    before = fleet.refs()
+    fleet.release("v2")
+    swept = fleet.sweep()
+    assert fleet.refs()["edge"] == before["edge"]
+    reason, sentence = fleet.condition("sites/ams")
+    assert reason == "RepositoryUnavailable", swept.err
+    assert f"Repository/edge: spec.url: the host {fleet.gitea.host} is not" in sentence
+    checked = fleet.run("validate", *fleet.options)
+    path = fleet.root / fleet.policies / "repository-edge.yaml"
+    assert checked.code == 2
+    assert f"{path}:5: Repository/edge: spec.url: the host {fleet.gitea.host} is not" in checked.out
+
+
+def test_what_a_forge_keeps_from_fanout_holds_only_what_needs_it(gitea, tmp_path):
+    """Records, drafts and publications stay, and other repositories are served."""
+    with proxying(gitea.url) as proxy:
+        sites = {"ams": ("dev", "edge"), "ber": ("dev", "core")}
+        fleet = ForgeFleet.on(gitea, tmp_path / "fleet", sites, api=proxy.api)
+        core = fleet.root / fleet.policies / "repository-core.yaml"
+        core.write_text(core.read_text(encoding="utf-8").replace("type: gitea", "type: none"))
+        assert fleet.sweep().code == 0
+        before = fleet.repos["edge"].refs()
+        proxy.fail(*[Fault(status=403)] * 50)
+        for _ in range(3):
+            fleet.later(minutes=1).sweep()
+        assert fleet.states()["sites/ber"] != "Proposed"
+        assert fleet.repos["edge"].refs() == before
+        reason, sentence = fleet.condition("sites/ams")
+        assert (reason, "forbids" in sentence) == ("ForgeDenied", True)
+        proxy.faults.clear()
+        assert fleet.later(minutes=1).sweep().code == 0
+        assert fleet.condition("sites/ams")[0] != "ForgeDenied"

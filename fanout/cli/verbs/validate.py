@@ -11,7 +11,7 @@ from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import print_value, write_stdout
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import REPORT_FORMATS, Settings
-from fanout.cli.startup import open_sandbox
+from fanout.cli.startup import load_configuration, open_sandbox
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.manifest_documents import FileFinding, ObjectKey, group_findings
@@ -27,6 +27,7 @@ from fanout.reconcile.validation.declaration_findings import (
     find_target_findings,
 )
 from fanout.reconcile.validation.expression_validation import validate_expressions
+from fanout.reconcile.validation.forge_hosts_check import find_forge_findings
 
 
 @click.command()
@@ -52,6 +53,8 @@ def command(settings: Settings) -> ExitCode:
                 *find_unmatched_selectors(declared, declared.policies),
                 *find_unmatched_dependencies(declared),
             )
+        if settings.config:  # without one nobody knows which hosts an administrator lists
+            findings += (*find_forge_findings(declared, load_configuration(settings).forges),)
         # Last, with the findings so far: a field that has an error already is not reported a second
         # time.
         findings += find_target_findings(declared, sandbox, _build_locator(files), findings)

@@ -14,7 +14,7 @@ from functools import partial
 
 from fanout.api.git_repository import ForgeType, Repository
 from fanout.api.urls import canonicalize_url
-from fanout.errors import FanoutError
+from fanout.errors import ErrorLocation, FanoutError, InvalidInput
 from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.pull_requests.awaited_statuses import StatusSubject, has_status_checks
@@ -59,14 +59,18 @@ class RequestObserver:
         `repositories` and `states` are by identity of the Repository. Equal observations give
         the same object, because memos compare by identity.
         """
-        urls = {canonicalize_url(it.spec.url) for it in repositories.values() if _has_forge(it)}
-        if not urls:
+        names = {
+            canonicalize_url(it.spec.url): it.identity
+            for it in repositories.values()
+            if _has_forge(it)
+        }
+        if not names:
             return dict(states)
         # Several Repository objects may share one state; it is asked about once.
         hosted_states = {
-            id(it): it for it in states.values() if canonicalize_url(it.remote.url) in urls
+            id(it): it for it in states.values() if canonicalize_url(it.remote.url) in names
         }
-        forge_states = self._read_forges(hosted_states.values(), scope)
+        forge_states = self._read_forges(hosted_states.values(), scope, names)
         attached = {key: self._attach(it, forge_states[key]) for key, it in hosted_states.items()}
         return {key: attached.get(id(state), state) for key, state in states.items()}
 
@@ -75,19 +79,34 @@ class RequestObserver:
         if former is not None and former_state is state and former.forge == forge_state:
             return former
         attached = replace(state, forge=forge_state)
+        # What is declared is wrong. As with a repository that cannot be listed, nothing is written
+        # there until it is corrected.
+        if isinstance(forge_state.failure, InvalidInput) and state.failure is None:
+            attached = RepositoryState(
+                remote=state.remote,
+                branch=state.branch,
+                refs=state.refs,
+                forge=forge_state,
+                failure=forge_state.failure,
+            )
         self._attached[state.identity] = state, attached
         return attached
 
     def _read_forges(
-        self, states: Iterable[RepositoryState], scope: PassScope
+        self, states: Iterable[RepositoryState], scope: PassScope, names: Mapping[str, str]
     ) -> Mapping[int, ForgeState]:
-        """Return the states of the forges, by the id of the repository's state."""
+        """Return the states of the forges, by the id of the repository's state.
+
+        `names` are the identities of the Repositories, by URL.
+        """
         recorded, subjects = _read_recorded(scope.policy_states), _find_status_subjects(scope)
         forge_states: dict[int, ForgeState] = {}
         by_account: dict[str, list[HostedRepository]] = {}
         for state in states:
             located = run_isolated(partial(self.forges.forge_of, state.remote.url))
             if isinstance(located, FanoutError):
+                name_of_object = names[canonicalize_url(state.remote.url)]
+                located.where = ErrorLocation(name_of_object, "spec.url")
                 forge_states[id(state)] = ForgeState(host="", failure=located)
                 continue
             forge, name = located

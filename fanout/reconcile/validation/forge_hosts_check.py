@@ -1,0 +1,42 @@
+"""Findings about Repositories whose forge no administrator lists."""
+
+from collections.abc import Iterator, Sequence
+
+from fanout.api.fanout_configuration import ForgeHost
+from fanout.api.git_repository import ForgeType
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.cluster.manifest_documents import FileFinding
+from fanout.errors import InvalidInput
+from fanout.plan.observation.repository_location import locate_repository
+
+
+def find_forge_findings(
+    declared: DeclaredObjects, hosts: Sequence[ForgeHost]
+) -> Iterator[FileFinding]:
+    """Yield an error for each Repository with a forge that is not listed, or is another program."""
+    listed = {host.host: host for host in hosts}
+    for repository in declared.repositories:
+        wanted = repository.spec.forge.type
+        if wanted is ForgeType.NONE:
+            continue
+        where = declared.where(repository, "spec.url")
+        try:
+            name, _ = locate_repository(repository.spec.url)
+        except InvalidInput as error:
+            yield FileFinding(where, error.problem, error.remedy)
+            continue
+        host = listed.get(name)
+        if host is None:
+            yield FileFinding(
+                where,
+                f"the host {name} is not configured as a forge",
+                "have an administrator list it in forges of the FanoutConfiguration, or set"
+                " forge.type: none",
+            )
+        elif host.type.value != wanted.value:
+            yield FileFinding(
+                declared.where(repository, "spec.forge.type"),
+                f"the FanoutConfiguration says that {name} is {host.type.value}, not"
+                f" {wanted.value}",
+                f"write {host.type.value}",
+            )
