@@ -1,5 +1,6 @@
 """The condition NotEnforced, by the rules of a branch on a real Gitea."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from fleet import PLAIN
 from forge_fleet import ForgeFleet
 from gitea_server import Gitea
 
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "gitea.md"
 pytestmark = pytest.mark.forge
 
 
@@ -68,6 +70,11 @@ def test_what_a_branch_requires_is_a_condition(waiting: ForgeFleet, rules, statu
     assert (f"note: {reason}: edge: the branch main" in planned.err) is not is_enforced
     notes = waiting.plan("-o", "json").json["notes"]
     assert [it.partition(":")[0] for it in notes] == ([] if is_enforced else [reason])
+
+
+def test_the_guide_shows_what_is_said(waiting: ForgeFleet):
+    [shown] = re.findall(r"^NotEnforced: .*$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert shown in waiting.run("explain", "monitoring").out
 
 
 def test_a_pass_that_has_no_request_asks_for_no_rules(waiting: ForgeFleet):
