@@ -1,0 +1,125 @@
+"""What a pass asks of a host, counted in the host's own log: pushes and calls of each repository.
+
+The bars are for each repository and stage, beside the search of the host. What changed on the host
+since a pass is read by the next one, which is not counted here.
+"""
+
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from fleet import PROMOTION
+from forge_fleet import ForgeFleet
+from forge_log import Asked, ForgeLog
+from gitea_server import Gitea
+
+from fanout.cli.startup import Program
+from fanout.reconcile.pass_scope import PassMode
+
+POLICY = """\
+apiVersion: fanout.dev/v1alpha1
+kind: UpstreamPolicy
+metadata: {name: monitoring}
+spec:
+  upstream: {repository: blueprints, package: monitoring, revision: {semver: ">=1 <9"}}
+  targets:
+  - objectSelector: {apiVersion: infra.example.com/v1, kind: Cluster}
+    template:
+      stageExpr: target.metadata.labels.tier
+      downstream:
+        repositoryExpr: target.spec.repository
+        packageExpr: "'sites/' + target.metadata.name"
+      injectors: [{kind: ConfigMap, nameExpr: target.metadata.name}]
+  stages: [{name: dev}, {name: prod}]
+"""
+REPOSITORIES, STAGES = ("east", "west", "north"), ("dev", "prod")
+SITES = {
+    f"{repository}-{stage}-{number}": (stage, repository)
+    for repository in REPOSITORIES
+    for stage in STAGES
+    for number in range(2)
+}
+SEARCH = "GET /repos/issues/search"
+PATIENCE = 120  # seconds, on a busy machine
+
+pytestmark = pytest.mark.forge
+
+
+def build(gitea: Gitea, root: Path, sites: dict[str, tuple[str, str]]) -> ForgeFleet:
+    made = ForgeFleet.on(gitea, root, sites)
+    made.write("policy.yaml", POLICY)
+    made.write("promotion.yaml", PROMOTION.rstrip() + "\n  merge: Manual\n")
+    return made
+
+
+def sweep(program: Program) -> None:
+    assert program.sweep(PassMode()).fix_count == 0
+
+
+def rest(program: Program, log: ForgeLog, *, waiting: int = 0) -> Asked:
+    """Sweep until no repository is asked but for `waiting` statuses; return what is asked then.
+
+    What changed within the last two seconds is read again, because the host's instants are whole
+    seconds.
+    """
+    end = time.monotonic() + PATIENCE
+    while True:
+        log.read()
+        sweep(program)
+        asked = log.read()
+        if asked.calls.total() <= waiting:
+            return asked
+        assert time.monotonic() < end, "the passes do not come to rest"
+        time.sleep(0.5)
+
+
+def test_drafts_take_few_pushes_and_calls(gitea: Gitea, tmp_path: Path):
+    fleet = build(gitea, tmp_path, SITES)
+    log = ForgeLog(fleet)
+    log.read()
+    with fleet.opened() as program:
+        sweep(program)
+        first = log.read()
+        assert first.pushes == dict.fromkeys(REPOSITORIES, 1)
+        assert first.calls <= at_most(3)
+        assert {len(fleet.requests(name)) for name in REPOSITORIES} == {len(STAGES)}
+
+        unchanged = rest(program, log)
+        assert (unchanged.of_host, unchanged.pushes) == ([SEARCH], {})
+
+        fleet.site("west-prod-1", "prod", "west", retention="30d")
+        sweep(program)
+        changed = log.read()
+        assert (changed.pushes, set(changed.calls)) == ({"west": 1}, {"west"})
+
+
+def test_each_status_that_is_waited_for_takes_one_call(gitea: Gitea, tmp_path: Path):
+    sites = {name: site for name, site in SITES.items() if site[1] != "north"}
+    fleet = build(gitea, tmp_path, sites)
+    check = "requires: [{name: ci, commitStatus: {context: ci, by: [ann]}}]"
+    fleet.write("policy.yaml", POLICY.replace("{name: dev}", f"{{name: dev, {check}}}"))
+    log = ForgeLog(fleet)
+    with fleet.opened() as program:
+        asked = rest(program, log, waiting=2)
+    assert asked.of_host == [SEARCH]
+    assert asked.calls == {"east": 1, "west": 1}
+
+
+def test_a_publication_takes_two_calls_for_each_request(gitea: Gitea, tmp_path: Path):
+    sites = {name: site for name, site in SITES.items() if site[0] == "dev"}
+    fleet = build(gitea, tmp_path, sites)
+    log = ForgeLog(fleet)
+    with fleet.opened() as program:
+        rest(program, log)
+        fleet.write("promotion.yaml", PROMOTION)
+        sweep(program)
+        publication = log.read()
+    assert publication.pushes <= Counter(dict.fromkeys(REPOSITORIES, 2))
+    assert publication.calls <= Counter(dict.fromkeys(REPOSITORIES, 2))
+    assert set(fleet.published().values()) == {"v1"}
+
+
+def at_most(number: int) -> Counter[str]:
+    """So many for each stage of each repository."""
+    return Counter({name: number * len(STAGES) for name in REPOSITORIES})
