@@ -150,6 +150,16 @@ def test_a_package_that_cannot_be_read_is_left_out(fleet: Fleet):
     assert changes == ()
 
 
+def test_a_move_says_from_where_to_where(fleet: Fleet):
+    fleet.write("policy.yaml", POLICY)
+    fleet.release("v2", {"notes.txt": "new\n"})
+    fleet.later(minutes=1).settle()
+    fleet.write("policy.yaml", POLICY.replace("'sites/'", "'other/'"))
+    [moved] = read_content(fleet.later(minutes=1)).variants
+    assert (moved.verb, moved.old_path, moved.path) == ("Move", "sites/ams", "other/ams")
+    assert (moved.old_revision, moved.revision) == ("v2", "v2")
+
+
 def test_an_approval_that_is_missing_is_among_holds_and_checks(fleet: Fleet):
     fleet.write("promotion.yaml", PROMOTION)
     fleet.release("v2")

@@ -45,7 +45,7 @@ def edits(fleet: ForgeFleet) -> list[str]:
     return [call for call in fleet.calls() if call.startswith("PATCH")]
 
 
-def pull_request(fleet: ForgeFleet, **fields: str) -> None:
+def pull_request(fleet: ForgeFleet, **fields: str | bool) -> None:
     """Set fields of `spec.pullRequest`, each on a line of its own from line 9 on."""
     lines = "".join(f"    {name}: {json.dumps(value)}\n" for name, value in fields.items())
     fleet.write("promotion.yaml", f"{PROMOTION}  pullRequest:\n{lines}")
@@ -122,10 +122,12 @@ def test_templates_give_title_and_text(fleet: ForgeFleet):
         bodyTemplate="{% for item in variants %}\n* {{ item.path }} {{ item.action }}\n"
         "{% endfor %}\n"
         "{{ holds[0].sentence }}\n\n{{ text }}",
+        draft=False,
     )
     assert "pullRequest" not in sweep(fleet)
     request = fleet.only_request("edge")
     assert request["title"] == "chore(dev): 2 of _monitoring"
+    assert not request["draft"]
     assert "\n* `sites/ams` Add\n* `sites/ber` Add\n" in request["body"]
     assert "### What it waits for" in request["body"]
 
