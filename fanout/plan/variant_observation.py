@@ -179,8 +179,10 @@ def _was_present_before(variant: ObservedVariant, context: ObservationContext) -
     """Return whether the tree was on the branch before, so that it shows no publication.
 
     A draft that adopts a package may change nothing in it. Its publication shows in the
-    branch of renderings, which the same push moves.
+    branch of renderings, which the same push moves, or in the merge of its pull request.
     """
+    if _is_merged_by_forge(variant, context):
+        return False
     if variant.previous is not None:
         return (
             variant.path_state.tree == context.unpublished_tree
