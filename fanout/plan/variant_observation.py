@@ -118,10 +118,12 @@ def _unrecorded_publication(
     recorded = variant.status_line.published if variant.previous is None else None
     if variant.published_for_another:
         return None
-    if (
-        tree is None
-        or (recorded is not None and recorded.tree == tree)
-        or _was_present_before(variant, context)
+    is_merged = grant is not None and _is_merged_by_forge(variant, context)
+    if tree is None:
+        return None
+    # What a forge has merged is published even if it changes nothing.
+    if not is_merged and (
+        (recorded is not None and recorded.tree == tree) or _was_present_before(variant, context)
     ):
         return None
     if variant.status_line.granted_place != (variant.repository_state.identity, variant.spec.path):
@@ -147,7 +149,7 @@ def _unrecorded_publication(
             reads=grant.reads if grant is not None and is_granted else {},
             rejected=limit_lines(rejected_lines_of_draft(draft)),
         )
-    if grant is not None and (grant.tree == tree or _is_merged_by_forge(variant, context)):
+    if grant is not None and (is_merged or grant.tree == tree):
         return PublishedLine(
             revision=grant.revision,
             commit=grant.commit,
@@ -179,10 +181,8 @@ def _was_present_before(variant: ObservedVariant, context: ObservationContext) -
     """Return whether the tree was on the branch before, so that it shows no publication.
 
     A draft that adopts a package may change nothing in it. Its publication shows in the
-    branch of renderings, which the same push moves, or in the merge of its pull request.
+    branch of renderings, which the same push moves.
     """
-    if _is_merged_by_forge(variant, context):
-        return False
     if variant.previous is not None:
         return (
             variant.path_state.tree == context.unpublished_tree

@@ -321,3 +321,20 @@ def test_nobody_joins_a_request_that_a_person_closed(fleet: ForgeFleet):
     sweep(fleet, 2)
     assert "sites/c" not in str(fleet.repos["edge"].files(HEAD))
     assert [it["state"] for it in fleet.requests("edge")] == ["closed"]
+
+
+def test_a_draft_that_a_person_makes_change_nothing_is_published_once(fleet: ForgeFleet):
+    sweep(fleet, 2)
+    fleet.write("promotion.yaml", MANUAL)
+    fleet.release("v2")
+    sweep(fleet, 2)
+    repo = fleet.repos["edge"]
+    for site in "ab":
+        path = f"sites/{site}"
+        files = {it: repo.file("main", it) for it in repo.files() if it.startswith(f"{path}/")}
+        repo.commit(HEAD, files, by="ann")
+    fleet.write("promotion.yaml", PROMOTION)
+    sweep(fleet, 3)
+    assert [it["state"] for it in fleet.requests("edge")] == ["merged", "merged"]
+    assert fleet.published() == {"sites/a": "v2", "sites/b": "v2"}
+    assert sweep(fleet) == "nothing to do\n"
