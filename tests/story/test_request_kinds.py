@@ -1,4 +1,4 @@
-"""What goes through pull requests on a real Gitea besides updates: all other changes of a branch."""
+"""Pull requests on a real Gitea for all other changes: by hand, rollback, adoption, moves."""
 
 from pathlib import Path
 
