@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 from forge_fleet import ForgeFleet
-from gitea_server import ADMIN, Gitea
+from gitea_server import ADMIN, Gitea, GiteaError
 from pages import play
 
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "gitea.md"
@@ -173,3 +174,38 @@ def prepare(gitea: Gitea, root: Path) -> ForgeFleet:
     commit = blueprints.commit("main", {"web/Kptfile": kptfile})
     blueprints.push(f"{commit}:refs/tags/web/v1")
     return fleet
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("block_on_outdated_branch", "The head branch is behind the base branch"),
+        ("require_signed_commits", "wont sign"),
+    ],
+)
+def test_rules_that_the_page_leaves_off_hold_a_request(caller: Caller, rule: str, words: str):
+    number = behind(caller.fleet)
+    caller.fleet.protect("edge", enable_push=False, **{rule: True})
+    with pytest.raises(GiteaError, match=words):
+        caller.fleet.merge("edge", number, caller.fleet.bot)
+
+
+def test_a_dismissed_approval_is_one_of_the_commit_before(caller: Caller):
+    fleet, number = caller.fleet, behind(caller.fleet)
+    fleet.protect("edge", dismiss_stale_approvals=True)
+    fleet.review("edge", number, "ann")
+    fleet.repos["edge"].commit("change", {"b.txt": "b\n"}, by="bob")
+    end = time.monotonic() + 60
+    while not fleet.gitea.get(f"{fleet.path('edge')}/pulls/{number}/reviews")[0]["dismissed"]:
+        assert time.monotonic() < end, "the approval stands"
+        time.sleep(0.2)
+
+
+def behind(fleet: ForgeFleet) -> int:
+    """Open a request whose target branch has moved on."""
+    repo, path = fleet.repos["edge"], fleet.path("edge")
+    repo.commit("change", {"a.txt": "a\n"}, by="ann")
+    opening = {"head": "change", "base": "main", "title": "Change"}
+    number = fleet.gitea.post(f"{path}/pulls", opening, by=fleet.bot)["number"]
+    repo.commit("main", {"c.txt": "c\n"})
+    return int(number)
