@@ -10,7 +10,6 @@ from fanout.api.promotion_policy import matches_name_pattern
 from fanout.plan.observation.observed_request import BranchFacts
 from fanout.values import frozen
 
-_DEFAULT_INSTALL = "default"
 _PATTERN_CHARACTERS = frozenset("?[{\\")  # of required contexts, beside *
 
 
@@ -28,11 +27,6 @@ class Enforcement:
 
     not_enforced: ConditionStatus
     sentence: str
-
-
-def status_context(install: str) -> str:
-    """Return the context of the status that fanout sets at the heads of its pull requests."""
-    return "fanout" if install == _DEFAULT_INSTALL else f"fanout/{install}"
 
 
 def check_enforcement(branch: str, context: str, rules: BranchFacts) -> Enforcement:

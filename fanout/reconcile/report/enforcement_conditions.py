@@ -10,8 +10,8 @@ from fanout.plan.pull_requests.enforcement import (
     ConditionStatus,
     Enforcement,
     check_enforcement,
-    status_context,
 )
+from fanout.plan.pull_requests.request_plan import status_context
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.variant_naming import install_of
 from fanout.values import frozen
