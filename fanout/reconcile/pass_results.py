@@ -84,6 +84,7 @@ class PolicyResult:
     removals: RemovalEvaluation = field(default_factory=RemovalEvaluation)
     error: FanoutError | None = None  # stops this policy only
     upstream_failure: FanoutError | None = None  # why its upstream repository was not listed
+    template_warnings: tuple[str, ...] = ()  # of templates of its pull requests
 
     @property
     def records(self) -> tuple[RecordEntry, ...]:

@@ -174,7 +174,7 @@ class Reconciler:
                 *undeclared_warnings,
                 *_collect_warnings(partial(_find_declaration_warnings, scope.covered, declared)),
                 *messages.warnings,
-                *dict.fromkeys(warning for plan in plans for warning in plan.warnings),
+                *dict.fromkeys(it for result in results for it in result.template_warnings),
                 *_collect_warnings(partial(summarize_function_warnings, results)),
             ),
             undeclared_warnings=undeclared_warnings,
@@ -231,6 +231,8 @@ class Reconciler:
             result, plan = evaluator.evaluate(inputs)
         self._world.counters.add("judged")
         result = _with_upstream_failure(result, pass_inputs.listings)
+        if plan is not None and plan.warnings:
+            result = replace(result, template_warnings=plan.warnings)
         self._policy_memo.store(inputs, pass_inputs, result, plan)
         _locate_error(result, pass_inputs.declared)
         return result, plan

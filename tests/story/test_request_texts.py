@@ -151,6 +151,11 @@ def test_a_template_that_yields_nothing_leaves_the_built_in_text(fleet: ForgeFle
             assert where + problem in warnings
         assert "the pull request has the built-in text" in warnings
         assert fleet.only_request("edge") == before
+        [policy] = fleet.run("get", "policies", "-o", "json").items
+        [condition] = [
+            it for it in policy["status"]["conditions"] if it["type"] == "ExpressionError"
+        ]
+        assert "promotion.yaml:9: " in condition["message"]
 
 
 HOSTILE_PATHS = ["sites/@ann", "sites/#1", "!1", "<b>x</b>", "a`b|c", "x-->", "0123456789abcdef"]

@@ -32,6 +32,16 @@ def build_policy_conditions(policy_result: PolicyResult, holds: Sequence[Hold]) 
     return [
         {"type": "Ready", "status": ready, "reason": reason, "message": sentence},
         *enforcement,
+        *_build_template_conditions(policy_result),
+    ]
+
+
+def _build_template_conditions(policy_result: PolicyResult) -> list[Plain]:
+    """Build the condition about templates of pull requests that yield nothing."""
+    reason = str(Reason.EXPRESSION_ERROR)
+    return [
+        {"type": reason, "status": "True", "reason": reason, "message": warning}
+        for warning in policy_result.template_warnings[:1]
     ]
 
 
