@@ -453,6 +453,7 @@ def _build_vendor_commit(
     # commit.
     put = {path: tree for path, tree in put.items() if _pristine_tree(state, path) != tree}
     drop = [path for path in drop if _pristine_tree(state, path) is not None]
+    drop += _obsolete_renderings(work)
     statements = _state_publications(steps, state, install)
     if not put and not drop and not statements:
         return None
@@ -466,6 +467,13 @@ def _build_vendor_commit(
         statements=statements,
         last_statements=state.last_statements,
     )
+
+
+def _obsolete_renderings(work: _RepositoryWork) -> list[str]:
+    """Return the directories of renderings whose packages were removed by a pull request."""
+    drafts = [plan.draft for plan in work.removal_drafts if plan.draft is not None]
+    paths = {path for draft in drafts for path in draft.trees_by_path}
+    return [f"published/{path}" for path in sorted(paths & work.state.obsolete_renderings)]
 
 
 def _state_publications(

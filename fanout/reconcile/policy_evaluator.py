@@ -92,6 +92,7 @@ from fanout.reconcile.records.rewound_records import (
     refuse_missing_records,
     refuse_rewound_branch,
 )
+from fanout.reconcile.removal.merged_removals import forget_removed_variants
 from fanout.reconcile.removal.orphaned_variants import (
     PlannedRemovals,
     RemovalInputs,
@@ -151,7 +152,12 @@ class PolicyEvaluator:
                 revisions = find_revisions(
                     inputs.resolved_policy, inputs.listings, status.revisions
                 )
-                result, plan = self._evaluate(inputs, status, revisions)
+                present_status = forget_removed_variants(
+                    status, inputs.resolved_policy, inputs.path_ownership, self.now
+                )
+                result, plan = self._evaluate(inputs, present_status, revisions)
+                if present_status is not status:
+                    plan = replace(plan, recorded=status)
                 # A record that an earlier pass found ahead stays so for as long as it exists.
                 names_ahead = {record.name for record in records_ahead(records, self.now)} | (
                     recorded_status.records_ahead & {record.name for record in records}

@@ -339,6 +339,8 @@ class RepositoryState:
     path_states: Mapping[str, PathState] = field(default_factory=dict)  # on the branch
     # pristine renderings in force
     published_renderings: Mapping[str, str] = field(default_factory=dict)
+    # Paths whose package a removal draft has removed; the vendor branch has its rendering still.
+    obsolete_renderings: frozenset[str] = frozenset()
     # pristine renderings of open drafts
     drafted_renderings: Mapping[str, str] = field(default_factory=dict)
     drafts: Mapping[str, OpenDraft] = field(default_factory=dict)  # by `OpenDraft.key`

@@ -168,7 +168,7 @@ def _plan_draft(
         install=owner.install, policy=owner.title, stage=stage, base=state.head
     )
     ordered = sorted(staying, key=lambda it: it.path)
-    if draft is None or not draft.is_edited or _is_merged(draft, state):
+    if draft is None or not draft.is_edited or is_merged(draft, state):
         packages = ordered
         if present_trees != {it.path: it.tree for it in ordered}:
             commits = _removal_commits(ordered, statement, state.head_time)
@@ -189,7 +189,7 @@ def _foreign_branch_hold(repository: str, ref: str) -> Hold:
     )
 
 
-def _is_merged(draft: RemovalDraft, state: RepositoryState) -> bool:
+def is_merged(draft: RemovalDraft, state: RepositoryState) -> bool:
     """Return whether the target branch has no package that the draft removes."""
     return bool(draft.trees_by_path) and all(
         state.path_states.get(path, EMPTY_PATH).tree is None for path in draft.trees_by_path

@@ -33,6 +33,7 @@ from fanout.plan.removal.removal_drafts import (
     DraftedRemoval,
     RemovalDraftOwner,
     add_removals,
+    is_merged,
 )
 from fanout.plan.stage_drafts.stage_draft_plan import plan_stage_drafts
 from fanout.selection.variant_naming import drafts_prefix, vendor_ref
@@ -241,6 +242,7 @@ def build_removal_change(
     )
     writes = [*stage_drafts.writes, *_write_removal_drafts(removals, install, reason)]
     own_refs = {draft.ref for draft in drafts if not draft.is_shared}
+    own_refs |= _find_merged_drafts(removals, state, install)
     draft_refs = sorted(own_refs | set(stage_drafts.removed_refs))
     touched = [*(commit.ref for commit in files), *(it.ref for it in writes)]
     touched += [*([vendor.ref] if vendor else []), *draft_refs]
@@ -277,6 +279,15 @@ def _write_removal_drafts(
     return [plan.write for plan in plans if plan.write is not None]
 
 
+def _find_merged_drafts(
+    removals: Sequence[PackageRemoval], state: RepositoryState, install: str
+) -> set[str]:
+    """Return the removal drafts of the packages of which the branch has none any more."""
+    refs = {removal_draft_owner(it, install).find_ref(it.stage) for it in removals}
+    drafts = (state.removal_drafts[ref] for ref in refs & state.removal_drafts.keys())
+    return {draft.ref for draft in drafts if is_merged(draft, state)}
+
+
 def removal_draft_owner(removal: PackageRemoval, install: str) -> RemovalDraftOwner:
     """Return whose removal draft the package is in: of its policy, or of the variant itself."""
     namespace, _, policy = removal.owner.partition("/")
@@ -287,6 +298,7 @@ def _drop_renderings(
     removals: Sequence[PackageRemoval], state: RepositoryState, install: str, timestamp: int
 ) -> VendorCommit | None:
     drop = {path for removal in removals for path in removal.dropped_renderings}
+    drop |= {f"published/{it.path}" for it in removals if it.path in state.obsolete_renderings}
     if not drop:
         return None
     return VendorCommit(

@@ -186,6 +186,12 @@ class RepositoryObserver:
         _drop_stale(memo, {head, vendor}, tips)
         memo.observed_paths = paths
         all_drafts = drafts | shared_drafts | removal_drafts
+        published = _filter_trees(pristine, "published/", package_paths)
+        obsolete = {
+            path
+            for path in published.keys() & _removed_paths(removal_drafts.values())
+            if on_branch[path].tree is None
+        }
         memo.state = RepositoryState(
             remote=remote,
             branch=branch,
@@ -195,7 +201,8 @@ class RepositoryObserver:
             vendor_head=vendor,
             vendor_time=times[1],
             path_states=on_branch,
-            published_renderings=_filter_trees(pristine, "published/", package_paths),
+            published_renderings={it: published[it] for it in published if it not in obsolete},
+            obsolete_renderings=frozenset(obsolete),
             drafted_renderings=_filter_trees(pristine, "drafts/", package_paths),
             drafts={ref: draft for ref, draft in drafts.items() if draft is not None}
             | {draft.key: draft for draft in packages},

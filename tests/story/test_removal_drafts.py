@@ -1,0 +1,374 @@
+"""Branches that remove packages, in repositories whose forge does not answer: Git is enough."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from companies import company
+from fleet import PACKAGE, PLAIN, PROMOTION, Fleet, two_stages
+from killing import killer
+from moving import edit, place, two_sites
+
+AMS, BER, CPH = "sites/ams", "sites/ber", "sites/cph"
+REMOVAL = "drafts/default/_removals/default.monitoring/dev"
+RENDERED = "fanout/default/rendered"
+MINE = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 9")
+WHY = ("--reason", "the site is closed", "--by", "Ann <ann@example.com>")
+MERGED = {
+    "by a merge": ("merge", "-q", "--no-ff", "-m", "Merge it", REMOVAL),
+    "by a squash": ("cherry-pick", f"main..{REMOVAL}"),
+}
+
+
+def with_forge(fleet: Fleet, name: str = "edge") -> None:
+    path = fleet.root / fleet.policies / f"repository-{name}.yaml"
+    path.write_text(path.read_text().replace("spec: {url:", "spec: {forge: {type: gitea}, url:"))
+
+
+@company
+def fleet(root: Path) -> Fleet:
+    """Three sites of one stage in one repository, all published, which gets a forge then."""
+    made = Fleet.build(root, dict.fromkeys(("ams", "ber", "cph"), ("dev", "edge")))
+    made.settle()
+    assert set(made.published().values()) == {"v1"}
+    with_forge(made)
+    return made.later(minutes=1)
+
+
+def head(fleet: Fleet, branch: str) -> str:
+    return fleet.repos["edge"].refs().get(f"refs/heads/{branch}", "")
+
+
+def packages(fleet: Fleet, branch: str = "main") -> set[str]:
+    return {it.rpartition("/")[0] for it in fleet.repos["edge"].files(branch)} - {""}
+
+
+def sweep(fleet: Fleet, *options: str) -> str:
+    swept = fleet.sweep(*options)
+    assert swept.code in (0, 3), swept.err
+    return swept.out
+
+
+def merge(fleet: Fleet, how: str = "by a merge") -> None:
+    """Merge the branch into `main`, in a clone of somebody who has read it."""
+    repo, clone = fleet.repos["edge"], fleet.root / "clone"
+    repo.commit("main", {"notes.txt": "n\n"})  # so that it is no fast-forward
+    repo.git("worktree", "add", "-q", str(clone), "main")
+    person = ("-c", "user.name=Ann", "-c", "user.email=ann@example.com")
+    repo.git("-C", str(clone), *person, *MERGED[how])
+    repo.git("worktree", "remove", str(clone))
+
+
+def name_of(fleet: Fleet, path: str) -> str:
+    items = fleet.run("get", "variants", "-o", "json").items
+    [name] = [it["metadata"]["name"] for it in items if it["spec"]["downstream"]["package"] == path]
+    return name
+
+
+def target_messages(fleet: Fleet) -> list[str]:
+    items = fleet.run("get", "targets", "-o", "json").items
+    return [hold["message"] for it in items for hold in it["holds"]]
+
+
+def test_a_target_that_is_gone_is_a_branch_and_nothing_on_main(fleet: Fleet):
+    main = head(fleet, "main")
+    fleet.remove("site-ams.yaml")
+    sweep(fleet)
+    assert head(fleet, "main") == main
+    assert packages(fleet) - packages(fleet, REMOVAL) == {AMS}
+    message = fleet.repos["edge"].git("log", "-1", "--format=%B", REMOVAL)
+    assert message.startswith("Remove sites/ams\n\n* sites/ams: its target is gone\n")
+    assert f"Fanout-Removed: {AMS}" in message
+    assert any(f"pull request of {REMOVAL}" in it for it in target_messages(fleet))
+    # It is on record, and its rendering kept, for as long as the package is there.
+    assert [it for it in fleet.repos["edge"].files(RENDERED) if it.startswith(f"published/{AMS}/")]
+    before = fleet.repos["edge"].refs()
+    sweep(fleet.later(minutes=1))
+    assert fleet.repos["edge"].refs() == before
+
+
+@pytest.mark.parametrize("how", MERGED)
+def test_a_removal_that_a_person_merges_is_completed(fleet: Fleet, how: str):
+    fleet.remove("site-ams.yaml")
+    sweep(fleet)
+    merge(fleet, how)
+    assert packages(fleet) == {BER, CPH}
+    sweep(fleet.later(minutes=1))
+    assert fleet.repos["edge"].drafts() == []
+    assert [it for it in fleet.repos["edge"].files(RENDERED) if "ams" in it] == []
+    assert fleet.published() == {BER: "v1", CPH: "v1"}
+    assert not any("ams" in it for it in target_messages(fleet))
+    assert fleet.repos["edge"].tags() == [f"{it}/v1" for it in (AMS, BER, CPH)]
+    before = fleet.repos["edge"].refs()
+    sweep(fleet.later(minutes=1))
+    assert fleet.repos["edge"].refs() == before
+    fleet.repos["edge"].fsck()
+
+
+def test_one_that_a_person_takes_off_main_is_completed_and_the_others_stay_in(fleet: Fleet):
+    fleet.remove("site-ams.yaml")
+    sweep(fleet)
+    fleet.remove("site-ber.yaml")
+    sweep(fleet.later(minutes=1))
+    # Nobody has committed to it: it is written anew, on the head of `main`.
+    assert fleet.repos["edge"].git("log", "--format=%P %s", f"main..{REMOVAL}") == (
+        f"{head(fleet, 'main')} Remove sites/ams and sites/ber"
+    )
+    files = [it for it in fleet.repos["edge"].files() if it.startswith(f"{AMS}/")]
+    fleet.repos["edge"].commit("main", dict.fromkeys(files))
+    sweep(fleet.later(minutes=1))
+    assert fleet.repos["edge"].git("log", "--format=%P %s", f"main..{REMOVAL}") == (
+        f"{head(fleet, 'main')} Remove sites/ber"
+    )
+    assert set(fleet.published()) == {CPH}
+
+
+def test_commits_of_people_stay_and_the_next_package_is_appended(fleet: Fleet):
+    fleet.remove("site-ams.yaml")
+    sweep(fleet)
+    person = fleet.repos["edge"].commit(REMOVAL, {"README.md": "# without ams\n"})
+    sweep(fleet.later(minutes=1))
+    assert head(fleet, REMOVAL) == person
+    fleet.remove("site-ber.yaml")
+    sweep(fleet.later(minutes=1))
+    assert (
+        fleet.repos["edge"].git("log", "-1", "--format=%P %s", REMOVAL)
+        == f"{person} Remove sites/ber"
+    )
+    assert packages(fleet, REMOVAL) == {CPH}
+    fleet.site("ams", "dev", "edge")
+    sweep(fleet.later(minutes=1))
+    assert fleet.repos["edge"].git("log", "-1", "--format=%s", REMOVAL) == "Keep sites/ams"
+    assert packages(fleet, REMOVAL) == {AMS, CPH}
+    merge(fleet)
+    sweep(fleet.later(minutes=1))
+    assert fleet.repos["edge"].file("main", "README.md") == "# without ams\n"
+    assert fleet.published() == {AMS: "v1", CPH: "v1"}
+    assert fleet.repos["edge"].drafts() == []
+
+
+def target_comes_back(fleet: Fleet) -> None:
+    fleet.site("ams", "dev", "edge")
+
+
+def policy_is_suspended(fleet: Fleet) -> None:
+    assert fleet.run("suspend", "monitoring", *WHY).code == 0
+
+
+def package_is_edited(fleet: Fleet) -> None:
+    fleet.repos["edge"].commit("main", {f"{AMS}/deployment.yaml": MINE})
+
+
+def automation_is_off(fleet: Fleet) -> None:
+    fleet.write("promotion.yaml", PROMOTION.replace('  autoPromotion: {stages: ["*"]}\n', ""))
+
+
+ENDS = [target_comes_back, policy_is_suspended, package_is_edited, automation_is_off]
+
+
+@pytest.mark.parametrize("happens", ENDS)
+def test_a_removal_that_ends_takes_its_branch_away(fleet: Fleet, happens):
+    fleet.remove("site-ams.yaml")
+    sweep(fleet)
+    happens(fleet)
+    main = head(fleet, "main")
+    sweep(fleet.later(minutes=1))
+    assert head(fleet, REMOVAL) == ""
+    assert head(fleet, "main") == main
+    assert AMS in packages(fleet)
+
+
+def test_what_only_delays_a_removal_leaves_its_branch(fleet: Fleet):
+    fleet.remove("site-ams.yaml")
+    sweep(fleet)
+    before = head(fleet, REMOVAL)
+    sweep(fleet.later(minutes=1), "--drafts-only")
+    closed = '  windows: [{deny: {schedule: "* * * * *", duration: 1h}}]\n'
+    fleet.write("promotion.yaml", PROMOTION + closed)
+    sweep(fleet.later(minutes=1))
+    fleet.write("promotion.yaml", PROMOTION + "  windows: here\n")
+    fleet.later(minutes=1).sweep()
+    assert head(fleet, REMOVAL) == before
+
+
+def test_a_person_removes_by_a_branch(fleet: Fleet):
+    name = name_of(fleet, AMS)
+    fleet.remove("site-ams.yaml")
+    package_is_edited(fleet)
+    automation_is_off(fleet)
+    main = head(fleet, "main")
+    done = fleet.run("remove", "monitoring", name, "--edited", *WHY)
+    assert (done.code, done.err) == (0, "")
+    assert f"{name} waits for its pull request: branch {REMOVAL} removes {AMS} in " in done.out
+    assert (head(fleet, "main"), AMS in packages(fleet, REMOVAL)) == (main, False)
+    assert "* sites/ams: the site is closed" in fleet.repos["edge"].git(
+        "log", "-1", "--format=%B", REMOVAL
+    )
+    before = head(fleet, REMOVAL)
+    assert fleet.run("remove", "monitoring", name, "--edited", *WHY).code == 0
+    sweep(fleet.later(minutes=1))
+    assert head(fleet, REMOVAL) == before
+    merge(fleet)
+    sweep(fleet.later(minutes=1))
+    assert fleet.published() == {BER: "v1", CPH: "v1"}
+    assert fleet.repos["edge"].drafts() == []
+
+
+def test_a_branch_of_others_at_its_name_is_left_alone(fleet: Fleet):
+    foreign = fleet.repos["edge"].commit(REMOVAL, {"mine.txt": "x\n"})
+    name = name_of(fleet, AMS)
+    fleet.remove("site-ams.yaml")
+    sweep(fleet)
+    assert head(fleet, REMOVAL) == foreign
+    done = fleet.run("remove", "monitoring", name, *WHY)
+    assert done.code != 0
+    assert f"branch {REMOVAL} of edge has nothing but commits of others" in done.err
+    assert AMS in packages(fleet)
+
+
+@company
+def moved(root: Path) -> Fleet:
+    """A site that has moved to another repository, from one that has a forge now."""
+    made = two_sites(root)
+    with_forge(made)
+    place(made, "ams", "eu/ams", "core")
+    made.later(minutes=1).sweep()
+    made.later(minutes=1).sweep()
+    assert made.published() == {"eu/ams": "v1", BER: "v1"}
+    return made.later(minutes=1)
+
+
+def test_what_a_move_leaves_goes_by_the_branch(moved: Fleet):
+    main = head(moved, "main")
+    sweep(moved)
+    assert f"edge:{AMS} goes with the pull request of {REMOVAL}" in moved.sweep().err
+    assert head(moved, "main") == main
+    assert packages(moved) - packages(moved, REMOVAL) == {AMS}
+    message = moved.repos["edge"].git("log", "-1", "--format=%B", REMOVAL)
+    assert "* sites/ams: its variant is eu/ams in core now\n" in message
+    before = moved.refs()
+    sweep(moved.later(minutes=1))
+    assert moved.refs() == before
+    merge(moved)
+    sweep(moved.later(minutes=1))
+    assert moved.repos["edge"].drafts() == []
+    assert [it for it in moved.repos["edge"].files(RENDERED) if "ams" in it] == []
+    assert moved.published() == {"eu/ams": "v1", BER: "v1"}
+    assert sweep(moved.later(minutes=1)) == "nothing to do\n"
+
+
+def moves_back(fleet: Fleet) -> None:
+    place(fleet, "ams", AMS)
+
+
+def old_place_is_edited(fleet: Fleet) -> None:
+    edit(fleet)
+
+
+def variant_is_suspended(fleet: Fleet) -> None:
+    assert fleet.run("suspend", "monitoring", "--stage", "dev", *WHY).code == 0
+
+
+@pytest.mark.parametrize("happens", [moves_back, old_place_is_edited, variant_is_suspended])
+def test_what_is_not_to_leave_any_more_takes_the_branch_away(moved: Fleet, happens):
+    sweep(moved)
+    happens(moved)
+    sweep(moved.later(minutes=1))
+    assert head(moved, REMOVAL) == ""
+    assert AMS in packages(moved)
+
+
+def test_a_person_s_word_about_what_a_move_left_stands(moved: Fleet):
+    """Without automation, and for what was edited since."""
+    automation_is_off(moved)
+    edit(moved)
+    sweep(moved)
+    assert head(moved, REMOVAL) == ""
+    done = moved.run("remove", "monitoring", "eu/ams", "--edited", *WHY)
+    assert (done.code, "waits for its pull request" in done.out) == (0, True), done.err
+    before = head(moved, REMOVAL)
+    sweep(moved.later(minutes=1))
+    assert head(moved, REMOVAL) == before != ""
+    merge(moved)
+    sweep(moved.later(minutes=1))
+    assert (packages(moved), moved.repos["edge"].drafts()) == ({BER}, [])
+    assert sweep(moved.later(minutes=1)) == "nothing to do\n"
+
+
+def test_earlier_stages_wait_until_the_packages_of_later_ones_are_gone(tmp_path: Path):
+    fleet = two_stages(tmp_path, {"ams": ("dev", "edge"), "ber": ("prod", "edge")})
+    with_forge(fleet)
+    names = [name_of(fleet, path) for path in (AMS, BER)]
+    fleet.write("site-cph.yaml", (fleet.root / "policies" / "site-ams.yaml").read_text())
+    for site in ("ams", "ber", "cph"):
+        fleet.remove(f"site-{site}.yaml")
+    done = fleet.run("remove", "monitoring", "--all-gone", *WHY)
+    assert done.code == 0, done.err
+    assert f"{names[1]} waits for its pull request" in done.out
+    assert f"{names[0]} waits for those before it: a later sweep removes it\n" in done.out
+    prod = REMOVAL.replace("/dev", "/prod")
+    drafts = [it.removeprefix("drafts/default/") for it in (prod, REMOVAL)]
+    assert fleet.repos["edge"].drafts() == drafts[:1]
+    sweep(fleet.later(minutes=1))
+    assert fleet.repos["edge"].drafts() == drafts[:1]
+    fleet.repos["edge"].git("update-ref", "refs/heads/main", prod)
+    sweep(fleet.later(minutes=1))
+    sweep(fleet.later(minutes=1))
+    assert fleet.repos["edge"].drafts() == drafts[1:]
+
+
+def test_a_target_that_is_back_after_the_merge_gets_its_package_anew(fleet: Fleet):
+    fleet.remove("site-ams.yaml")
+    sweep(fleet)
+    merge(fleet)
+    target_comes_back(fleet)
+    sweep(fleet.later(minutes=1))
+    assert head(fleet, REMOVAL) == ""
+    assert fleet.repos["edge"].drafts() == ["_stages/default.monitoring/dev"]
+    assert [
+        it for it in fleet.repos["edge"].files(RENDERED) if it.startswith(f"published/{AMS}")
+    ] == []
+    assert fleet.targets()["ams"]["state"] == "Proposed"
+
+
+def drafted(fleet: Fleet) -> None:
+    """The pass that writes the branch."""
+
+
+def completed(fleet: Fleet) -> None:
+    """The pass that finds it merged."""
+    fleet.sweep()
+    fleet.repos["edge"].git("update-ref", "refs/heads/main", REMOVAL)
+    fleet.later(minutes=1)
+
+
+def completed_and_back(fleet: Fleet) -> None:
+    """The pass that finds it merged, and its target back."""
+    completed(fleet)
+    fleet.write("policy.yaml", PLAIN)
+
+
+@pytest.mark.parametrize("before", [drafted, completed, completed_and_back])
+def test_a_pass_that_is_killed_anywhere_is_gone_on_with(
+    tmp_path: Path, before: Callable[[Fleet], None]
+):
+    root = tmp_path / "live"
+    root.mkdir()
+    fleet = Fleet(root)
+    fleet.repository("blueprints")
+    fleet.repository("edge")
+    fleet.release("v1")
+    fleet.write("policy.yaml", PLAIN)
+    fleet.write("promotion.yaml", PROMOTION)
+    fleet.settle()
+    with_forge(fleet)
+    fleet.write("policy.yaml", PLAIN.replace("sites/ams, ", ""))
+    before(fleet.later(minutes=1))
+
+    def outcome() -> object:
+        fleet.settle()
+        status = fleet.records().git("show", "fanout/default/default/monitoring^{tree}")
+        return fleet.refs()["edge"], status
+
+    with killer(fleet) as killing:
+        assert killing.everywhere(["sweep"], outcome) > 1
