@@ -291,9 +291,12 @@ class VariantObserver:
         located = self.path_ownership.repository_by_place.get(status_line.repository)
         if removed_at is None or located is None or located.state.failure is not None:
             return False
-        published_before = status_line.published is None or status_line.published.at <= removed_at
+        published, grant = status_line.published, status_line.grant
+        # A release of the same instant or later is one of the variant that came back.
+        has_returned = grant is not None and grant.at >= removed_at
         return (
-            published_before
+            not has_returned
+            and (published is None or published.at <= removed_at)
             and located.state.path_states.get(status_line.path, EMPTY_PATH).tree is None
         )
 

@@ -107,6 +107,16 @@ def test_a_site_that_comes_back_gets_its_variant_anew(fleet: Fleet):
     assert fleet.repos["edge"].tags() == ["sites/ams/v1", "sites/ams/v2", "sites/ber/v1"]
 
 
+def test_a_site_that_comes_back_is_released_once_while_it_waits_for_approval(fleet: Fleet):
+    fleet.remove("site-ams.yaml")
+    fleet.settle()
+    asked = "{name: dev, requires: [{name: ok, approval: {from: [sre]}}],"
+    fleet.write("policy.yaml", POLICY.replace("{name: dev,", asked))
+    fleet.site("ams", "dev", "edge")
+    swept = [fleet.later(minutes=1).sweep().out for _ in range(3)]
+    assert swept == ["1 draft written\n", "1 released\n", "nothing to do\n"]
+
+
 def test_an_open_draft_goes_with_it(fleet: Fleet):
     fleet.release("v2")
     fleet.later(minutes=1).sweep("--drafts-only")
