@@ -92,7 +92,7 @@ from fanout.reconcile.records.rewound_records import (
     refuse_missing_records,
     refuse_rewound_branch,
 )
-from fanout.reconcile.removal.merged_removals import forget_removed_variants
+from fanout.reconcile.removal.merged_removals import with_merged_removals
 from fanout.reconcile.removal.orphaned_variants import (
     PlannedRemovals,
     RemovalInputs,
@@ -152,7 +152,7 @@ class PolicyEvaluator:
                 revisions = find_revisions(
                     inputs.resolved_policy, inputs.listings, status.revisions
                 )
-                present_status = forget_removed_variants(
+                present_status = with_merged_removals(
                     status, inputs.resolved_policy, inputs.path_ownership, self.now
                 )
                 result, plan = self._evaluate(inputs, present_status, revisions)
