@@ -382,6 +382,7 @@ class PolicyEvaluator:
                 active_records(inputs.policy_state.records),
                 inputs.removal_doubt,
                 is_publishing=self.publish,
+                install=self.setup.install,
             ),
         )
         cleanup = self._plan_cleanup(observed, departing_steps, removals)

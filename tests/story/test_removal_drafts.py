@@ -1,13 +1,15 @@
 """Branches that remove packages, in repositories whose forge does not answer: Git is enough."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from companies import company
-from fleet import PACKAGE, PLAIN, PROMOTION, Fleet, two_stages
+from fleet import PACKAGE, PLAIN, POLICY, PROMOTION, Fleet
+from http_git import serving
 from killing import killer
-from moving import edit, place, two_sites
+from moving import POLICY as MOVING
+from moving import edit, place
 
 AMS, BER, CPH = "sites/ams", "sites/ber", "sites/cph"
 REMOVAL = "drafts/default/_removals/default.monitoring/dev"
@@ -20,19 +22,57 @@ MERGED = {
 }
 
 
-def with_forge(fleet: Fleet, name: str = "edge") -> None:
-    path = fleet.root / fleet.policies / f"repository-{name}.yaml"
-    path.write_text(path.read_text().replace("spec: {url:", "spec: {forge: {type: gitea}, url:"))
+CONFIG = """\
+apiVersion: fanout.dev/v1alpha1
+kind: FanoutConfiguration
+concurrency: 1
+forges:
+- {{host: "{host}", type: gitea, api: "{url}/api/v1", secretRef: {{name: none}}}}
+"""
+
+
+class Hosts:
+    """The server of this module: all repositories of the machine, and no pull requests."""
+
+    url = ""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def host() -> Iterator[None]:
+    with serving(Path("/")) as server:
+        Hosts.url = server.url()
+        yield
+
+
+def configure(fleet: Fleet) -> None:
+    path = fleet.root / "config.yaml"
+    path.write_text(CONFIG.format(host=Hosts.url.partition("//")[2], url=Hosts.url))
+    fleet.options = ("--config", str(path))
+
+
+def host_repository(fleet: Fleet, *, has_forge: bool) -> None:
+    """Declare the repository at its address on the server."""
+    forge = ", forge: {type: gitea}" if has_forge else ""
+    spec = f"spec: {{url: '{Hosts.url}{fleet.repos['edge'].path}'{forge}}}\n"
+    head = "apiVersion: fanout.dev/v1alpha1\nkind: Repository\nmetadata: {name: edge}\n"
+    fleet.write("repository-edge.yaml", head + spec)
+
+
+def settle(fleet: Fleet) -> Fleet:
+    """Publish all packages, and give the repository a forge then."""
+    host_repository(fleet, has_forge=False)
+    fleet.settle()
+    configure(fleet)
+    host_repository(fleet, has_forge=True)
+    return fleet.later(minutes=1)
 
 
 @company
 def fleet(root: Path) -> Fleet:
-    """Three sites of one stage in one repository, all published, which gets a forge then."""
-    made = Fleet.build(root, dict.fromkeys(("ams", "ber", "cph"), ("dev", "edge")))
-    made.settle()
+    """Three sites of one stage in one repository."""
+    made = settle(Fleet.build(root, dict.fromkeys(("ams", "ber", "cph"), ("dev", "edge"))))
     assert set(made.published().values()) == {"v1"}
-    with_forge(made)
-    return made.later(minutes=1)
+    return made
 
 
 def head(fleet: Fleet, branch: str) -> str:
@@ -147,6 +187,20 @@ def test_commits_of_people_stay_and_the_next_package_is_appended(fleet: Fleet):
     assert fleet.repos["edge"].drafts() == []
 
 
+def test_what_people_have_put_back_on_the_branch_is_left_to_them(fleet: Fleet):
+    kept = {it: fleet.repos["edge"].file("main", it) for it in fleet.repos["edge"].files()}
+    fleet.remove("site-ams.yaml")
+    sweep(fleet)
+    person = fleet.repos["edge"].commit(
+        REMOVAL, {it: text for it, text in kept.items() if it.startswith(f"{AMS}/")}
+    )
+    sweep(fleet.later(minutes=1))
+    assert head(fleet, REMOVAL) == person
+    fleet.site("ams", "dev", "edge")
+    sweep(fleet.later(minutes=1))
+    assert head(fleet, REMOVAL) == ""
+
+
 def target_comes_back(fleet: Fleet) -> None:
     fleet.site("ams", "dev", "edge")
 
@@ -220,6 +274,7 @@ def test_a_branch_of_others_at_its_name_is_left_alone(fleet: Fleet):
     fleet.remove("site-ams.yaml")
     sweep(fleet)
     assert head(fleet, REMOVAL) == foreign
+    assert any(f"{REMOVAL} of edge has nothing but" in it for it in target_messages(fleet))
     done = fleet.run("remove", "monitoring", name, *WHY)
     assert done.code != 0
     assert f"branch {REMOVAL} of edge has nothing but commits of others" in done.err
@@ -229,8 +284,12 @@ def test_a_branch_of_others_at_its_name_is_left_alone(fleet: Fleet):
 @company
 def moved(root: Path) -> Fleet:
     """A site that has moved to another repository, from one that has a forge now."""
-    made = two_sites(root)
-    with_forge(made)
+    made = Fleet.build(root, {"ams": ("dev", "edge")})
+    made.repository("core")
+    made.write("policy.yaml", MOVING)
+    place(made, "ams", AMS)
+    place(made, "ber", BER)
+    settle(made)
     place(made, "ams", "eu/ams", "core")
     made.later(minutes=1).sweep()
     made.later(minutes=1).sweep()
@@ -296,11 +355,15 @@ def test_a_person_s_word_about_what_a_move_left_stands(moved: Fleet):
 
 
 def test_earlier_stages_wait_until_the_packages_of_later_ones_are_gone(tmp_path: Path):
-    fleet = two_stages(tmp_path, {"ams": ("dev", "edge"), "ber": ("prod", "edge")})
-    with_forge(fleet)
+    fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("prod", "edge")})
+    fleet.write("policy.yaml", POLICY.replace(", soak: 1h", ""))
+    host_repository(fleet, has_forge=False)
+    fleet.settle()
+    fleet.report("dev", "v1")
+    settle(fleet)
+    assert fleet.published() == {AMS: "v1", BER: "v1"}
     names = [name_of(fleet, path) for path in (AMS, BER)]
-    fleet.write("site-cph.yaml", (fleet.root / "policies" / "site-ams.yaml").read_text())
-    for site in ("ams", "ber", "cph"):
+    for site in ("ams", "ber"):
         fleet.remove(f"site-{site}.yaml")
     done = fleet.run("remove", "monitoring", "--all-gone", *WHY)
     assert done.code == 0, done.err
@@ -360,8 +423,7 @@ def test_a_pass_that_is_killed_anywhere_is_gone_on_with(
     fleet.release("v1")
     fleet.write("policy.yaml", PLAIN)
     fleet.write("promotion.yaml", PROMOTION)
-    fleet.settle()
-    with_forge(fleet)
+    settle(fleet)
     fleet.write("policy.yaml", PLAIN.replace("sites/ams, ", ""))
     before(fleet.later(minutes=1))
 
@@ -371,4 +433,5 @@ def test_a_pass_that_is_killed_anywhere_is_gone_on_with(
         return fleet.refs()["edge"], status
 
     with killer(fleet) as killing:
+        configure(fleet)
         assert killing.everywhere(["sweep"], outcome) > 1

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY
 
 from fanout.api.reasons import Reason
+from fanout.errors import InvalidInput
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionKind, PlanAction
@@ -115,10 +116,14 @@ def plan_removal_drafts(
 def add_removals(owner: RemovalDraftOwner, wanted: Sequence[DraftedRemoval]) -> RemovalDraftPlan:
     """Plan one removal draft with more packages, at the request of a person.
 
-    `wanted` are of one stage in one repository. What the draft removes already, stays.
+    `wanted` are of one stage in one repository. What the draft removes already, stays. Raises
+    InvalidInput if the branch has nothing but commits of others.
     """
     first = wanted[0]
     ref = owner.find_ref(first.stage)
+    foreign = find_foreign_branch(first.state, ref, first.repository)
+    if foreign is not None:
+        raise InvalidInput(foreign.sentence, reason=foreign.reason)
     draft = first.state.removal_drafts.get(ref)
     paths = {removal.path for removal in wanted}
     present = [
@@ -146,7 +151,10 @@ def _plan_draft(
     ref: str,
     wanted: Sequence[DraftedRemoval],
 ) -> RemovalDraftPlan | None:
-    """Plan one removal draft; None if there is none, and nothing to write in it."""
+    """Plan one removal draft.
+
+    None if there is none, and nothing to write in it, or if its branch is of others.
+    """
     repository, state, stage = place
     draft = state.removal_drafts.get(ref)
     present_trees = draft.trees_by_path if draft is not None else {}
@@ -163,7 +171,7 @@ def _plan_draft(
     if not staying:
         return replace(plan, is_removed=True) if draft is not None else None
     if ref in state.unmanaged_drafts:
-        return replace(plan, hold=_foreign_branch_hold(repository, ref))
+        return None
     statement = RemovalCommit(
         install=owner.install, policy=owner.title, stage=stage, base=state.head
     )
@@ -176,11 +184,21 @@ def _plan_draft(
     else:
         packages = [it for it in ordered if it.path not in draft.idle_paths]
         plan = replace(plan, write=_append(draft, state, packages, statement))
-    holds = (it.hold for it in packages if it.hold is not None)
-    return replace(plan, packages=tuple(packages), hold=next(holds, None))
+    holds = [it.hold for it in packages if it.hold is not None]
+    if not packages:
+        holds = [_all_restored_hold(repository)]
+    return replace(plan, packages=tuple(packages), hold=next(iter(holds), None))
 
 
-def _foreign_branch_hold(repository: str, ref: str) -> Hold:
+def _all_restored_hold(repository: str) -> Hold:
+    sentence = "people have put back all that the branch removed; close its pull request to keep it"
+    return Hold(Reason.EDITED_DOWNSTREAM, sentence, actor=f"the maintainers of {repository}")
+
+
+def find_foreign_branch(state: RepositoryState, ref: str, repository: str) -> Hold | None:
+    """Return the hold if the branch of a removal draft has nothing but commits of others."""
+    if ref not in state.unmanaged_drafts:
+        return None
     branch = ref.removeprefix("refs/heads/")
     return Hold(
         Reason.PATH_TAKEN,

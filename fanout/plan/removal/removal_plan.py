@@ -12,7 +12,6 @@ from dataclasses import KW_ONLY
 from datetime import datetime
 
 from fanout.api.commit_trailers import Trailer
-from fanout.errors import InvalidInput
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionKind, PlanAction
@@ -273,9 +272,6 @@ def _write_removal_drafts(
             key = removal_draft_owner(removal, install), removal.stage
             removals_by_draft.setdefault(key, []).append(draft_removal(removal, reason))
     plans = [add_removals(owner, wanted) for (owner, _), wanted in removals_by_draft.items()]
-    foreign = next((plan.hold for plan in plans if plan.hold is not None), None)
-    if foreign is not None:
-        raise InvalidInput(foreign.sentence, reason=foreign.reason)
     return [plan.write for plan in plans if plan.write is not None]
 
 

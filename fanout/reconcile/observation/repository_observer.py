@@ -187,11 +187,7 @@ class RepositoryObserver:
         memo.observed_paths = paths
         all_drafts = drafts | shared_drafts | removal_drafts
         published = _filter_trees(pristine, "published/", package_paths)
-        obsolete = {
-            path
-            for path in published.keys() & _removed_paths(removal_drafts.values())
-            if on_branch[path].tree is None
-        }
+        obsolete = _find_absent(on_branch, _removed_paths(removal_drafts.values()))
         memo.state = RepositoryState(
             remote=remote,
             branch=branch,
@@ -202,7 +198,7 @@ class RepositoryObserver:
             vendor_time=times[1],
             path_states=on_branch,
             published_renderings={it: published[it] for it in published if it not in obsolete},
-            obsolete_renderings=frozenset(obsolete),
+            obsolete_renderings=obsolete & published.keys(),
             drafted_renderings=_filter_trees(pristine, "drafts/", package_paths),
             drafts={ref: draft for ref, draft in drafts.items() if draft is not None}
             | {draft.key: draft for draft in packages},
@@ -277,6 +273,11 @@ def _get_removal_drafts(
         except InvalidInput:  # an unreadable commit does not show that the draft is fanout's
             memo.removal_drafts[ref, tips[ref]] = None
     return {ref: memo.removal_drafts[ref, tips[ref]] for ref in refs}
+
+
+def _find_absent(on_branch: Mapping[str, PathState], paths: Iterable[str]) -> frozenset[str]:
+    """Return the paths at which the branch has no package."""
+    return frozenset(path for path in paths if on_branch[path].tree is None)
 
 
 def _removed_paths(drafts: Iterable[RemovalDraft | None]) -> set[str]:

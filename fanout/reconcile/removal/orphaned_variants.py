@@ -27,11 +27,12 @@ from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
-from fanout.plan.removal.removal_drafts import DraftedRemoval
+from fanout.plan.removal.removal_drafts import DraftedRemoval, find_foreign_branch
 from fanout.plan.removal.removal_plan import (
     PackageRemoval,
     VariantRemoval,
     draft_removal,
+    removal_draft_owner,
     removal_due_since,
 )
 from fanout.reconcile.observation.repository_listing import orphans_packages
@@ -80,6 +81,7 @@ class RemovalInputs:
     records: Sequence[RecordEntry]  # without withdrawn ones
     removal_doubt: str = ""  # reason why a missing target may still exist; "": none
     is_publishing: bool = True  # False: the pass only updates drafts
+    install: str = "default"
 
 
 def find_orphans(
@@ -208,7 +210,8 @@ def plan_removals(
         it.name: _build_removals(resolved_policy, path_ownership, it) for it in orphans
     }
     gate_inputs = tuple(
-        _build_gate_input(it, removals_by_name[it.name], path_ownership) for it in orphans
+        _build_gate_input(it, removals_by_name[it.name], path_ownership, removal_inputs.install)
+        for it in orphans
     )
     removal_decision = _evaluate_gate(resolved_policy, gate_inputs, removal_inputs)
     is_publishing = removal_inputs.is_publishing
@@ -330,6 +333,7 @@ def _build_gate_input(
     orphan_locations: OrphanLocations,
     removal_steps: Sequence[PackageRemoval],
     path_ownership: PathOwnership,
+    install: str,
 ) -> OrphanedVariant:
     published = (
         orphan_locations.status_line.published if orphan_locations.status_line is not None else None
@@ -341,8 +345,20 @@ def _build_gate_input(
         published_at=published.at if published is not None else None,
         local_edits=tuple(edited),
         trees=frozenset(edited.values()),
-        held=_unreachable_hold(orphan_locations, removal_steps, path_ownership),
+        held=_unreachable_hold(orphan_locations, removal_steps, path_ownership)
+        or _foreign_branch_hold(removal_steps, install),
     )
+
+
+def _foreign_branch_hold(removal_steps: Sequence[PackageRemoval], install: str) -> Hold | None:
+    """Return the hold if others have the branch of the pull request that would remove a package."""
+    for removal in removal_steps:
+        if removal.awaits_request and removal.repository_state is not None:
+            ref = removal_draft_owner(removal, install).find_ref(removal.stage)
+            hold = find_foreign_branch(removal.repository_state, ref, removal.repository)
+            if hold is not None:
+                return hold
+    return None
 
 
 def _unreachable_hold(
