@@ -127,8 +127,11 @@ class ForgeReader:
     ) -> bool:
         """Read the heads of which nothing is known; return whether there was any."""
         forge, refs = repository.forge, repository.state.refs
+        # Those on record are found by their head, or over.
+        recorded_numbers = {it.number for it in repository.recorded.values()}
         by_number = {
-            number: forge.request(repository.name, number) for number in memo.unread_numbers
+            number: forge.request(repository.name, number)
+            for number in sorted(memo.unread_numbers - recorded_numbers)
         }
         found = {f"{_BRANCH}{it.head_branch}": it for it in by_number.values() if it is not None}
         for ref in found.keys() & heads.keys():
