@@ -255,15 +255,16 @@ def open_program(
         world, sweeps = _open_world(settings, configuration, sandbox, counters, secrets)
         world = replace(world, forges=forges)
         url, _ = _records_url(settings, configuration)
-        noop_snapshot = NoopSnapshotStore(
-            world,
-            settings.state_dir / "rest",
-            f"{version('fanout')}\0{url}\0{configuration.model_dump_json()}",
-        )
         request_memos = RequestMemos(
             settings.state_dir / "forges", f"{version('fanout')}\0{configuration.install_id}"
         )
         reconciler = Reconciler(world, request_memos, long_running=long_running)
+        noop_snapshot = NoopSnapshotStore(
+            world,
+            reconciler.digest_unchanged_requests,
+            settings.state_dir / "rest",
+            f"{version('fanout')}\0{url}\0{configuration.model_dump_json()}",
+        )
         program = Program(
             settings, configuration, world, cluster, reconciler, redactor, sweeps, noop_snapshot
         )

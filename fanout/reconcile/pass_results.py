@@ -143,6 +143,8 @@ class NoopSnapshot:
     listings: Mapping[str, RefListing]  # by URL
     # earliest time at which something changes without a change of inputs
     next_check: datetime | None
+    hosted_urls: tuple[str, ...] = ()  # of repositories that have a forge
+    requests: str = ""  # digest of what their forges showed
 
 
 @frozen

@@ -356,17 +356,28 @@ class Reconciler:
             url: it for url, it in pass_inputs.listings.items() if isinstance(it, RefListing)
         }
         # A repository that could not be listed may hide any change, so such a pass is not stored.
-        # What forges show changes without any ref.
+        # The same holds for a forge; and no search shows a status that a check waits for.
+        forge_states = pass_inputs.forge_states.values()
         if not (
             heads
             and self._policy_memo.is_complete()
             and listings.keys() == pass_inputs.listings.keys()
-            and not pass_inputs.forge_states
+            and not any(it.failure is not None or it.statuses for it in forge_states)
         ):
             return None
         next_check_times = (it.decision.next for it in results if it.decision is not None)
         next_check = min((it for it in next_check_times if it is not None), default=None)
-        return NoopSnapshot(heads, listing_requests, listings, next_check)
+        urls = tuple(sorted(self._request_observer.hosted_urls))
+        requests = self._request_observer.digest_known(urls)
+        return NoopSnapshot(heads, listing_requests, listings, next_check, urls, requests)
+
+    def digest_unchanged_requests(self, urls: Sequence[str]) -> str:
+        """Return the digest of the requests in repositories at these URLs if nothing changed.
+
+        Else "". It takes one search of each host.
+        """
+        outcome = run_isolated(partial(self._request_observer.digest_unchanged, urls))
+        return "" if isinstance(outcome, FanoutError) else outcome
 
     def _read_repository_states(
         self, scope: PassScope, listings: Mapping[str, RefListing | FanoutError]

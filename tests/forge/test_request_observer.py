@@ -248,12 +248,16 @@ def test_another_account_does_not_get_what_was_read_by_the_first(fleet):
     assert len(names) == 2
 
 
-def test_statuses_that_checks_wait_for_are_read_in_each_pass(gitea, tmp_path):
-    fleet = ForgeFleet.on(gitea, tmp_path / "fleet", {"ams": ("dev", "edge")})
+def with_status_check(fleet: ForgeFleet) -> ForgeFleet:
     policy = fleet.root / fleet.policies / "policy.yaml"
     text = policy.read_text(encoding="utf-8")
     requires = "requires: [{name: ci, commitStatus: {context: ci, by: [ann]}}], verification:"
     policy.write_text(text.replace("verification:", requires, 1), encoding="utf-8")
+    return fleet
+
+
+def test_statuses_that_checks_wait_for_are_read_in_each_pass(gitea, tmp_path):
+    fleet = with_status_check(ForgeFleet.on(gitea, tmp_path / "fleet", {"ams": ("dev", "edge")}))
     assert fleet.sweep().code == 0
     with fleet.opened() as program:
         forge = read_forge(program)
@@ -266,6 +270,58 @@ def test_statuses_that_checks_wait_for_are_read_in_each_pass(gitea, tmp_path):
             ("ann", StatusState.SUCCESS),
             ("bob", StatusState.FAILURE),
         ]
+
+
+def has_nothing_to_do(fleet: ForgeFleet) -> bool:
+    """Whether a new process answers from the snapshot of a pass without work."""
+    with fleet.opened() as program:
+        return program.find_noop_result(PassMode()) is not None
+
+
+def settle_until_skipped(fleet: ForgeFleet) -> None:
+    """Sweep until the next sweep is skipped."""
+    end = time.monotonic() + 90
+    while not has_nothing_to_do(fleet):
+        assert time.monotonic() < end, "there is always something to do"
+        assert fleet.sweep().code == 0
+        time.sleep(0.5)
+    fleet.calls()
+
+
+@pytest.fixture
+def without_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the warning about local records; a pass that has one to repeat is never skipped."""
+    monkeypatch.setattr("fanout.cli.startup._find_remote_repositories", lambda *_: [])
+
+
+@pytest.mark.usefixtures("without_warning")
+def test_a_pass_is_skipped_only_while_the_search_shows_nothing_new(fleet):
+    promotion = fleet.root / fleet.policies / "promotion.yaml"
+    text = promotion.read_text(encoding="utf-8").rstrip()
+    promotion.write_text(f"{text}\n  merge: Manual\n", encoding="utf-8")
+    settle_until_skipped(fleet)
+    assert has_nothing_to_do(fleet)
+    [call] = fleet.calls()
+    assert is_search(call)
+    fleet.label("edge", number_of(fleet), "fanout/hold")
+    assert not has_nothing_to_do(fleet)
+    # Another process that reads the change must not make it look like nothing new.
+    assert fleet.plan().code == 0
+    assert not has_nothing_to_do(fleet)
+    settle_until_skipped(fleet)
+    with proxying(fleet.gitea.url) as proxy:
+        fleet.configure(api=proxy.api)
+        settle_until_skipped(fleet)
+        proxy.fail(*[Fault(status=502)] * 9)
+        assert not has_nothing_to_do(fleet)
+
+
+@pytest.mark.usefixtures("without_warning")
+def test_no_pass_is_skipped_while_a_check_waits_for_a_status(gitea, tmp_path):
+    fleet = with_status_check(ForgeFleet.on(gitea, tmp_path / "fleet", {"ams": ("dev", "edge")}))
+    for _ in range(3):
+        assert fleet.sweep().code == 0
+        assert not has_nothing_to_do(fleet)
 
 
 FAILURES = [

@@ -2,14 +2,14 @@
 
 A long-running process skips unchanged policies in memory (`policy_memo`). A process
 that cron or a pipeline starts reads the bytes of the files, the heads of the records,
-and one listing per repository. If all are as in a pass that found nothing to do, and no
-next-check time has been reached, the answer of that pass stands: nothing is parsed,
-rendered or evaluated.
+one listing per repository, and one search per forge. If all are as in a pass that found
+nothing to do, and no next-check time has been reached, the answer of that pass stands:
+nothing is parsed, rendered or evaluated.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -27,13 +27,21 @@ from fanout.reconcile.world import World
 class NoopSnapshotStore:
     """Stores snapshots of passes without work, one per kind of pass."""
 
-    def __init__(self, world: World, directory: Path, version: str) -> None:
+    def __init__(
+        self,
+        world: World,
+        digest_requests: Callable[[Sequence[str]], str],
+        directory: Path,
+        version: str,
+    ) -> None:
         """Create the store. `directory` may be deleted at any time.
 
-        `version`: program version and all settings, that is, whatever affects a result but is
-        not read by a pass.
+        `digest_requests` searches the forges of the repositories at these URLs, and returns "" if
+        something changed. `version`: program version and all settings, that is, whatever affects
+        a result but is not read by a pass.
         """
         self._world = world
+        self._digest_requests = digest_requests
         self._directory = directory
         self._version = f"{version}\0{world.setup}"
 
@@ -60,6 +68,9 @@ class NoopSnapshotStore:
         ]
         # The digest of a failed listing is empty and equals no stored one.
         if _digest_listings(self._world.git.list_refs(listing_requests)) != snapshot["listings"]:
+            return None
+        urls = snapshot["hosted"]
+        if urls and self._digest_requests(urls) != snapshot["requests"]:
             return None
         problems = (
             PassProblem(**{**row, "names": tuple(row["names"])}) for row in snapshot["troubles"]
@@ -88,6 +99,8 @@ class NoopSnapshotStore:
                 for it in snapshot.listing_requests
             ],
             "listings": _digest_listings(snapshot.listings),
+            "hosted": snapshot.hosted_urls,
+            "requests": snapshot.requests,
             "warnings": pass_plan.warnings,
             "troubles": [asdict(problem) for problem in problems],
         }

@@ -75,6 +75,17 @@ class HeadMemo:
             and (is_head_shown or not listed_commit or request.state is not RequestState.OPEN)
         )
 
+    def is_unsettled(self) -> bool:
+        """Return whether it is read again although Git lists the same."""
+        if self.foreign_requests:
+            return True
+        return self.facts is not None and not self.is_current(
+            listed_commit=self.listed_commit,
+            base_commit=self.base_commit,
+            base_branch=self.facts.request.base_branch,
+            number=None,
+        )
+
     def find_facts(self, request: ObservedRequest) -> RequestFacts | None:
         """Return the facts with this request if nothing else can have changed, else None."""
         if self.facts is None or self._is_racy(self.facts.request):
@@ -126,6 +137,22 @@ class HostMemo:
     def repository(self, name: RepositoryName) -> RepositoryMemo:
         """Return the memo of a repository; names that differ in case are the same one."""
         return self.repositories.setdefault(str(name).lower(), RepositoryMemo())
+
+    def is_settled(self) -> bool:
+        """Return whether nothing is to be read again while Git lists the same."""
+        return not any(
+            it.unread_numbers or any(head.is_unsettled() for head in it.heads.values())
+            for it in self.repositories.values()
+        )
+
+    def digest_requests(self) -> str:
+        """Return a digest that changes with each request that is read anew and had changed."""
+        rows = [
+            (name, ref, str(_version_of(head)))
+            for name, it in sorted(self.repositories.items())
+            for ref, head in sorted(it.heads.items())
+        ]
+        return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
     def mark_changed(self, matches: Sequence[RequestMatch]) -> None:
         """Mark what a search shows to have changed, so that it is read again."""
@@ -192,6 +219,14 @@ class RequestMemos:
         assert self.directory is not None, "the memos are kept on disk"
         name = hashlib.sha256(account_digest.encode()).hexdigest()[:32]
         return self.directory / f"{name}.json"
+
+
+def _version_of(memo: HeadMemo) -> object:
+    """Return what identifies a state of the requests from a head."""
+    request = memo.facts.request if memo.facts is not None else None
+    own = request and (request.number, request.updated, request.head_commit, request.base_branch)
+    foreign = [(it.number, it.updated) for it in memo.foreign_requests]
+    return memo.listed_commit, memo.base_commit, own, foreign
 
 
 def _request_of(memo: HeadMemo) -> ObservedRequest:

@@ -45,6 +45,7 @@ class RequestObserver:
     forges: ForgeDirectory
     install: str
     memos: RequestMemos = field(default_factory=RequestMemos)
+    hosted_urls: frozenset[str] = frozenset()  # of repositories with a forge in the last pass
     # By identity: the state in Git and the same state with that of its forge.
     _attached: dict[str, tuple[RepositoryState, RepositoryState]] = field(default_factory=dict)
 
@@ -64,15 +65,40 @@ class RequestObserver:
             for it in repositories.values()
             if _has_forge(it)
         }
+        self.hosted_urls = frozenset()
         if not names:
             return dict(states)
         # Several Repository objects may share one state; it is asked about once.
         hosted_states = {
             id(it): it for it in states.values() if canonicalize_url(it.remote.url) in names
         }
+        self.hosted_urls = frozenset(it.remote.url for it in hosted_states.values())
         forge_states = self._read_forges(hosted_states.values(), scope, names)
         attached = {key: self._attach(it, forge_states[key]) for key, it in hosted_states.items()}
         return {key: attached.get(id(state), state) for key, state in states.items()}
+
+    def digest_known(self, urls: Iterable[str]) -> str:
+        """Return a digest of what is known of the requests on the hosts of these repositories.
+
+        Raises FanoutError.
+        """
+        digests = {it.account_digest for it, _ in map(self.forges.forge_of, urls)}
+        return " ".join(self.memos.host(it).digest_requests() for it in sorted(digests))
+
+    def digest_unchanged(self, urls: Sequence[str]) -> str:
+        """Search the hosts; return the digest of what is known, or "" if it is to be read again.
+
+        Raises FanoutError.
+        """
+        forges = {it.account_digest: it for it, _ in map(self.forges.forge_of, urls)}
+        for account_digest, forge in forges.items():
+            memo = self.memos.host(account_digest)
+            if memo.searched is None:
+                return ""
+            _search(forge, memo)
+            if not memo.is_settled():
+                return ""
+        return self.digest_known(urls)
 
     def _attach(self, state: RepositoryState, forge_state: ForgeState) -> RepositoryState:
         former_state, former = self._attached.get(state.identity, (None, None))
