@@ -4,7 +4,6 @@ The server is built by `make servers` and runs on the same machine, so that rati
 """
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -15,19 +14,19 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmarks.rows import Row, at_most
 from benchmarks.table import tell
 from fanout.cli.startup import Program
-from fanout.reconcile.pass_scope import PassMode
 
 HERE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HERE / "tests"))  # the server and its fleet are those of the tests
 
 from fleet import PROMOTION  # noqa: E402
 from forge_fleet import ForgeFleet  # noqa: E402
-from forge_log import Asked, ForgeLog  # noqa: E402
+from forge_log import Asked, ForgeLog, sweep  # noqa: E402
 from gitea_server import Gitea, running_gitea  # noqa: E402
 
 _GROUPED, _GROUPED_RATIO = 100, 20
@@ -123,22 +122,15 @@ def _fleet_of_many(gitea: Gitea, place: Path, number: int) -> Iterator[Row]:
         yield Row("pass/seconds", round(seconds, 2), "s")
         yield Row("bare/seconds", round(bare, 2), "s")
         yield at_most("pass-to-bare", round(seconds / bare, 2), _BARE_RATIO, "x")
-        for _ in range(2):  # what changed a moment ago is read again
-            time.sleep(3)
-            _sweep(program)
-        log.read()
-        _sweep(program)
-        yield from _counted("unchanged", log.read(), pushes=0, calls=0)
+        yield from _counted("unchanged", log.rest(program), pushes=0, calls=0)
         fleet.site(f"{names[1]}-3", "dev", names[1], retention="30d")
-        _sweep(program)
+        sweep(program)
         changed = log.read()
         yield from _counted("one-changed", changed, pushes=1, calls=_OPENED_CALLS)
         yield at_most("one-changed/repositories", len(changed.calls | changed.pushes), 1, "")
-        time.sleep(3)
-        _sweep(program)
+        log.rest(program)
         fleet.write("promotion.yaml", PROMOTION)
-        log.read()
-        _sweep(program)
+        sweep(program)
         published = log.read()
         yield from _counted("publication", published, pushes=_MERGED_PUSHES, calls=_MERGED_CALLS)
 
@@ -170,11 +162,13 @@ def _bare(fleet: ForgeFleet, names: Sequence[str]) -> float:
         work.append(
             _BareWork(name, f"{name}-bare", request["head"], request["title"], request["body"])
         )
-    commands = {it.copy: _prepare(fleet, it) for it in work}
+    with ThreadPoolExecutor(_WORKERS) as workers:
+        refs = list(workers.map(partial(_prepare, fleet), work))
+    refs_by_copy = {it.copy: its for it, its in zip(work, refs, strict=True)}
 
     def push(it: _BareWork) -> None:
         url = gitea.push_url(it.copy, owner=owner, by=fleet.bot)
-        _git(fleet.repos[it.repository].path, "push", "-q", "--atomic", url, *commands[it.copy])
+        _git(fleet.repos[it.repository].path, "push", "-q", "--atomic", url, *refs_by_copy[it.copy])
 
     def call(it: _BareWork) -> None:
         draft = {"head": it.head, "base": "main", "title": it.title, "body": it.text}
@@ -206,26 +200,35 @@ def _prepare(fleet: ForgeFleet, work: _BareWork) -> list[str]:
 # ---- the fleet ---------------------------------------------------------------------------------
 
 
+class _Fleet(ForgeFleet):
+    """A fleet whose many repositories are made side by side."""
+
+    def populate(self, sites: dict[str, tuple[str, str]] | None = None) -> None:
+        """Make the repositories and the sites."""
+        assert sites, "a benchmark says its sites"
+        self.repository("blueprints")
+        self.release("v1")
+        with ThreadPoolExecutor(_WORKERS) as workers:
+            list(workers.map(self.repository, sorted({name for _, name in sites.values()})))
+        for name, (stage, repository) in sites.items():
+            self.site(name, stage, repository)
+
+
 @contextmanager
 def _opened(
     gitea: Gitea, place: Path, sites: dict[str, tuple[str, str]], draft_per: str
 ) -> Iterator[tuple[ForgeFleet, Program]]:
     """A fleet whose requests people merge, and a process of fanout that makes several passes."""
-    fleet = ForgeFleet.on(gitea, place, sites)
+    fleet = _Fleet.on(gitea, place, sites)
     fleet.write("policy.yaml", _POLICY.format(draft_per=draft_per))
     fleet.write("promotion.yaml", PROMOTION.rstrip() + "\n  merge: Manual\n")
     with fleet.opened() as program:
         yield fleet, program
 
 
-def _sweep(program: Program) -> None:
-    report = program.sweep(PassMode())
-    assert report.fix_count == 0, json.dumps([it.problem for it in report.failed_outcomes])
-
-
 def _timed_sweep(program: Program) -> float:
     start = time.perf_counter()
-    _sweep(program)
+    sweep(program)
     return time.perf_counter() - start
 
 

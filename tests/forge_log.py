@@ -1,9 +1,15 @@
 """Requests of fanout to a Gitea, counted in the server's own log: pushes and calls."""
 
+import time
 from collections import Counter
 from dataclasses import dataclass
 
 from forge_fleet import ForgeFleet
+
+from fanout.cli.startup import Program
+from fanout.reconcile.pass_scope import PassMode
+
+PATIENCE = 300  # seconds, on a busy machine
 
 
 @dataclass
@@ -34,3 +40,25 @@ class ForgeLog:
             elif ".git/" not in path:
                 asked.of_host.append(f"{method} {path.partition('?')[0]}")
         return asked
+
+    def rest(self, program: Program, *, waiting: int = 0) -> Asked:
+        """Sweep until no repository is asked but for `waiting` statuses; return what is asked then.
+
+        What changed within the last two seconds is read again, because the host's instants are
+        whole seconds.
+        """
+        end = time.monotonic() + PATIENCE
+        while True:
+            self.read()
+            sweep(program)
+            asked = self.read()
+            if asked.calls.total() <= waiting:
+                return asked
+            assert time.monotonic() < end, "the passes do not come to rest"
+            time.sleep(0.5)
+
+
+def sweep(program: Program) -> None:
+    """Make one pass, in which nothing may fail."""
+    report = program.sweep(PassMode())
+    assert report.fix_count == 0, [it.problem for it in report.failed_outcomes]

@@ -4,18 +4,14 @@ The bars are for each repository and stage, beside the search of the host. What 
 since a pass is read by the next one, which is not counted here.
 """
 
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from fleet import PROMOTION
 from forge_fleet import ForgeFleet
-from forge_log import Asked, ForgeLog
+from forge_log import ForgeLog, sweep
 from gitea_server import Gitea
-
-from fanout.cli.startup import Program
-from fanout.reconcile.pass_scope import PassMode
 
 POLICY = """\
 apiVersion: fanout.dev/v1alpha1
@@ -41,7 +37,6 @@ SITES = {
     for number in range(2)
 }
 SEARCH = "GET /repos/issues/search"
-PATIENCE = 120  # seconds, on a busy machine
 
 pytestmark = pytest.mark.forge
 
@@ -51,27 +46,6 @@ def build(gitea: Gitea, root: Path, sites: dict[str, tuple[str, str]]) -> ForgeF
     made.write("policy.yaml", POLICY)
     made.write("promotion.yaml", PROMOTION.rstrip() + "\n  merge: Manual\n")
     return made
-
-
-def sweep(program: Program) -> None:
-    assert program.sweep(PassMode()).fix_count == 0
-
-
-def rest(program: Program, log: ForgeLog, *, waiting: int = 0) -> Asked:
-    """Sweep until no repository is asked but for `waiting` statuses; return what is asked then.
-
-    What changed within the last two seconds is read again, because the host's instants are whole
-    seconds.
-    """
-    end = time.monotonic() + PATIENCE
-    while True:
-        log.read()
-        sweep(program)
-        asked = log.read()
-        if asked.calls.total() <= waiting:
-            return asked
-        assert time.monotonic() < end, "the passes do not come to rest"
-        time.sleep(0.5)
 
 
 def test_drafts_take_few_pushes_and_calls(gitea: Gitea, tmp_path: Path):
@@ -85,7 +59,7 @@ def test_drafts_take_few_pushes_and_calls(gitea: Gitea, tmp_path: Path):
         assert first.calls <= at_most(3)
         assert {len(fleet.requests(name)) for name in REPOSITORIES} == {len(STAGES)}
 
-        unchanged = rest(program, log)
+        unchanged = log.rest(program)
         assert (unchanged.of_host, unchanged.pushes) == ([SEARCH], {})
 
         fleet.site("west-prod-1", "prod", "west", retention="30d")
@@ -101,7 +75,7 @@ def test_each_status_that_is_waited_for_takes_one_call(gitea: Gitea, tmp_path: P
     fleet.write("policy.yaml", POLICY.replace("{name: dev}", f"{{name: dev, {check}}}"))
     log = ForgeLog(fleet)
     with fleet.opened() as program:
-        asked = rest(program, log, waiting=2)
+        asked = log.rest(program, waiting=2)
     assert asked.of_host == [SEARCH]
     assert asked.calls == {"east": 1, "west": 1}
 
@@ -111,7 +85,7 @@ def test_a_publication_takes_two_calls_for_each_request(gitea: Gitea, tmp_path: 
     fleet = build(gitea, tmp_path, sites)
     log = ForgeLog(fleet)
     with fleet.opened() as program:
-        rest(program, log)
+        log.rest(program)
         fleet.write("promotion.yaml", PROMOTION)
         sweep(program)
         publication = log.read()
