@@ -32,6 +32,8 @@ class Fault:
     drip: str = ""  # "headers" or "body": one byte in a while
     resets: bool = False  # the connection ends without an answer
     forwards: bool = False  # the server carries the request out; its answer is lost
+    relays: bool = False  # the answer is the server's, after the delay
+    event: Callable[[], object] | None = None  # what happens before the answer
 
 
 @dataclass(frozen=True)
@@ -98,9 +100,13 @@ class _Handler(BaseHTTPRequestHandler):
         if fault is None:
             self._answer(*self._forward(body))
             return
-        if fault.forwards:
-            self._forward(body)
+        answer = self._forward(body) if fault.forwards or fault.relays else None
+        if fault.event is not None:
+            fault.event()
         self.server.closing.wait(fault.delay)
+        if answer is not None and fault.relays:
+            self._answer(*answer)
+            return
         if fault.resets:
             self.close_connection = True
             return

@@ -98,8 +98,38 @@ class Gitea:
 
     root: Path
     url: str
-    pid: int
+    command: list[str]
+    environment: dict[str, str]
     tokens: dict[str, str] = field(default_factory=dict)
+    supervisor: subprocess.Popen[bytes] | None = None  # None: stopped
+
+    @property
+    def pid(self) -> int:
+        assert self.supervisor is not None, "it runs"
+        return self.supervisor.pid
+
+    def start(self) -> None:
+        """Start the server, and wait until it answers."""
+        assert self.supervisor is None, "it is stopped"
+        with (self.root / "log").open("ab") as log:
+            # The server ends with its input, which `stop` closes, or the system if we are killed.
+            self.supervisor = subprocess.Popen(
+                [sys.executable, str(SUPERVISOR), *self.command, "web"],
+                env=self.environment,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+            )
+        _wait(self, self.supervisor, self.root / "log")
+
+    def stop(self) -> None:
+        """Stop the server; its repositories and the address stay for another `start`."""
+        if self.supervisor is None:
+            return
+        assert self.supervisor.stdin is not None
+        self.supervisor.stdin.close()
+        self.supervisor.wait(30)
+        self.supervisor = None
 
     @property
     def api(self) -> str:
@@ -239,26 +269,15 @@ def running_gitea(root: Path) -> Iterator[Gitea]:
     _run([*program, "migrate"], environment)
     account = ("--username", ADMIN, "--password", PASSWORD, "--email", f"{ADMIN}@example.com")
     _run([*program, "admin", "user", "create", "--admin", *account], environment)
-    with (root / "log").open("wb") as log:
-        # The server ends with its input, which is closed here, or by the system if we are killed.
-        supervisor = subprocess.Popen(
-            [sys.executable, str(SUPERVISOR), *program, "web"],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-        )
+    gitea = Gitea(root, url, program, environment)
     try:
-        gitea = Gitea(root, url, supervisor.pid)
-        _wait(gitea, supervisor, root / "log")
+        gitea.start()
         gitea.add_token(ADMIN, "all")
         for login in PEOPLE:
             gitea.add_person(login)
         yield gitea
     finally:
-        assert supervisor.stdin is not None
-        supervisor.stdin.close()
-        supervisor.wait(30)
+        gitea.stop()
         shutil.rmtree(root, ignore_errors=True)
 
 

@@ -1,0 +1,174 @@
+"""The life of pull requests of 60 variants in 6 repositories over 3 stages, on a real Gitea."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from fleet import POLICY, PROMOTION, Result
+from forge_fleet import ForgeFleet
+from forge_proxy import Fault, proxying
+from gitea_server import PEOPLE, Gitea, running_gitea
+
+pytestmark = pytest.mark.forge
+REPOS = tuple(f"r{number}" for number in range(6))
+SITES = {f"c{n:02}": (("dev", "test", "prod")[n % 3], REPOS[n // 3 % 6]) for n in range(60)}
+PATHS = {f"sites/{site}": repo for site, (_, repo) in SITES.items()}
+STAGES = """\
+  stages:
+  - {name: dev, verification: [{name: e2e, report: {}}]}
+  - {name: test, after: {stages: [dev]}}
+  - name: prod
+    after: {stages: [test], soak: 1h}
+    requires:
+    - {name: signed, approval: {from: [sre]}}
+    - {name: ci, commitStatus: {context: ci, by: [bob]}}
+"""
+PROTECTED = {"enable_push": False, "enable_status_check": True, "status_check_contexts": ["fanout"]}
+
+
+def build(gitea: Gitea, root: Path, *, merge: str, api: str = "", **rules: object) -> ForgeFleet:
+    """The company, with protected branches."""
+    fleet = ForgeFleet.on(gitea, root, SITES, api=api)
+    fleet.write("policy.yaml", POLICY[: POLICY.index("  stages:")] + STAGES)
+    people = ", ".join(f"{it}@example.com {gitea.host}/{it}" for it in PEOPLE)
+    promotion = PROMOTION.replace("ann@example.com, bob@example.com", people)
+    fleet.write("promotion.yaml", f"{promotion}  merge: {merge}\n  requiresSeparation: true\n")
+    for repo in REPOS:
+        fleet.protect(repo, **PROTECTED, **rules)
+    return fleet
+
+
+def head(stage: str) -> str:
+    return f"drafts/default/_stages/default.monitoring/{stage}"
+
+
+def sweep(fleet: ForgeFleet, code: int = 0) -> Result:
+    """Sweep a minute later; there is never a second open request from a branch."""
+    swept = fleet.later(minutes=1).sweep()
+    assert swept.code == code, swept.out + swept.err
+    open_requests(fleet)
+    return swept
+
+
+def rest(fleet: ForgeFleet, limit: int = 12) -> None:
+    """Sweep each minute until there is nothing to do."""
+    for _ in range(limit):
+        if sweep(fleet).out == "nothing to do\n":
+            return
+    raise AssertionError("the sweeps do not come to an end")
+
+
+def open_requests(fleet: ForgeFleet) -> dict[tuple[str, str], int]:
+    """The number of the open request by repository and head branch."""
+    found: dict[tuple[str, str], int] = {}
+    for repo in REPOS:
+        for answer in fleet.gitea.get(f"{fleet.path(repo)}/pulls?state=open&limit=50"):
+            key = repo, answer["head"]["ref"]
+            assert key not in found, f"two requests are open from {key}"
+            found[key] = answer["number"]
+    return found
+
+
+def published(fleet: ForgeFleet) -> dict[str, set[str]]:
+    """The published revisions of each stage."""
+    found = fleet.published()
+    revisions: dict[str, set[str]] = {}
+    for site, (stage, _) in SITES.items():
+        revisions.setdefault(stage, set()).add(found[f"sites/{site}"])
+    return revisions
+
+
+def head_commit(fleet: ForgeFleet, repo: str) -> str:
+    """The head of the branch of prod."""
+    return fleet.repos[repo].refs()[f"refs/heads/{head('prod')}"]
+
+
+def assert_at_rest(fleet: ForgeFleet, revision: str, states: Mapping[str, list[str]]) -> None:
+    """Everything is published once, Git has it, and the records say what Git says.
+
+    `states`: those of the requests of each repository that has others than three merged ones.
+    """
+    assert fleet.published() == dict.fromkeys(PATHS, revision)
+    for name in REPOS:
+        repo = fleet.repos[name]
+        repo.fsck()
+        assert repo.drafts() == []
+        own = [path for path, place in PATHS.items() if place == name]
+        assert {f"{path}/{revision}" for path in own} <= set(repo.tags())
+        branch = "main" if "refs/heads/main" in repo.refs() else "trunk"
+        for path in own:
+            text = repo.file(branch, f"{path}/deployment.yaml")
+            assert f"replicas: {revision.removeprefix('v')}" in text
+        expected = states.get(name, ["merged"] * 3)
+        assert [it["state"] for it in fleet.requests(name)] == expected
+    refs = fleet.refs()
+    fleet.state = "lost"
+    assert fleet.sweep("--new-records").code == 0
+    assert fleet.published() == dict.fromkeys(PATHS, revision)
+    assert fleet.refs() == refs
+
+
+def test_three_stages_are_promoted_through_protected_branches(gitea: Gitea, tmp_path: Path):
+    fleet = build(gitea, tmp_path, merge="Direct")
+    rest(fleet)
+    assert published(fleet) == {"dev": {"v1"}, "test": {""}, "prod": {""}}
+    assert fleet.report("dev", "v1").code == 0
+    rest(fleet)
+    assert published(fleet) == {"dev": {"v1"}, "test": {"v1"}, "prod": {""}}
+    for repo in REPOS:
+        fleet.protect(repo, required_approvals=1, status_check_contexts=["fanout", "ci"])
+    fleet.later(hours=2)
+    rest(fleet)
+    numbers = open_requests(fleet)
+    assert set(numbers) == {(repo, head("prod")) for repo in REPOS}
+    # Ann is among the authors of what she changes, and does not approve it.
+    r1, path = fleet.repos["r1"], "sites/c05/settings.yaml"
+    edit = r1.commit(head("prod"), {path: r1.file(head("prod"), path) + "  mine: x\n"}, by="ann")
+    for (repo, _), number in numbers.items():
+        fleet.review(repo, number, "ann")
+        # Somebody whom the check does not name says nothing.
+        fleet.status(repo, head_commit(fleet, repo), "ci", by="bob" if repo != "r0" else "ann")
+    rest(fleet)
+    assert set(open_requests(fleet)) == {("r0", head("prod")), ("r1", head("prod"))}
+    for repo in ("r0", "r1"):
+        statuses = fleet.statuses(repo, head_commit(fleet, repo))
+        assert statuses["fanout", fleet.bot] == "pending"
+    fleet.status("r0", head_commit(fleet, "r0"), "ci", by="bob")
+    fleet.review("r1", numbers["r1", head("prod")], "bob")
+    rest(fleet)
+    assert fleet.repos["r1"].git("merge-base", "--is-ancestor", edit, "main") == ""
+    assert_at_rest(fleet, "v1", {})
+
+
+BURSTS = {
+    "429": [Fault(status=429, headers={"Retry-After": "1"})] * 12,
+    "5xx": [Fault(status=status) for status in (500, 502, 503, 504)] * 4,
+    "lost answers": [Fault(method="POST", forwards=True, resets=True)] * 4,
+}
+
+
+def test_nothing_is_done_twice_when_the_server_fails(tmp_path: Path):
+    with running_gitea(tmp_path / "gitea") as gitea, proxying(gitea.url) as proxy:
+        fleet = build(gitea, tmp_path, merge="Direct", api=proxy.api)
+        proxy.fail(Fault(method="POST", delay=30, relays=True))
+        sweep(fleet)
+        assert len(open_requests(fleet)) == len(REPOS)
+        rest(fleet)
+        assert published(fleet)["dev"] == {"v1"}
+        assert fleet.report("dev", "v1").code == 0
+        proxy.fail(Fault(method="POST", event=gitea.stop, resets=True))
+        stopped = fleet.later(minutes=1).sweep()
+        assert "gave no usable answer to POST" in stopped.err
+        assert fleet.later(minutes=1).sweep().code == 3
+        gitea.start()
+        for faults in BURSTS.values():
+            proxy.fail(*faults)
+            fleet.later(minutes=1).sweep()
+            open_requests(fleet)
+        proxy.faults.clear()
+        rest(fleet)
+        assert published(fleet) == {"dev": {"v1"}, "test": {"v1"}, "prod": {""}}
+        for name in REPOS:
+            fleet.repos[name].fsck()
+            assert fleet.repos[name].drafts() == []
+            assert [it["state"] for it in fleet.requests(name)] == ["merged"] * 2
