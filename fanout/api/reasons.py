@@ -279,7 +279,6 @@ NEEDS_REPAIR: frozenset[str] = frozenset(
         Reason.DRAFT_BROKEN,
         Reason.EDITED_DOWNSTREAM,
         Reason.EXPRESSION_ERROR,
-        Reason.FORGE_DENIED,
         Reason.MERGE_CONFLICT,
         Reason.MERGE_STYLE_FORBIDDEN,
         Reason.PACKAGE_BROKEN,

@@ -10,7 +10,7 @@ from functools import partial
 
 from fanout.api.reasons import NEEDS_REPAIR, Reason
 from fanout.api.text_fields import pluralize
-from fanout.errors import FanoutError
+from fanout.errors import FanoutError, RateLimited
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
 from fanout.gates.gate_facts import Hold, PolicyFacts
@@ -300,12 +300,36 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
             again="the branch of renderings does not have what is published there; see"
             f" `fanout explain {policy_result.resolved_policy.name}`",
         )
+    yield from _find_forge_failures(policy_result)
     yield from _find_foreign_requests(policy_result)
     undecided_conflicts = policy_result.undecided_conflicts
     for variant in policy_result.variants:
         yield from _find_variant_problems(
             policy_result, variant, undecided_conflicts.get(variant.spec.name, 0)
         )
+
+
+def _find_forge_failures(policy_result: PolicyResult) -> Iterator[PassProblem]:
+    """Yield the repositories whose forge cannot be asked; one that takes no more calls only waits.
+
+    All their pull requests stay as they are, whatever the gates say of the variants.
+    """
+    failures = {
+        state.identity: (it.observed.spec.repository, state.forge.failure)
+        for it in policy_result.variants
+        if (state := it.observed.repository_state).forge is not None
+        and state.forge.failure is not None
+        and state.failure is None
+    }
+    for _, (repository, failure) in sorted(failures.items()):
+        if not isinstance(failure, RateLimited):
+            yield PassProblem(
+                policy=policy_result.title,
+                subject=repository,
+                reason=str(failure.reason),
+                sentence=str(failure),
+                noun="repository",
+            )
 
 
 def _find_foreign_requests(policy_result: PolicyResult) -> Iterator[PassProblem]:
