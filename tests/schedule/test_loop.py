@@ -11,9 +11,9 @@ import pytest
 from fanout.api.git_repository import Repository, RepositorySpec
 from fanout.api.object_meta import ObjectMeta
 from fanout.cluster.sweep_log import LoggedSweep
-from fanout.errors import Unavailable
+from fanout.errors import RateLimited, Unavailable
 from fanout.gates.evaluation_results import PolicyEvaluation
-from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction
+from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction, undone_result
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.plan.records.policy_status import RecordedStatus
@@ -29,6 +29,7 @@ from fanout.schedule.run_loop import (
     RunLoop,
     compute_pause,
 )
+from fanout.values import replace
 
 HOUR = timedelta(hours=1)
 A, B = PassSubject("platform", "a"), PassSubject("platform", "b")
@@ -223,6 +224,21 @@ def test_it_looks_again_when_a_gate_can_open_by_itself(files):
 
     def answer(number, now):
         return report(now, wake=wake if number == 1 else None)
+
+    with Play(files, answer=answer) as play:
+        play.until(lambda: len(play.modes) == 2)
+    assert datetime.now(UTC) >= wake
+    assert play.modes == [PassMode(), PassMode(subjects=frozenset([A]))]
+
+
+def test_it_looks_again_when_a_host_takes_calls_again(files):
+    files.policy("a").policy("b")
+    wake = datetime.now(UTC) + timedelta(milliseconds=300)
+    opening = PlanAction(kind=ActionKind.OPEN_REQUEST, namespace="platform", policy="a")
+    deferred = undone_result(opening, RateLimited("the limit is reached", until=wake))
+
+    def answer(number, now):
+        return replace(report(now), outcomes=(deferred,) if number == 1 else ())
 
     with Play(files, answer=answer) as play:
         play.until(lambda: len(play.modes) == 2)
