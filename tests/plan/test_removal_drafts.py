@@ -1,0 +1,133 @@
+"""Branches that remove packages: what their commits say, and when they are written."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanout.gates.gate_facts import Hold
+from fanout.plan.draft_trailers import parse_trailers
+from fanout.plan.observation.repository_state import (
+    PathState,
+    Remote,
+    RemovalDraft,
+    RepositoryState,
+)
+from fanout.plan.removal.removal_commit import (
+    RemovalCommit,
+    format_removal_commit,
+    parse_removal_commit,
+)
+from fanout.plan.removal.removal_drafts import (
+    DraftedRemoval,
+    RemovalDraftOwner,
+    plan_removal_drafts,
+)
+from fanout.plan.stage_drafts.stage_commit import parse_stage_commit
+from fanout.values import replace
+
+OWNER = RemovalDraftOwner("default", "team", "web")
+REF = OWNER.find_ref("prod")
+HELD = Hold("SweepAwaited", "later")
+path = st.text("ab/ .é", min_size=1, max_size=12).filter(lambda it: it == it.strip())
+paths = st.lists(path, unique=True, max_size=3)
+
+
+@given(st.sampled_from(["prod", ""]), paths, paths, st.text(min_size=1).filter(str.strip))
+def test_a_commit_is_read_as_it_was_written(stage, removed, restored, subject):
+    said = RemovalCommit(
+        install="default",
+        policy="team/web",
+        stage=stage,
+        base="ba5e",
+        removed=tuple(sorted(removed)),
+        restored=tuple(sorted(restored)),
+    )
+    message = format_removal_commit(subject, "* a: its target is gone", said)
+    assert parse_removal_commit(message) == said
+    assert parse_trailers(message) is None
+    assert parse_stage_commit(message) is None
+    # What a newer version wrote is left alone.
+    assert parse_removal_commit(message + "Fanout-Other: x\n") is None
+
+
+def state(*present: str, draft: RemovalDraft | None = None) -> RepositoryState:
+    return RepositoryState(
+        remote=Remote("https://git.example.com/team/edge.git"),
+        branch="refs/heads/main",
+        refs={REF: draft.commit} if draft else {},
+        head="4ead",
+        head_time=7,
+        path_states={it: PathState(f"tree of {it}") for it in present},
+        removal_drafts={REF: draft} if draft else {},
+    )
+
+
+def draft(*removed: str, edited: bool = False) -> RemovalDraft:
+    return RemovalDraft(
+        ref=REF,
+        commit="t1p",
+        timestamp=9,
+        base="ba5e",
+        policy="team/web",
+        stage="prod",
+        trees_by_path={it: f"tree of {it}" for it in removed},
+        is_edited=edited,
+    )
+
+
+def plan(observed: RepositoryState, *wanted: str, held: tuple[str, ...] = ()):
+    removals = [
+        DraftedRemoval(
+            variant=f"variant {it}",
+            stage="prod",
+            repository="edge",
+            state=observed,
+            path=it,
+            tree=f"tree of {it}",
+            reason="its target is gone",
+            hold=HELD if it in held else None,
+        )
+        for it in (*wanted, *held)
+    ]
+    return plan_removal_drafts(OWNER, {"edge": observed}, removals)
+
+
+def test_at_most_sixteen_packages_are_in_a_commit():
+    names = [f"sites/{number:02}" for number in range(40)]
+    [planned] = plan(state(*names), *names)
+    assert planned.write is not None
+    assert [len(it.dropped_paths) for it in planned.write.commits] == [16, 16, 8]
+    assert (planned.write.parent, planned.hold) == ("4ead", None)
+    read = [parse_removal_commit(it.message) for it in planned.write.commits]
+    assert [path for it in read if it for path in it.removed] == names
+    assert {it.timestamp for it in planned.write.commits} == {7}
+
+
+def test_a_draft_that_removes_what_is_to_go_is_left_as_it_is():
+    [planned] = plan(state("a", "b", draft=draft("a", "b")), "a", "b")
+    assert (planned.write, planned.is_removed) == (None, False)
+    assert [it.path for it in planned.packages] == ["a", "b"]
+
+
+def test_what_is_held_stays_in_a_draft_and_joins_none():
+    [planned] = plan(state("a", "b", draft=draft("a")), held=("a", "b"))
+    assert (planned.write, planned.hold) == (None, HELD)
+    assert [it.path for it in planned.packages] == ["a"]
+    assert plan(state("a"), held=("a",)) == ()
+
+
+def test_a_draft_whose_packages_all_stay_is_removed():
+    [planned] = plan(state("a", draft=draft("a")))
+    assert (planned.write, planned.is_removed) == (None, True)
+
+
+def test_a_package_that_was_changed_since_is_removed_anew():
+    observed = state("a", draft=draft("a"))
+    removals = [replace(it, tree="new") for it in plan(observed, "a")[0].packages]
+    [planned] = plan_removal_drafts(OWNER, {"edge": observed}, removals)
+    assert planned.write is not None
+    assert planned.write.parent == "4ead"
+
+
+def test_drafts_of_other_policies_are_left_alone():
+    other = replace(draft("a"), policy="team/other")
+    assert plan(state("a", draft=other)) == ()
