@@ -8,7 +8,7 @@ repository whose commits the new draft has taken is removed before that is publi
 its branch is the only sign that they are in it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY
 
 from fanout.api.commit_trailers import Trailer
@@ -17,7 +17,7 @@ from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import Hold
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
-from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft
+from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft, location_author
 from fanout.plan.observation.repository_state import OpenDraft, PublicationMerge, RepositoryState
 from fanout.plan.records.policy_status import PreviousLocationLine
 from fanout.plan.removal.removal_drafts import DraftedRemoval, RemovalDraftPlan
@@ -315,11 +315,16 @@ def hold_back_moves(
     publishable = {
         name for name, variant_decision in decision.variants.items() if variant_decision.publish
     }
+    draft_refs = {variant.spec.name: variant.observed.draft_ref for variant in variants}
     holds = {
         variant.spec.name: hold
         for variant in variants
         if variant.spec.name in publishable
-        and (hold := _remaining_draft_hold(variant) or _exchange_hold(variant, publishable))
+        and (
+            hold := _remaining_draft_hold(variant)
+            or _exchange_hold(variant, publishable)
+            or _split_exchange_hold(variant, draft_refs)
+        )
     }
     if not holds:
         return ()
@@ -344,6 +349,28 @@ def _remaining_draft_hold(variant: RenderedVariant) -> Hold | None:
         "PathChanged",
         f"branch {branch} in {misplaced.repository}, whose commits its draft has taken, goes first",
         actor="the next pass",
+    )
+
+
+def _split_exchange_hold(variant: RenderedVariant, draft_refs: Mapping[str, str]) -> Hold | None:
+    """Return the hold if variants that exchange places are in several pull requests.
+
+    Each of these would be merged by itself, and would remove the package of the other.
+    """
+    observed = variant.observed
+    if observed.repository_state.forge is None or not observed.is_moving:
+        return None
+    others = [
+        it for it in sorted(observed.exchange_partners) if draft_refs[it] != observed.draft_ref
+    ]
+    if not others:
+        return None
+    location = f"{variant.spec.repository}:{variant.spec.path}"
+    return Hold(
+        Reason.PATH_TAKEN,
+        f"{location} is where {others[0]} is, which has another pull request; they cannot change"
+        " places in one, so move one of them by way of a third path",
+        actor=location_author(variant.spec),
     )
 
 
