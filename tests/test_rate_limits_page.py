@@ -34,6 +34,7 @@ def time_for(requests: int, limits: CallLimits) -> str:
     changes = [
         RequestChange(
             url=f"https://{HOST}/org/edge.git",
+            repository="edge",
             policy="platform/monitoring",
             head_ref=f"refs/heads/drafts/default/{number}",
             opening=RequestDraft("drafts/default/x", "main", "title", "text", is_draft=True),
