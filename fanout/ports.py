@@ -13,6 +13,7 @@ from fanout.package.tree_ids import TreeEntry
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.observation.observed_request import (
     BranchFacts,
+    ChangedPaths,
     CommitStatus,
     GuardedMerge,
     ObservedRequest,
@@ -195,7 +196,7 @@ class Forge(Protocol):
         """Return the pull request of this number; None if there is none."""
 
     def open_requests(self, repository: RepositoryName) -> Sequence[ObservedRequest]:
-        """Return the open pull requests from branches of the repository itself."""
+        """Return the open pull requests to any branch, also those from other repositories."""
 
     def open_request(self, repository: RepositoryName, draft: RequestDraft) -> ObservedRequest:
         """Open a pull request.
@@ -270,6 +271,14 @@ class ClosingReader(Protocol):
 
     def closed_by(self, repository: RepositoryName, request: ObservedRequest) -> str:
         """Return the login of whoever closed a pull request last, or ""."""
+
+
+@runtime_checkable
+class ChangedPathReader(Protocol):
+    """Ability of a forge to show which paths a pull request changes."""
+
+    def changed_paths(self, repository: RepositoryName, number: int) -> ChangedPaths:
+        """Return the paths of all files that differ between the head and the merge base."""
 
 
 @runtime_checkable

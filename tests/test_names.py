@@ -27,7 +27,8 @@ FIELD = """
     import in injectable injection injector jinja join json junit kargo key keys kind kinds kpt
     kptfile krm kubeconform kubernetes label labels list manifest manifests map mapping merge
     merged merger mirror name names namespace object objects on operator operators origin orphan
-    orphaned overlay overridable override owner ownership pack package packages patch path paths
+    orphaned overlay overridable override owned owner ownership pack package packages patch path
+    paths
     phase phases pipeline plan planner policies policy porch probe prober probes project prometheus
     promote promotion propagation publication publications published publisher pull push pushed
     queries query reason reasons reconcile reconciler ref reference references refs release
@@ -59,7 +60,8 @@ GLOSSARY = """
 TECHNICAL = """
     access accounting action actions address addresses aggregation alignment ast attributes
     author auto automatic awaited backend backoff barrier bars base baseline batch bug builder
-    built builtin cache canonical case catalog chars class cleanup client close closed closures code
+    built builtin cache canonical case catalog changed chars class cleanup client close closed
+    closures code
     collisions color column command comment completion confirmation content control conversion
     converted counter counters cross damaged detection detector diagnostics digest discovery disk
     dispute disputes document documents durations edit editor edits element embedded encoding engine

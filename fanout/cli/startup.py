@@ -211,6 +211,7 @@ class Program:
         """Estimate what the plan of a pass asks of the hosts."""
         refs_by_url = {change.remote.url: change.ref_count for change in observed.changes}
         requests = [change for plan in observed.plans for change in plan.request_changes]
+        requests += [it.change for it in observed.other_statuses]
         return estimate_calls(refs_by_url, requests, self.world.forges.limits_of)
 
     def sweep(self, mode: PassMode) -> PassReport:

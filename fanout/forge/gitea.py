@@ -15,6 +15,7 @@ from fanout.forge.answer_fields import AnswerObject, MalformedAnswer, answer_obj
 from fanout.forge.forge_http import ForgeCall, ForgeHttp, ForgeResponse
 from fanout.plan.observation.observed_request import (
     BranchFacts,
+    ChangedPaths,
     CommitStatus,
     GuardedMerge,
     ObservedRequest,
@@ -115,12 +116,9 @@ class GiteaForge:
         return self._one_or_none(repository, ("pulls", str(number)), _read_request)
 
     def open_requests(self, repository: RepositoryName) -> Sequence[ObservedRequest]:
-        """Return the open pull requests from branches of the repository itself."""
+        """Return the open pull requests to any branch, also those from other repositories."""
         # The call for one base and head answers the oldest, which may be closed.
-        path = (*_path(repository), "pulls")
-        requests = self._all(path, _read_request, ("state", "open"))
-        name = str(repository).lower()  # Gitea ignores case in names
-        return [it for it in requests if str(it.head_repository).lower() == name]
+        return self._all((*_path(repository), "pulls"), _read_request, ("state", "open"))
 
     def search_requests(self, since: datetime) -> SearchedRequests:
         """Return the pull requests by fanout's account updated at or after an instant."""
@@ -147,6 +145,15 @@ class GiteaForge:
             ("since", request.closed.isoformat()),
         )
         return next((login for kind, login in reversed(events) if kind == "close"), "")
+
+    def changed_paths(self, repository: RepositoryName, number: int) -> ChangedPaths:
+        """Return the paths of all files that differ between the head and the merge base."""
+        path = (*_path(repository), "pulls", str(number), "files")
+        files = self._all(path, _read_changed_file)
+        commits = {commit for commit, _ in files}
+        # Somebody may push while the pages are read.
+        commit = commits.pop() if len(commits) == 1 else ""
+        return ChangedPaths(commit, frozenset(name for _, names in files for name in names))
 
     def reviews(self, repository: RepositoryName, number: int) -> Sequence[ObservedReview]:
         """Return the submitted reviews of a pull request, oldest first."""
@@ -524,6 +531,17 @@ def _read_match(answer: AnswerObject) -> RequestMatch:
     return RequestMatch(
         _read_name(repository), answer.number("number"), answer.instant("updated_at")
     )
+
+
+def _read_changed_file(answer: AnswerObject) -> tuple[str, frozenset[str]]:
+    """Return the commit that the answer is of, and the names of the file.
+
+    Some time passes between a push and the change of what this answer is of; only its addresses
+    name the commit.
+    """
+    commit = answer.text("contents_url").rpartition("?ref=")[2]
+    names = {answer.text("filename"), answer.text("previous_filename", "")}
+    return commit, frozenset(names - {""})
 
 
 def _read_review(answer: AnswerObject) -> ObservedReview | None:

@@ -65,6 +65,8 @@ class PlanAction:
         # A draft that removes packages is about several paths.
         draft = f"draft of {location}" if self.path else f"branch {branch} of {self.repository}"
         request = f"pull request {self.number} of {self.repository}"
+        # A head that is no branch of the repository is named by its request.
+        head = f"{self.repository}, {branch}" if branch != self.ref else request
         stage_phrase = f" in stage {self.stage}" if self.stage else ""
         verb = "rewrite" if self.expected else "write"
         sentences = {
@@ -77,7 +79,7 @@ class PlanAction:
             ActionKind.OPEN_REQUEST: f"open a pull request in {self.repository}: {self.detail}",
             ActionKind.UPDATE_REQUEST: f"update {request}: {self.detail}",
             ActionKind.CLOSE_REQUEST: f"close {request}: {self.detail}",
-            ActionKind.SET_STATUS: f"set the status of {self.repository}, {branch}: {self.detail}",
+            ActionKind.SET_STATUS: f"set the status of {head}: {self.detail}",
             ActionKind.MERGE_REQUEST: f"merge {request}: {self.detail}",
             ActionKind.RECORD: f"record {self.detail}",
         }

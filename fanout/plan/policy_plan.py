@@ -186,9 +186,9 @@ def build_record_action(namespace: str, name: str, steps: Sequence[DecidedVarian
     return PlanAction(kind=ActionKind.RECORD, namespace=namespace, policy=policy, variant=variant)
 
 
-def join_plans(plans: Iterable[PolicyPlan]) -> Plan:
-    """Join the actions of all policies of a pass into one plan."""
-    return Plan(tuple(action for plan in plans for action in plan.actions))
+def join_plans(plans: Iterable[PolicyPlan], further_actions: Iterable[PlanAction] = ()) -> Plan:
+    """Join the actions of all policies of a pass, and those of no policy, into one plan."""
+    return Plan((*(action for plan in plans for action in plan.actions), *further_actions))
 
 
 def _has_draft_only(planned: DecidedVariant) -> bool:

@@ -25,6 +25,7 @@ from fanout.plan.observation.repository_state import (
     RepositoryState,
 )
 from fanout.plan.policy_plan import PolicyPlan
+from fanout.plan.pull_requests.other_requests import OtherStatus
 from fanout.plan.records.policy_records import PolicyRecords, RecordEntry, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.plan.rendered_variant import RenderedVariant
@@ -155,6 +156,7 @@ class PassPlan:
     now: datetime
     policies: tuple[PolicyResult, ...]
     plans: tuple[PolicyPlan, ...] = ()
+    other_statuses: tuple[OtherStatus, ...] = ()  # on pull requests of other people
     plan: Plan = field(default_factory=Plan)
     changes: tuple[RepositoryChange, ...] = ()
     writing: CommitSettings | None = None  # messages and identity of the commits

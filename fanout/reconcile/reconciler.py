@@ -31,6 +31,7 @@ from fanout.reconcile.policy_evaluator import PolicyEvaluator
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.policy_isolation import compute_changes, without_failed_policies
 from fanout.reconcile.problem_aggregation import summarize_function_warnings
+from fanout.reconcile.pull_requests.other_request_planner import plan_others
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
 from fanout.reconcile.pull_requests.request_memo import RequestMemos
 from fanout.reconcile.pull_requests.request_observer import RequestObserver
@@ -163,11 +164,13 @@ class Reconciler:
             undeclared_warnings = _collect_warnings(
                 partial(find_undeclared, scope.policy_states, declared, mode.namespace)
             )
+        others = plan_others(scope, repository_states, setup.install)
         pass_plan = PassPlan(
             now=now,
             policies=results,
             plans=plans,
-            plan=join_plans(plans),
+            other_statuses=others.statuses,
+            plan=join_plans(plans, (it.action for it in others.statuses)),
             changes=repository_changes,
             writing=writing,
             warnings=(
@@ -175,6 +178,7 @@ class Reconciler:
                 *_collect_warnings(partial(_find_declaration_warnings, scope.covered, declared)),
                 *messages.warnings,
                 *dict.fromkeys(it for result in results for it in result.template_warnings),
+                *others.warnings,
                 *_collect_warnings(partial(summarize_function_warnings, results)),
             ),
             undeclared_warnings=undeclared_warnings,

@@ -17,6 +17,7 @@ from fanout.errors import Conflict, Denied, Unavailable, Waiting
 from fanout.forge.forge_http import ForgeHttp, HostAccess
 from fanout.forge.gitea import GiteaForge
 from fanout.plan.observation.observed_request import (
+    ChangedPaths,
     CommitStatus,
     GuardedMerge,
     ObservedRequest,
@@ -704,3 +705,18 @@ def wait_for_next_second(forge: GiteaForge) -> datetime:
 
 def test_a_commit_that_is_not_there_has_no_statuses(place):
     assert place.forge.statuses(place.name, "a" * 40) == []
+
+
+def test_paths_of_a_request_are_of_its_head(place: Place):
+    request = place.open()
+    path = f"{HEAD.replace('/', '-')}.yaml"
+    changed = place.forge.changed_paths(place.name, request.number)
+    assert changed == ChangedPaths(request.head_commit, frozenset({path}))
+
+
+def test_a_request_that_changes_nothing_has_no_paths(place: Place):
+    branch = {"new_branch_name": HEAD, "old_ref_name": "main"}
+    place.gitea.post(f"{place.path}/branches", branch)
+    draft = RequestDraft(HEAD, "main", "Nothing", "", is_draft=False)
+    request = place.forge.open_request(place.name, draft)
+    assert place.forge.changed_paths(place.name, request.number) == ChangedPaths("", frozenset())

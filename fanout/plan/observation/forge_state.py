@@ -30,6 +30,22 @@ class RequestFacts:
 
 
 @frozen
+class OtherRequest:
+    """Open pull request of somebody else to a branch that requires the status of fanout.
+
+    `status` is state and description of the newest status of fanout's context at the head; "" if
+    there is none. `problem` says why it was not read.
+    """
+
+    _: KW_ONLY
+    number: int
+    head_commit: str
+    changed_packages: tuple[str, ...] = ()  # paths of packages of this installation
+    status: str = ""
+    problem: str = ""
+
+
+@frozen
 class ForgeState:
     """A repository as its forge shows it in one pass.
 
@@ -45,6 +61,8 @@ class ForgeState:
     requests: Mapping[str, RequestFacts] = field(default_factory=dict)  # by full ref of the head
     # Other open pull requests from a branch of fanout, by full ref of the head.
     foreign_requests: Mapping[str, tuple[ObservedRequest, ...]] = field(default_factory=dict)
+    # Of everybody else; empty where the branch does not require the status of fanout.
+    other_requests: tuple[OtherRequest, ...] = ()
     # Statuses that checks wait for, by commit: newest of each context and creator, newest first.
     statuses: Mapping[str, tuple[CommitStatus, ...]] = field(default_factory=dict)
     failure: FanoutError | None = None

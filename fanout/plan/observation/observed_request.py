@@ -59,6 +59,10 @@ class ObservedRequest:
     merged_commit: str = ""  # on the base branch
     text_version: int = 0
 
+    def is_from(self, repository: RepositoryName) -> bool:
+        """Return whether its head is a branch of this repository; hosts ignore case in names."""
+        return str(self.head_repository).lower() == str(repository).lower()
+
 
 @frozen
 class RequestMatch:
@@ -137,6 +141,18 @@ class CommitStatus:
     instant: datetime
     description: str = ""
     url: str = ""
+
+
+@frozen
+class ChangedPaths:
+    """Paths of the files that a pull request changes, and the head commit that they are of.
+
+    A renamed file counts with both names. `head_commit` is "" where the host does not say it, as
+    for a request that changes nothing.
+    """
+
+    head_commit: str
+    paths: frozenset[str]
 
 
 @frozen

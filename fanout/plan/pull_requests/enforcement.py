@@ -37,7 +37,7 @@ def check_enforcement(branch: str, context: str, rules: BranchFacts) -> Enforcem
             f"the branch {branch} is not protected: who may write to the repository can merge and"
             f" push without the status {context}",
         )
-    if not _requires(rules.required_contexts, context):
+    if not requires_status(rules.required_contexts, context):
         if any(_PATTERN_CHARACTERS & set(it) for it in rules.required_contexts):
             listed = ", ".join(sorted(rules.required_contexts))
             return Enforcement(
@@ -60,7 +60,8 @@ def check_enforcement(branch: str, context: str, rules: BranchFacts) -> Enforcem
     return Enforcement(ConditionStatus.FALSE, f"the branch {branch} requires the status {context}")
 
 
-def _requires(contexts: frozenset[str], context: str) -> bool:
+def requires_status(contexts: frozenset[str], context: str) -> bool:
+    """Return whether required contexts, of which some may be patterns, name a context."""
     return any(
         matches_name_pattern(it, context) for it in contexts if not _PATTERN_CHARACTERS & set(it)
     )

@@ -129,7 +129,7 @@ def _build_status(group: RequestGroup, found: RequestFacts | None) -> RequestSta
     hold = (find_label_hold(found) if found is not None else None) or group.hold
     if hold is None:
         return RequestStatus(context, StatusState.SUCCESS, "the gates let it be merged")
-    return RequestStatus(context, StatusState.PENDING, _shorten(hold.sentence))
+    return RequestStatus(context, StatusState.PENDING, shorten_description(hold.sentence))
 
 
 def format_status(status: RequestStatus) -> str:
@@ -137,7 +137,8 @@ def format_status(status: RequestStatus) -> str:
     return f"{status.state}: {status.description}"
 
 
-def _shorten(text: str) -> str:
+def shorten_description(text: str) -> str:
+    """Return the text, cut to what all forges show of a status."""
     return text if len(text) <= _MAX_DESCRIPTION else f"{text[: _MAX_DESCRIPTION - 3]}..."
 
 

@@ -118,6 +118,7 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     with world.counters.times.phase("writing"):
         push_results = world.git.change(pass_plan.changes) if pass_plan.changes else {}
     request_changes = [change for plan in pass_plan.plans for change in plan.request_changes]
+    request_changes += [it.change for it in pass_plan.other_statuses]
     with world.counters.times.phase("requests"):
         request_outcomes = (
             execute_requests(world.forges, request_changes, push_results, pass_plan.now)
@@ -148,6 +149,10 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
             ),
         )
         if repository_state is not None
+    }
+    urls |= {
+        (it.action.namespace, it.action.repository): it.change.url
+        for it in pass_plan.other_statuses
     }
     effects = _Effects(urls, push_results, request_outcomes)
     warnings = tuple(

@@ -44,6 +44,7 @@ class HostedRepository:
     state: RepositoryState
     recorded: Mapping[str, RequestLine]  # requests by full ref of the head
     status_subjects: Sequence[StatusSubject]
+    owned_paths: frozenset[str] | None  # of its packages; None: not all records can be read
     forge: Forge
     name: RepositoryName
 
@@ -139,7 +140,8 @@ class ForgeReader:
         missing = [ref for ref in sorted(heads) if heads[ref] is None]
         opened: Sequence[ObservedRequest] = ()
         if any(ref in refs for ref in missing):
-            opened = forge.open_requests(repository.name)
+            listed = forge.open_requests(repository.name)
+            opened = [it for it in listed if it.is_from(repository.name)]
         for ref in missing:
             heads[ref] = self._read_head(repository, ref, opened, found.get(ref))
         if missing or memo.unread_numbers or memo.heads.keys() != heads.keys():

@@ -113,6 +113,30 @@ class SettingsMemo:
         return self.base_branch == base_branch and instant - self.read < _SETTINGS_AGE
 
 
+@frozen
+class BranchMemo:
+    """Rules of the Repository's branch."""
+
+    _: KW_ONLY
+    branch: BranchFacts | None
+    base_branch: str
+    read: datetime
+
+
+@frozen
+class OtherRequestMemo:
+    """Open pull request of somebody else, as it was read.
+
+    `base_commit` is what Git listed then for the Repository's branch.
+    """
+
+    _: KW_ONLY
+    head_commit: str
+    base_commit: str
+    changed_paths: frozenset[str]
+    status: str  # state and description of fanout's newest status at the head; "": none
+
+
 @dataclass(slots=True)
 class RepositoryMemo:
     """Requests and settings of one repository, as they were read.
@@ -123,6 +147,8 @@ class RepositoryMemo:
     heads: dict[str, HeadMemo] = field(default_factory=dict)  # by full ref
     unread_numbers: set[int] = field(default_factory=set)
     settings: SettingsMemo | None = None
+    rules: BranchMemo | None = None  # where the settings do not tell them, or long ago
+    others: dict[int, OtherRequestMemo] = field(default_factory=dict)  # by number
 
 
 @dataclass(slots=True)
@@ -246,6 +272,8 @@ def _encode(memo: HostMemo) -> dict[str, Any]:
                 "heads": {ref: _plain(asdict(it)) for ref, it in sorted(known.heads.items())},
                 "unread": sorted(known.unread_numbers),
                 "settings": _plain(asdict(known.settings)) if known.settings else None,
+                "rules": _plain(asdict(known.rules)) if known.rules else None,
+                "others": {number: _plain(asdict(it)) for number, it in known.others.items()},
             }
             for name, known in sorted(memo.repositories.items())
         },
@@ -273,6 +301,8 @@ def _decode(row: Mapping[str, Any]) -> HostMemo:
                 heads={ref: _decode_head(it) for ref, it in known["heads"].items()},
                 unread_numbers=set(known["unread"]),
                 settings=_decode_settings(known["settings"]) if known["settings"] else None,
+                rules=_decode_rules(known["rules"]) if known["rules"] else None,
+                others={int(number): _decode_other(it) for number, it in known["others"].items()},
             )
             for name, known in row["repositories"].items()
         },
@@ -317,7 +347,7 @@ def _decode_review(row: Mapping[str, Any]) -> ObservedReview:
 
 
 def _decode_settings(row: Mapping[str, Any]) -> SettingsMemo:
-    repository, branch = row["repository"], row["branch"]
+    repository = row["repository"]
     return SettingsMemo(
         repository=RepositoryFacts(
             **{
@@ -326,12 +356,28 @@ def _decode_settings(row: Mapping[str, Any]) -> SettingsMemo:
                 "merge_styles": frozenset(map(MergeStyle, repository["merge_styles"])),
             }
         ),
-        branch=None
-        if branch is None
-        else BranchFacts(**{**branch, "required_contexts": frozenset(branch["required_contexts"])}),
+        branch=_decode_branch(row["branch"]),
         base_branch=row["base_branch"],
         read=datetime.fromisoformat(row["read"]),
     )
+
+
+def _decode_rules(row: Mapping[str, Any]) -> BranchMemo:
+    return BranchMemo(
+        branch=_decode_branch(row["branch"]),
+        base_branch=row["base_branch"],
+        read=datetime.fromisoformat(row["read"]),
+    )
+
+
+def _decode_branch(row: Mapping[str, Any] | None) -> BranchFacts | None:
+    if row is None:
+        return None
+    return BranchFacts(**{**row, "required_contexts": frozenset(row["required_contexts"])})
+
+
+def _decode_other(row: Mapping[str, Any]) -> OtherRequestMemo:
+    return OtherRequestMemo(**{**row, "changed_paths": frozenset(row["changed_paths"])})
 
 
 def _instant(text: str | None) -> datetime | None:

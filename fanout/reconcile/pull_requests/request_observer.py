@@ -21,8 +21,10 @@ from fanout.plan.pull_requests.awaited_statuses import StatusSubject, has_status
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RequestLine, parse_status
 from fanout.ports import Forge, ForgeDirectory, GitStore, RequestSearch
+from fanout.reconcile.ownership.owned_paths import find_owned_paths, with_observed_paths
 from fanout.reconcile.pass_scope import PassScope
 from fanout.reconcile.pull_requests.forge_reading import ForgeReader, HostedRepository
+from fanout.reconcile.pull_requests.other_request_reader import OtherRequestReader
 from fanout.reconcile.pull_requests.request_memo import (
     LONG_AGO,
     RACY_PERIOD,
@@ -126,6 +128,7 @@ class RequestObserver:
         `names` are the identities of the Repositories, by URL.
         """
         recorded, subjects = _read_recorded(scope.policy_states), _find_status_subjects(scope)
+        owned_paths = find_owned_paths(scope.path_ownership.recorded_paths, scope.policy_states)
         forge_states: dict[int, ForgeState] = {}
         by_account: dict[str, list[HostedRepository]] = {}
         for state in states:
@@ -143,6 +146,7 @@ class RequestObserver:
                 state=state,
                 recorded=recorded.get(state.identity, {}),
                 status_subjects=subjects.get(state.identity, ()),
+                owned_paths=with_observed_paths(owned_paths, state),
                 forge=forge,
                 name=name,
             )
@@ -192,11 +196,19 @@ def _search(forge: Forge, memo: HostMemo) -> datetime:
 
 def _read_contained(reader: ForgeReader, repository: HostedRepository) -> ForgeState:
     """Return the forge state of a repository; a failure becomes part of it."""
-    outcome = run_isolated(partial(reader.read_state, repository))
+    outcome = run_isolated(partial(_read_state, reader, repository))
     if isinstance(outcome, FanoutError):
         login = reader.memo.login
         return ForgeState(host=repository.forge.host, login=login, failure=outcome)
     return outcome
+
+
+def _read_state(reader: ForgeReader, repository: HostedRepository) -> ForgeState:
+    """Return the repository as its forge shows it. Raises FanoutError."""
+    # First the own requests: reading them may tell the rules of the branch.
+    state = reader.read_state(repository)
+    others = OtherRequestReader(reader=reader, repository=repository)
+    return replace(state, other_requests=others.read_requests())
 
 
 def _has_forge(repository: Repository) -> bool:

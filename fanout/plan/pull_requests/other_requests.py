@@ -1,0 +1,136 @@
+"""Status of fanout on pull requests of other people: they must not change its packages.
+
+Where a branch requires this status, somebody has to set it on every request to the branch, or none
+of them could be merged.
+"""
+
+from collections.abc import Iterable
+from dataclasses import KW_ONLY
+
+from fanout.api.text_fields import fold_path
+from fanout.plan.actions import ActionKind, PlanAction
+from fanout.plan.observation.forge_state import OtherRequest
+from fanout.plan.observation.observed_request import StatusState
+from fanout.plan.observation.repository_state import RepositoryState
+from fanout.plan.observation.request_change import RequestChange, RequestStatus
+from fanout.plan.pull_requests.enforcement import status_context
+from fanout.plan.pull_requests.request_plan import format_status, shorten_description
+from fanout.values import frozen
+
+
+@frozen
+class RepositorySubject:
+    """A repository, and the policy or variant written by hand that its calls are counted for."""
+
+    _: KW_ONLY
+    namespace: str
+    policy: str  # "": a variant written by hand
+    variant: str  # "": a policy
+    repository: str  # name of the Repository object
+    state: RepositoryState
+
+
+@frozen
+class OtherStatus:
+    """Status to set on somebody else's pull request, and the action that reports it."""
+
+    _: KW_ONLY
+    change: RequestChange
+    action: PlanAction
+
+
+@frozen
+class OtherStatuses:
+    """Statuses to set on other people's requests, and warnings about those that are not judged."""
+
+    statuses: tuple[OtherStatus, ...]
+    warnings: tuple[str, ...]
+
+
+def find_changed_packages(
+    changed_paths: Iterable[str], owned_paths: Iterable[str]
+) -> tuple[str, ...]:
+    """Return the packages, by their paths, that changes of files touch.
+
+    A file in place of a directory above a package touches it, too. As in collisions of packages,
+    paths that differ in case or Unicode form alone are one path.
+    """
+    package_by_path: dict[str, str] = {}
+    packages_below: dict[str, list[str]] = {}
+    for package in sorted(owned_paths):
+        path = fold_path(package)
+        package_by_path[path] = package
+        for parent in _parents(path):
+            packages_below.setdefault(parent, []).append(package)
+    packages: set[str] = set()
+    for changed_path in changed_paths:
+        path = fold_path(changed_path)
+        packages.update(packages_below.get(path, ()))
+        enclosing = ("", *_parents(path), path)
+        packages.update(package_by_path[it] for it in enclosing if it in package_by_path)
+    return tuple(sorted(packages))
+
+
+def _parents(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:length]) for length in range(1, len(parts))]
+
+
+def build_other_status(changed_packages: tuple[str, ...], install: str) -> RequestStatus:
+    """Return the status of a request that changes these packages of the installation."""
+    context = status_context(install)
+    if not changed_packages:
+        return RequestStatus(
+            context, StatusState.SUCCESS, "it changes no package that fanout manages"
+        )
+    first, further = changed_packages[0], len(changed_packages) - 1
+    subject, others = ("packages", f" and {further} more") if further else ("a package", "")
+    sentence = f"it changes {subject} that fanout manages: {first or '/'}{others}"
+    return RequestStatus(context, StatusState.FAILURE, shorten_description(sentence))
+
+
+def plan_other_statuses(subjects: Iterable[RepositorySubject], install: str) -> OtherStatuses:
+    """Plan the statuses of other people's requests in all repositories, each given once."""
+    statuses: list[OtherStatus] = []
+    warnings: list[str] = []
+    for subject in subjects:
+        forge = subject.state.forge
+        for request in forge.other_requests if forge is not None else ():
+            if request.problem:
+                warnings.append(
+                    f"{subject.repository}: pull request {request.number} gets no status of"
+                    f" fanout: {request.problem}"
+                )
+                continue
+            status = build_other_status(request.changed_packages, install)
+            if format_status(status) != request.status:
+                statuses.append(_plan_status(subject, request, status))
+    return OtherStatuses(tuple(statuses), tuple(warnings))
+
+
+def _plan_status(
+    subject: RepositorySubject, request: OtherRequest, status: RequestStatus
+) -> OtherStatus:
+    # Branches of several forks may have the same name.
+    head_ref = f"refs/pull/{request.number}/head"
+    return OtherStatus(
+        change=RequestChange(
+            url=subject.state.remote.url,
+            repository=subject.state.identity,
+            policy=f"{subject.namespace}/{subject.policy or subject.variant}",
+            head_ref=head_ref,
+            head_commit=request.head_commit,
+            status=status,
+        ),
+        action=PlanAction(
+            kind=ActionKind.SET_STATUS,
+            namespace=subject.namespace,
+            policy=subject.policy,
+            variant=subject.variant,
+            repository=subject.repository,
+            ref=head_ref,
+            expected=request.head_commit,
+            detail=format_status(status),
+            number=str(request.number),
+        ),
+    )

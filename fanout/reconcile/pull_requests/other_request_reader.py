@@ -1,0 +1,154 @@
+"""Reader of other people's pull requests to branches that require the status of fanout.
+
+The search of a host by author does not show them, so each such repository costs one listing in
+each pass. What a request changes is read once for each head, and again when the branch moves.
+"""
+
+from collections.abc import Iterator
+from dataclasses import KW_ONLY
+from datetime import timedelta
+from functools import partial
+
+from fanout.plan.observation.forge_state import OtherRequest
+from fanout.plan.observation.observed_request import BranchFacts, ObservedRequest
+from fanout.plan.pull_requests.enforcement import requires_status, status_context
+from fanout.plan.pull_requests.other_requests import build_other_status, find_changed_packages
+from fanout.plan.pull_requests.request_plan import format_status
+from fanout.ports import BranchReader, ChangedPathReader, StatusStore
+from fanout.reconcile.pull_requests.forge_reading import ForgeReader, HostedRepository
+from fanout.reconcile.pull_requests.request_memo import (
+    BranchMemo,
+    OtherRequestMemo,
+    RepositoryMemo,
+    SettingsMemo,
+)
+from fanout.selection.variant_naming import drafts_prefix
+from fanout.telemetry.error_isolation import run_isolated
+from fanout.values import frozen, replace
+
+_RULES_AGE = timedelta(hours=1)  # no search shows that the rules of a branch changed
+
+
+@frozen
+class OtherRequestReader:
+    """Reader of the requests of other people in one repository."""
+
+    _: KW_ONLY
+    reader: ForgeReader
+    repository: HostedRepository
+
+    def read_requests(self) -> tuple[OtherRequest, ...]:
+        """Return the open requests of other people, by number, with what they change.
+
+        Without any where the branch does not require the status of fanout, and where not all
+        records can be read. Raises FanoutError where they cannot be listed.
+        """
+        repository, memo = self.repository, self._memo
+        if repository.owned_paths is None:
+            return ()
+        rules, context = self._read_rules(), status_context(self.reader.install)
+        others: dict[int, OtherRequestMemo] = {}
+        requests: list[OtherRequest] = []
+        if rules is not None and requires_status(rules.required_contexts, context):
+            for request in self._list_requests():
+                known = run_isolated(partial(self._read_request, request))
+                if isinstance(known, OtherRequestMemo):
+                    others[request.number] = known
+                    requests.append(self._build_request(request, known))
+                elif known is not None:
+                    requests.append(
+                        OtherRequest(
+                            number=request.number,
+                            head_commit=request.head_commit,
+                            problem=str(known),
+                        )
+                    )
+        if memo.others != others:
+            memo.others = others
+            self.reader.memo.has_changed = True
+        return tuple(sorted(requests, key=lambda it: it.number))
+
+    @property
+    def _memo(self) -> RepositoryMemo:
+        return self.reader.memo.repository(self.repository.name)
+
+    def _read_rules(self) -> BranchFacts | None:
+        """Return the rules of the branch as they were within the last hour."""
+        repository, memo = self.repository, self._memo
+        if not isinstance(repository.forge, BranchReader):
+            return None
+        candidates: tuple[BranchMemo | SettingsMemo | None, ...] = (memo.settings, memo.rules)
+        known = [
+            it
+            for it in candidates
+            if it is not None
+            and it.base_branch == repository.base_branch
+            and self.reader.instant - it.read < _RULES_AGE
+        ]
+        if known:
+            return max(known, key=lambda it: it.read).branch
+        memo.rules = BranchMemo(
+            branch=repository.forge.branch(repository.name, repository.base_branch),
+            base_branch=repository.base_branch,
+            read=self.reader.instant,
+        )
+        self.reader.memo.has_changed = True
+        return memo.rules.branch
+
+    def _list_requests(self) -> Iterator[ObservedRequest]:
+        """Yield the open requests of other people to the Repository's branch."""
+        repository = self.repository
+        prefix = drafts_prefix(self.reader.install)
+        refs = repository.state.refs
+        # A commit has one status of a context, which at the head of a draft says what its own
+        # request waits for.
+        draft_heads = {commit for ref, commit in refs.items() if ref.startswith(prefix)}
+        for request in repository.forge.open_requests(repository.name):
+            head_ref = f"refs/heads/{request.head_branch}"
+            is_own = head_ref.startswith(prefix) and request.is_from(repository.name)
+            if (
+                request.base_branch == repository.base_branch
+                and not is_own
+                and request.head_commit not in draft_heads
+            ):
+                yield request
+
+    def _read_request(self, request: ObservedRequest) -> OtherRequestMemo | None:
+        """Read a request, unless it is known; None while the host is not done with a push."""
+        forge, name = self.repository.forge, self.repository.name
+        if not isinstance(forge, ChangedPathReader) or not isinstance(forge, StatusStore):
+            return None
+        known = self._memo.others.get(request.number)
+        if known is not None and known.head_commit != request.head_commit:
+            known = None
+        base_commit = self.repository.state.head
+        if known is None or known.base_commit != base_commit:
+            changed = forge.changed_paths(name, request.number)
+            if changed.head_commit != request.head_commit:
+                return None
+            known = OtherRequestMemo(
+                head_commit=request.head_commit,
+                base_commit=base_commit,
+                changed_paths=changed.paths,
+                status=known.status if known is not None else "",
+            )
+        # One that was set by the pass before is not known yet.
+        built = self._build_request(request, known)
+        wanted = build_other_status(built.changed_packages, self.reader.install)
+        if known.status != format_status(wanted):
+            statuses = forge.statuses(name, request.head_commit)
+            present = (
+                f"{it.state}: {it.description}" for it in statuses if it.context == wanted.context
+            )
+            known = replace(known, status=next(present, ""))
+        return known
+
+    def _build_request(self, request: ObservedRequest, known: OtherRequestMemo) -> OtherRequest:
+        owned_paths = self.repository.owned_paths
+        assert owned_paths is not None, "all records were read"
+        return OtherRequest(
+            number=request.number,
+            head_commit=known.head_commit,
+            changed_packages=find_changed_packages(known.changed_paths, owned_paths),
+            status=known.status,
+        )
