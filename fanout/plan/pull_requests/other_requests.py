@@ -13,8 +13,11 @@ from fanout.plan.observation.forge_state import OtherRequest
 from fanout.plan.observation.observed_request import StatusState
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observation.request_change import RequestChange, RequestStatus
-from fanout.plan.pull_requests.enforcement import status_context
-from fanout.plan.pull_requests.request_plan import format_status, shorten_description
+from fanout.plan.pull_requests.request_plan import (
+    format_status,
+    shorten_description,
+    status_context,
+)
 from fanout.values import frozen
 
 

@@ -11,9 +11,9 @@ from functools import partial
 
 from fanout.plan.observation.forge_state import OtherRequest
 from fanout.plan.observation.observed_request import BranchFacts, ObservedRequest
-from fanout.plan.pull_requests.enforcement import requires_status, status_context
+from fanout.plan.pull_requests.enforcement import requires_status
 from fanout.plan.pull_requests.other_requests import build_other_status, find_changed_packages
-from fanout.plan.pull_requests.request_plan import format_status
+from fanout.plan.pull_requests.request_plan import format_status, status_context
 from fanout.ports import BranchReader, ChangedPathReader, StatusStore
 from fanout.reconcile.pull_requests.forge_reading import ForgeReader, HostedRepository
 from fanout.reconcile.pull_requests.request_memo import (
