@@ -38,6 +38,7 @@ LOOKING = (
     ("validate", "-vvv"),
 )
 LIMIT = 200  # sweeps
+IN_A_ROW = 2
 
 pytestmark = pytest.mark.forge
 
@@ -61,27 +62,34 @@ def faults(header: str, token: str) -> list[Fault]:
 
 
 class Failing:
-    """A proxy that fails one call of those that follow; the kinds of failures take turns."""
+    """A proxy that fails two calls in a row of those that follow; the kinds take turns.
+
+    One alone would be overcome by asking again, and three in a row close the host for a while.
+    """
 
     def __init__(self, proxy: ForgeProxy, kinds: list[Fault]) -> None:
-        self.kinds, self.turn, self.ahead, self.is_due = kinds, 0, 0, False
+        self.kinds, self.turn, self.ahead, self.left = kinds, 0, 0, 0
         proxy.next_fault = self.next_fault
 
     def fail(self, number: int) -> None:
-        """Fail the call before which so many are answered."""
-        self.ahead, self.is_due = number, True
+        """Fail the calls before which so many are answered."""
+        self.ahead, self.left = number, IN_A_ROW
+
+    @property
+    def is_unused(self) -> bool:
+        return self.left == IN_A_ROW
 
     def renewed(self) -> int:
-        """Let one more call fail if the last failure has been; return how many there were."""
-        if not self.is_due:
-            self.fail(1)  # never two in a row, after which the host would be left alone
+        """Let further calls fail if all that should have; return how many did."""
+        if not self.left:
+            self.fail(1)
         return self.turn
 
     def next_fault(self, _: str) -> Fault | None:
         self.ahead -= 1
-        if not self.is_due or self.ahead >= 0:
+        if not self.left or self.ahead >= 0:
             return None
-        self.is_due = False
+        self.left -= 1
         self.turn += 1
         return self.kinds[self.turn % len(self.kinds)]
 
@@ -129,7 +137,7 @@ def test_commands_show_no_secret(fleet: ForgeFleet, failing: Failing):
 
 def test_a_running_process_shows_no_secret(fleet: ForgeFleet, failing: Failing):
     options = ("-vv", "--interval", "1s", "--hooks", "127.0.0.1:0", *fleet.options)
-    failing.is_due = True
+    failing.fail(0)
     with run_processes(**WEBHOOK, **fleet.environment()) as start:
         running = start(fleet, *options)
         running.until(lambda: any(it["event"] == "Hooks are received" for it in running.log()))
@@ -176,7 +184,7 @@ def sweeps(fleet: ForgeFleet, failing: Failing) -> Iterator[str]:
         swept = fleet.later(minutes=1).sweep("-vvv", "-o", "json")
         yield swept.out + swept.err
         number += 1
-        if failing.is_due:  # the sweep made fewer calls
+        if failing.is_unused:  # the sweep made fewer calls
             if not swept.json["outcomes"]:
                 return
             number = 0
