@@ -57,3 +57,14 @@ def test_two_requests_move_neither(fleet: ForgeFleet):
     assert owners(fleet) == {AMS: "ams", BER: "ber"}
     reason, sentence = fleet.condition(AMS)
     assert (reason, "by way of a third path" in sentence) == ("PathTaken", True), sentence
+
+
+def test_the_old_place_is_removed_by_a_request_of_its_own(fleet: ForgeFleet):
+    place(fleet, "ams", "eu/ams")
+    sweep(fleet, 4)
+    assert [it["state"] for it in fleet.requests("edge")] == ["merged"] * 3
+    published, removed = (it["head"] for it in fleet.requests("edge")[1:])
+    assert (published.split("/")[2], removed.split("/")[2]) == ("_stages", "_removals")
+    assert {it.rpartition("/")[0] for it in fleet.repos["edge"].files()} == {"", "eu/ams", BER}
+    assert fleet.repos["edge"].drafts() == []
+    assert fleet.later(minutes=1).sweep().out == "nothing to do\n"
