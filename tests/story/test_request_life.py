@@ -1,11 +1,11 @@
 """The life of pull requests of 60 variants in 6 repositories over 3 stages, on a real Gitea."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pytest
 from fleet import POLICY, PROMOTION, Result
-from forge_fleet import ForgeFleet
+from forge_fleet import REPOSITORY, SECRET, ForgeFleet
 from forge_proxy import Fault, proxying
 from gitea_server import PEOPLE, Gitea, running_gitea
 
@@ -24,6 +24,7 @@ STAGES = """\
     - {name: ci, commitStatus: {context: ci, by: [bob]}}
 """
 PROTECTED = {"enable_push": False, "enable_status_check": True, "status_check_contexts": ["fanout"]}
+PEOPLE_MERGE = {"enable_merge_whitelist": True, "merge_whitelist_usernames": list(PEOPLE)}
 
 
 def build(gitea: Gitea, root: Path, *, merge: str, api: str = "", **rules: object) -> ForgeFleet:
@@ -83,10 +84,16 @@ def head_commit(fleet: ForgeFleet, repo: str) -> str:
     return fleet.repos[repo].refs()[f"refs/heads/{head('prod')}"]
 
 
-def assert_at_rest(fleet: ForgeFleet, revision: str, states: Mapping[str, list[str]]) -> None:
+def assert_at_rest(
+    fleet: ForgeFleet,
+    revision: str,
+    states: Mapping[str, list[str]],
+    twice: Collection[str] = (),
+) -> None:
     """Everything is published once, Git has it, and the records say what Git says.
 
-    `states`: those of the requests of each repository that has others than three merged ones.
+    `states`: those of the requests of each repository that has others than three merged ones;
+    `twice`: the paths that were published at an earlier revision as well. Tags count publications.
     """
     assert fleet.published() == dict.fromkeys(PATHS, revision)
     for name in REPOS:
@@ -94,7 +101,8 @@ def assert_at_rest(fleet: ForgeFleet, revision: str, states: Mapping[str, list[s
         repo.fsck()
         assert repo.drafts() == []
         own = [path for path, place in PATHS.items() if place == name]
-        assert {f"{path}/{revision}" for path in own} <= set(repo.tags())
+        tags = {f"{path}/v1" for path in own} | {f"{path}/v2" for path in own if path in twice}
+        assert set(repo.tags()) == tags
         branch = "main" if "refs/heads/main" in repo.refs() else "trunk"
         for path in own:
             text = repo.file(branch, f"{path}/deployment.yaml")
@@ -138,6 +146,86 @@ def test_three_stages_are_promoted_through_protected_branches(gitea: Gitea, tmp_
     rest(fleet)
     assert fleet.repos["r1"].git("merge-base", "--is-ancestor", edit, "main") == ""
     assert_at_rest(fleet, "v1", {})
+
+
+def merge_all(fleet: ForgeFleet, style: str = "merge") -> None:
+    """Ann merges whatever is open."""
+    for (repo, _), number in open_requests(fleet).items():
+        fleet.merge(repo, number, style=style)
+
+
+def promote_by_people(fleet: ForgeFleet) -> None:
+    """From dev to the end; Ann merges what is ready in each stage."""
+    assert fleet.report("dev", "v2").code == 0
+    rest(fleet)
+    merge_all(fleet)
+    rest(fleet)
+    fleet.later(hours=2)
+    rest(fleet)
+    for (repo, _), number in open_requests(fleet).items():
+        fleet.review(repo, number, "ann")
+        fleet.status(repo, head_commit(fleet, repo), "ci", by="bob")
+    rest(fleet)
+    merge_all(fleet)
+    rest(fleet)
+
+
+def test_people_do_what_they_like_and_merge_what_fanout_may_not(gitea: Gitea, tmp_path: Path):
+    fleet = build(gitea, tmp_path, merge="Manual", **PEOPLE_MERGE)
+    rest(fleet)
+    numbers = {repo: number for (repo, _), number in open_requests(fleet).items()}
+    assert set(numbers) == set(REPOS)
+    dev = head("dev")
+    r0 = fleet.repos["r0"]
+    mine = r0.file(dev, "sites/c00/settings.yaml") + "  mine: x\n"
+    commit = r0.commit(dev, {"sites/c00/settings.yaml": mine}, by="bob")
+    fleet.merge("r1", numbers["r1"], style="squash")
+    fleet.merge("r2", numbers["r2"], style="rebase")
+    fleet.close("r3", numbers["r3"])
+    fleet.delete_branch("r4", dev)
+    fleet.rename_branch("r5", "main", "trunk")
+    url = gitea.git_url("r5", owner=fleet.owner)
+    fleet.write(
+        "repository-r5.yaml",
+        REPOSITORY.format(name="r5", url=url, secret=SECRET) + "  branch: trunk\n",
+    )
+    rest(fleet)
+    # What was closed, or lost its branch, is not asked for again.
+    assert set(open_requests(fleet)) == {("r0", dev), ("r5", dev)}
+    assert r0.refs()[f"refs/heads/{dev}"] == commit
+    assert fleet.requests("r5")[-1]["base"] == "trunk"
+    fleet.release("v2")
+    rest(fleet)
+    # A newer revision asks again, where it can in the same request.
+    now_open = open_requests(fleet)
+    assert set(now_open) == {(repo, dev) for repo in REPOS}
+    assert now_open["r0", dev] == numbers["r0"]
+    assert r0.git("merge-base", "--is-ancestor", commit, dev) == ""
+    fleet.close("r3", now_open["r3", dev])
+    fleet.delete_branch("r4", dev)
+    rest(fleet)
+    fleet.reopen("r3", now_open["r3", dev])
+    resumed = fleet.later(minutes=1).run(
+        "resume", "monitoring", "--reason", "it is fine", "--by", "Ann <ann@example.com>"
+    )
+    assert resumed.code == 0, resumed.err
+    rest(fleet)
+    merge_all(fleet, style="fast-forward-only")
+    rest(fleet)
+    assert published(fleet) == {"dev": {"v2"}, "test": {""}, "prod": {""}}
+    assert "mine: x" in r0.file("main", "sites/c00/settings.yaml")
+    promote_by_people(fleet)
+    merged = ["merged"] * 3
+    states = {
+        "r1": ["merged", *merged],
+        "r2": ["merged", *merged],
+        "r3": ["closed", *merged],
+        "r4": ["closed", "closed", *merged],
+    }
+    twice = {
+        f"sites/{it}" for it, place in SITES.items() if place in {("dev", "r1"), ("dev", "r2")}
+    }
+    assert_at_rest(fleet, "v2", states, twice)
 
 
 BURSTS = {
