@@ -182,7 +182,9 @@ class Reconciler:
                 *_collect_warnings(partial(summarize_function_warnings, results)),
             ),
             undeclared_warnings=undeclared_warnings,
-            snapshot=self._build_snapshot(pass_inputs, listing_requests, results),
+            snapshot=None
+            if others.statuses
+            else self._build_snapshot(pass_inputs, listing_requests, results),
         )
         return without_failed_policies(pass_plan, policy_errors)
 

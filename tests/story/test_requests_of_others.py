@@ -1,5 +1,6 @@
 """The status fanout on pull requests of other people, on a real Gitea that requires it."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,8 @@ import pytest
 from fleet import PACKAGE, PROMOTION
 from forge_fleet import ForgeFleet
 from gitea_server import Gitea, GiteaError
+
+from fanout.reconcile.pass_scope import PassMode
 
 pytestmark = pytest.mark.forge
 SITES = {"a": ("dev", "edge"), "b": ("dev", "edge")}
@@ -172,6 +175,38 @@ def test_a_copy_of_a_draft_keeps_the_status_of_the_draft(fleet: ForgeFleet):
     before = find_statuses(fleet, own["number"])
     settle(fleet)
     assert find_statuses(fleet, own["number"]) == before
+
+
+def is_skipped(fleet: ForgeFleet) -> bool:
+    """Whether a new process answers from the snapshot of a pass without work."""
+    with fleet.later(minutes=1).opened() as program:
+        return program.find_noop_result(PassMode()) is not None
+
+
+def settle_until_skipped(fleet: ForgeFleet) -> None:
+    """Sweep until the next sweep is skipped."""
+    for _ in range(60):
+        if is_skipped(fleet):
+            return
+        assert fleet.later(minutes=1).sweep().code == 0
+        time.sleep(0.5)  # what changed shortly before a reading is read again
+    raise AssertionError("there is always something to do")
+
+
+def test_a_request_from_a_branch_that_was_there_before(
+    fleet: ForgeFleet, monkeypatch: pytest.MonkeyPatch
+):
+    """No ref changes with it, so that only the listing shows it."""
+    # A pass that has the warning about local records to repeat is never skipped.
+    monkeypatch.setattr("fanout.cli.startup._find_remote_repositories", lambda *_: [])
+    fleet.repos["edge"].commit("words", {"README.md": "# Better words\n"}, by="ann")
+    settle_until_skipped(fleet)
+    opening = {"head": "words", "base": "main", "title": "Words"}
+    number = fleet.gitea.post(f"{fleet.path('edge')}/pulls", opening, by="ann")["number"]
+    assert not is_skipped(fleet)
+    assert fleet.later(minutes=1).sweep().out == "1 status set\n"
+    assert find_statuses(fleet, number) == {"fanout": SUCCESS}
+    settle_until_skipped(fleet)
 
 
 def test_what_is_unchanged_costs_one_listing(fleet: ForgeFleet):

@@ -4,29 +4,45 @@ The search of a host by author does not show them, so each such repository costs
 each pass. What a request changes is read once for each head, and again when the branch moves.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import KW_ONLY
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 from fanout.plan.observation.forge_state import OtherRequest
-from fanout.plan.observation.observed_request import BranchFacts, ObservedRequest
+from fanout.plan.observation.observed_request import BranchFacts, ObservedRequest, RepositoryName
 from fanout.plan.pull_requests.enforcement import requires_status
 from fanout.plan.pull_requests.other_requests import build_other_status, find_changed_packages
 from fanout.plan.pull_requests.request_plan import format_status, status_context
-from fanout.ports import BranchReader, ChangedPathReader, StatusStore
+from fanout.ports import BranchReader, ChangedPathReader, Forge, StatusStore
 from fanout.reconcile.pull_requests.forge_reading import ForgeReader, HostedRepository
 from fanout.reconcile.pull_requests.request_memo import (
     BranchMemo,
     OtherRequestMemo,
     RepositoryMemo,
     SettingsMemo,
+    digest_listing,
 )
 from fanout.selection.variant_naming import drafts_prefix
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import frozen, replace
 
 _RULES_AGE = timedelta(hours=1)  # no search shows that the rules of a branch changed
+
+
+def has_same_requests(
+    forge: Forge, name: RepositoryName, memo: RepositoryMemo, instant: datetime
+) -> bool:
+    """Return whether the open requests of a repository, and its rules, count as read before.
+
+    `instant` is the host's time. Raises FanoutError.
+    """
+    readings = [it.read for it in (memo.settings, memo.rules) if it is not None]
+    if readings and instant - max(readings) >= _RULES_AGE:
+        return False
+    if memo.listing_digest is None:
+        return True
+    return digest_listing(forge.open_requests(name)) == memo.listing_digest
 
 
 @frozen
@@ -49,8 +65,11 @@ class OtherRequestReader:
         rules, context = self._read_rules(), status_context(self.reader.install)
         others: dict[int, OtherRequestMemo] = {}
         requests: list[OtherRequest] = []
+        listing_digest = None
         if rules is not None and requires_status(rules.required_contexts, context):
-            for request in self._list_requests():
+            listed = repository.forge.open_requests(repository.name)
+            wanted = self._select_requests(listed)
+            for request in wanted:
                 known = run_isolated(partial(self._read_request, request))
                 if isinstance(known, OtherRequestMemo):
                     others[request.number] = known
@@ -63,8 +82,9 @@ class OtherRequestReader:
                             problem=str(known),
                         )
                     )
-        if memo.others != others:
-            memo.others = others
+            listing_digest = digest_listing(listed) if len(others) == len(wanted) else ""
+        if (memo.others, memo.listing_digest) != (others, listing_digest):
+            memo.others, memo.listing_digest = others, listing_digest
             self.reader.memo.has_changed = True
         return tuple(sorted(requests, key=lambda it: it.number))
 
@@ -95,23 +115,24 @@ class OtherRequestReader:
         self.reader.memo.has_changed = True
         return memo.rules.branch
 
-    def _list_requests(self) -> Iterator[ObservedRequest]:
-        """Yield the open requests of other people to the Repository's branch."""
+    def _select_requests(self, listed: Iterable[ObservedRequest]) -> list[ObservedRequest]:
+        """Return the requests of other people to the Repository's branch."""
         repository = self.repository
         prefix = drafts_prefix(self.reader.install)
         refs = repository.state.refs
         # A commit has one status of a context, which at the head of a draft says what its own
         # request waits for.
         draft_heads = {commit for ref, commit in refs.items() if ref.startswith(prefix)}
-        for request in repository.forge.open_requests(repository.name):
-            head_ref = f"refs/heads/{request.head_branch}"
-            is_own = head_ref.startswith(prefix) and request.is_from(repository.name)
-            if (
-                request.base_branch == repository.base_branch
-                and not is_own
-                and request.head_commit not in draft_heads
-            ):
-                yield request
+        return [
+            request
+            for request in listed
+            if request.base_branch == repository.base_branch
+            and request.head_commit not in draft_heads
+            and not (
+                f"refs/heads/{request.head_branch}".startswith(prefix)
+                and request.is_from(repository.name)
+            )
+        ]
 
     def _read_request(self, request: ObservedRequest) -> OtherRequestMemo | None:
         """Read a request, unless it is known; None while the host is not done with a push."""

@@ -8,7 +8,7 @@ than two seconds before its reading. All instants here are of the host's own clo
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -149,6 +149,8 @@ class RepositoryMemo:
     settings: SettingsMemo | None = None
     rules: BranchMemo | None = None  # where the settings do not tell them, or long ago
     others: dict[int, OtherRequestMemo] = field(default_factory=dict)  # by number
+    # Digest of all open requests where those of other people count; "": some were not read.
+    listing_digest: str | None = None
 
 
 @dataclass(slots=True)
@@ -247,6 +249,12 @@ class RequestMemos:
         return self.directory / f"{name}.json"
 
 
+def digest_listing(requests: Iterable[ObservedRequest]) -> str:
+    """Return a digest that changes with the heads and target branches of open requests."""
+    rows = sorted((it.number, it.head_commit, it.base_branch) for it in requests)
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+
 def _version_of(memo: HeadMemo) -> object:
     """Return what identifies a state of the requests from a head."""
     request = memo.facts.request if memo.facts is not None else None
@@ -273,6 +281,7 @@ def _encode(memo: HostMemo) -> dict[str, Any]:
                 "unread": sorted(known.unread_numbers),
                 "settings": _plain(asdict(known.settings)) if known.settings else None,
                 "rules": _plain(asdict(known.rules)) if known.rules else None,
+                "listing": known.listing_digest,
                 "others": {number: _plain(asdict(it)) for number, it in known.others.items()},
             }
             for name, known in sorted(memo.repositories.items())
@@ -302,6 +311,7 @@ def _decode(row: Mapping[str, Any]) -> HostMemo:
                 unread_numbers=set(known["unread"]),
                 settings=_decode_settings(known["settings"]) if known["settings"] else None,
                 rules=_decode_rules(known["rules"]) if known["rules"] else None,
+                listing_digest=known["listing"],
                 others={int(number): _decode_other(it) for number, it in known["others"].items()},
             )
             for name, known in row["repositories"].items()

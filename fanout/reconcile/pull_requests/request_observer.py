@@ -16,6 +16,7 @@ from fanout.api.git_repository import ForgeType, Repository
 from fanout.api.urls import canonicalize_url
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
 from fanout.plan.observation.forge_state import ForgeState
+from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.pull_requests.awaited_statuses import StatusSubject, has_status_checks
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
@@ -24,7 +25,10 @@ from fanout.ports import Forge, ForgeDirectory, GitStore, RequestSearch
 from fanout.reconcile.ownership.owned_paths import find_owned_paths, with_observed_paths
 from fanout.reconcile.pass_scope import PassScope
 from fanout.reconcile.pull_requests.forge_reading import ForgeReader, HostedRepository
-from fanout.reconcile.pull_requests.other_request_reader import OtherRequestReader
+from fanout.reconcile.pull_requests.other_request_reader import (
+    OtherRequestReader,
+    has_same_requests,
+)
 from fanout.reconcile.pull_requests.request_memo import (
     LONG_AGO,
     RACY_PERIOD,
@@ -92,13 +96,22 @@ class RequestObserver:
 
         Raises FanoutError.
         """
-        forges = {it.account_digest: it for it, _ in map(self.forges.forge_of, urls)}
-        for account_digest, forge in forges.items():
+        located = [self.forges.forge_of(url) for url in urls]
+        instants: dict[str, datetime] = {}
+        for account_digest, forge in {it.account_digest: it for it, _ in located}.items():
             memo = self.memos.host(account_digest)
             if memo.searched is None:
                 return ""
-            _search(forge, memo)
+            instants[account_digest] = _search(forge, memo)
             if not memo.is_settled():
+                return ""
+
+        def is_same(forge: Forge, name: RepositoryName) -> bool:
+            memo = self.memos.host(forge.account_digest).repository(name)
+            return has_same_requests(forge, name, memo, instants[forge.account_digest])
+
+        with ThreadPoolExecutor(_CALLS_AT_ONCE) as threads:
+            if not all(threads.map(is_same, *zip(*located, strict=True))):
                 return ""
         return self.digest_known(urls)
 
