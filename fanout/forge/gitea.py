@@ -32,7 +32,7 @@ from fanout.plan.observation.observed_request import (
 )
 from fanout.plan.pull_requests.call_limits import CallKind
 from fanout.ports import Forge
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 Value = TypeVar("Value")
 
@@ -113,7 +113,13 @@ class GiteaForge:
 
     def request(self, repository: RepositoryName, number: int) -> ObservedRequest | None:
         """Return the pull request of this number; None if there is none."""
-        return self._one_or_none(repository, ("pulls", str(number)), _read_request)
+        request = self._one_or_none(repository, ("pulls", str(number)), _read_request)
+        if request is None or request.state is not RequestState.MERGED:
+            return request
+        # Of the branch Gitea answers the present head; what was merged is kept under a ref.
+        ref = ("git", "refs", "pull", str(number), "head")
+        [head, *_] = (*self._all((*_path(repository), *ref), _read_ref, is_optional=True), "")
+        return replace(request, head_commit=head) if head else request
 
     def open_requests(self, repository: RepositoryName) -> Sequence[ObservedRequest]:
         """Return the open pull requests to any branch, also those from other repositories."""
@@ -584,6 +590,11 @@ def _read_branch(answer: AnswerObject) -> BranchFacts:
         may_push=answer.flag("user_can_push"),
         may_merge=answer.flag("user_can_merge"),
     )
+
+
+def _read_ref(answer: AnswerObject) -> str:
+    target = answer.child("object")
+    return "" if target is None else target.text("sha")
 
 
 def _read_label(answer: AnswerObject) -> tuple[str, int]:

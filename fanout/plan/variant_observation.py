@@ -55,8 +55,8 @@ class ObservationContext:
     taken_hold: Hold | None = None
     draft_per: DraftPer = DraftPer.VARIANT  # of its policy
     keeps_package: bool = False  # it is written by hand, and its package stays when it goes
-    # Pull requests on record as merged; the forge may not be asked about them any more.
-    merged_requests: frozenset[RequestKey] = frozenset()
+    # Heads of pull requests on record as merged; the forge may not be asked about them any more.
+    merged_heads: Mapping[RequestKey, str] = field(default_factory=dict)
 
 
 def observe_variant(
@@ -165,16 +165,26 @@ def _unrecorded_publication(
 
 
 def _is_merged_by_forge(variant: ObservedVariant, context: ObservationContext) -> bool:
-    """Return whether the forge has merged the variant's request.
+    """Return whether the forge has merged the variant's draft, and Git shows the merge.
 
     The tree on the branch is then in force, and what differs from the release is a person's edit,
-    whose branch may have been removed by the merge.
+    whose branch may have been removed by the merge. What the variant has left, or what was written
+    after the merge, was not in the request.
     """
-    state = variant.repository_state
-    if (state.identity, variant.draft_ref) in context.merged_requests:
-        return True
+    state, draft, tree = variant.repository_state, variant.draft, variant.path_state.tree
+    if draft is None and variant.drafted_rendering is None:
+        return False
+    merged_head = context.merged_heads.get((state.identity, variant.draft_ref))
     facts = state.forge.requests.get(variant.draft_ref) if state.forge is not None else None
-    return facts is not None and facts.request.state is RequestState.MERGED
+    if facts is not None and facts.request.state is RequestState.MERGED:
+        merged_head = facts.request.head_commit
+    if merged_head is None or state.refs.get(variant.draft_ref, merged_head) != merged_head:
+        return False
+    if draft is None or draft.tree == tree:
+        return True
+    # Git is listed before the forge is asked: the merge may have come in between.
+    recorded = variant.status_line.published
+    return tree not in (draft.trailers.onto, recorded.tree if recorded is not None else None)
 
 
 def _was_present_before(variant: ObservedVariant, context: ObservationContext) -> bool:

@@ -113,11 +113,11 @@ class VariantObserver:
             and orphans_packages(self.resolved_policy),
             choices=_find_default_choices(self.resolved_policy),
             draft_per=get_draft_per(self.resolved_policy),
-            merged_requests=frozenset(
-                key
+            merged_heads={
+                key: line.head
                 for key, line in self.status.requests.items()
                 if line.state == RequestState.MERGED
-            ),
+            },
         )
 
     def observe_variants(self) -> tuple[ObservedVariant, ...]:

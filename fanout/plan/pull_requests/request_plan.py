@@ -8,6 +8,7 @@ from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import (
     RequestDraft,
     RequestEdit,
+    RequestState,
     StatusState,
 )
 from fanout.plan.observation.request_change import RequestChange, RequestMerge, RequestStatus
@@ -42,6 +43,17 @@ def wants_request(group: RequestGroup) -> bool:
         and group.state.forge is not None
         and group.state.forge.failure is None
         and not group.is_declined
+        and not _has_merged_head(group)
+    )
+
+
+def _has_merged_head(group: RequestGroup) -> bool:
+    """Return whether the forge has merged what the branch is to have; Git may show it later."""
+    return (
+        group.facts is not None
+        and group.facts.request.state is RequestState.MERGED
+        and group.facts.request.head_commit == _head_commit(group)
+        and not group.is_written
     )
 
 

@@ -87,26 +87,29 @@ def _observe_line(
         line = line or RequestLine(number=request.number, state="", url=request.url)
         closed = request.closed or now
         return replace(line, state=RequestState.CLOSED.value, declined=declined, closed=closed)
-    if request.state is RequestState.MERGED:
-        return replace(line, state=RequestState.MERGED.value) if line is not None else None
     if request.state is RequestState.CLOSED:
         return None
-    if line is None or line.state == RequestState.OPEN:
+    # A merge stays open on record until its publications are: whoever merged, and whether the gates
+    # let it through, is asked again by the next pass if this one ends before.
+    if line is None or line.state != RequestState.CLOSED:
         return line
     return replace(line, state=RequestState.OPEN.value, declined={}, closed=None)
 
 
 def without_finished(
-    lines: Mapping[RequestKey, RequestLine], granted: Collection[RequestKey]
+    lines: Mapping[RequestKey, RequestLine],
+    merged: Mapping[RequestKey, int],
+    granted: Collection[RequestKey],
 ) -> Mapping[RequestKey, RequestLine]:
     """Return the lines without requests that were merged and whose publications are on record.
 
-    `granted` are the requests of variants whose release has led to no recorded publication yet.
+    `merged` are the numbers of those that the forge shows as merged, `granted` the requests with
+    drafts of variants whose release has led to no recorded publication yet.
     """
     return {
         key: line
         for key, line in lines.items()
-        if line.state != RequestState.MERGED or key in granted
+        if key in granted or (line.state != RequestState.MERGED and merged.get(key) != line.number)
     }
 
 

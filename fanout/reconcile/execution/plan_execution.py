@@ -11,9 +11,10 @@ from functools import partial
 
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.records_repository import retry_conflicts
-from fanout.errors import Bug, FanoutError, InvalidInput
+from fanout.errors import Bug, Conflict, FanoutError, InvalidInput
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction, undone_result
 from fanout.plan.decided_variant import VariantStep
+from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import PushedChange
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.pull_requests.request_records import apply_result, without_finished
@@ -265,7 +266,7 @@ def _settle(
     request_outcomes: RequestOutcomes,
 ) -> RecordedStatus:
     """Return the status with what was published, removed or requested, where that succeeded."""
-    status_lines = dict(plan.planned.variants)
+    status_lines = _restore_grants(plan, push_results)
     published_names = set()  # their lines about earlier removals are obsolete
     for step in plan.steps:
         variant = step.rendered
@@ -321,6 +322,23 @@ def _settle(
     )
 
 
+def _restore_grants(
+    plan: PolicyPlan, push_results: Mapping[str, PushedChange | FanoutError]
+) -> dict[str, VariantLine]:
+    """Return the lines of variants, with their earlier grants where somebody else was faster.
+
+    Who was faster may have merged the earlier draft, and only its grant tells what that was.
+    """
+    lines = dict(plan.planned.variants)
+    for step in plan.steps:
+        observed, name = step.rendered.observed, step.rendered.spec.name
+        earlier = plan.recorded.variants.get(name)
+        has_lost = isinstance(push_results.get(observed.repository_state.remote.url), Conflict)
+        if has_lost and step.step is VariantStep.WRITE and earlier is not None and earlier.grant:
+            lines[name] = replace(lines[name], grant=earlier.grant)
+    return lines
+
+
 def _settle_requests(
     plan: PolicyPlan,
     status_lines: Mapping[str, VariantLine],
@@ -336,13 +354,28 @@ def _settle_requests(
             lines.pop(key, None)
             if line is not None:
                 lines[key] = line
+    observed = [it.rendered.observed for it in plan.steps]
     granted = {
-        (it.rendered.observed.repository_state.identity, it.rendered.observed.draft_ref)
-        for it in plan.steps
-        if (line_of_variant := status_lines.get(it.rendered.spec.name)) is not None
+        (it.repository_state.identity, it.draft_ref)
+        for it in observed
+        if (line_of_variant := status_lines.get(it.spec.name)) is not None
         and line_of_variant.grant is not None
+        and (it.draft is not None or it.drafted_rendering is not None)
     }
-    return without_finished(lines, granted)
+    return without_finished(lines, _find_merged(plan), granted)
+
+
+def _find_merged(plan: PolicyPlan) -> Mapping[RequestKey, int]:
+    """Return the numbers of the policy's requests that forges show as merged."""
+    states = [it.rendered.observed.repository_state for it in plan.steps]
+    states += [it.state for it in plan.removal_drafts]
+    return {
+        (state.identity, ref): facts.request.number
+        for state in states
+        if state.forge is not None
+        for ref, facts in state.forge.requests.items()
+        if facts.request.state is RequestState.MERGED
+    }
 
 
 def _yield_outcomes(pass_plan: PassPlan, effects: _Effects) -> Iterator[ActionResult]:
