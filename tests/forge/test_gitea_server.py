@@ -44,6 +44,26 @@ def test_the_access_log_has_each_call_with_whose_it_was(gitea: Gitea):
 
 
 @pytest.mark.forge
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
+def test_the_server_ends_with_its_supervisor(tmp_path: Path, ending: signal.Signals):
+    run = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert run.stdout is not None
+    with run.stdout:
+        pid, _ = run.stdout.readline().split()
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        assert children, "the supervisor runs the server"
+        os.kill(int(pid), ending)
+        await_end(children)
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+
+
+@pytest.mark.forge
 def test_the_server_ends_with_a_test_run_that_is_killed(tmp_path: Path):
     """SIGKILL runs no cleanup."""
     run = subprocess.Popen(
@@ -59,8 +79,13 @@ def test_the_server_ends_with_a_test_run_that_is_killed(tmp_path: Path):
         assert children, "the supervisor runs the server"
         run.send_signal(signal.SIGKILL)
         run.wait()
+    await_end([pid, *children])
+
+
+def await_end(pids: list[str]) -> None:
+    """Wait until none of the processes is there."""
     end = time.monotonic() + 60
-    while [it for it in (pid, *children) if is_running(it)]:
+    while [it for it in pids if is_running(it)]:
         assert time.monotonic() < end, "the server is still there"
         time.sleep(0.1)
 
