@@ -346,7 +346,7 @@ def test_reviewers_are_asked_and_who_cannot_be_is_returned(place):
 
 
 def test_teams_are_asked_and_labels_of_an_organization_are_used(gitea, bot):
-    org = f"org-{next(NUMBERS)}"
+    org = f"teams-{next(NUMBERS)}"
     gitea.post("/orgs", {"username": org})
     gitea.post(f"/orgs/{org}/repos", {"name": "edge"})
     gitea.post(f"/orgs/{org}/labels", {"name": "fanout", "color": "#00ff00"})

@@ -106,7 +106,8 @@ def test_nobody_is_notified_and_no_issue_is_referred_to(board: Board):
     plain = {"title": "control", "body": "@bob, see #1"}
     number = gitea.post(f"{board.path}/issues", plain)["number"]
     end = time.monotonic() + 60
-    while not (heard := gitea.get("/notifications?all=true", by="bob")):
+    # Other tests notify him about other repositories of the server.
+    while not (heard := gitea.get(f"{board.path}/notifications?all=true", by="bob")):
         assert time.monotonic() < end, "bob was not notified"
         time.sleep(0.1)
     assert [it["subject"]["title"] for it in heard] == ["control"]

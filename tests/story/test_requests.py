@@ -229,7 +229,9 @@ def test_a_draft_of_a_variant_has_a_request_of_its_own(fleet: ForgeFleet):
     heads = {it["head"] for it in fleet.requests("edge")}
     assert heads == {f"drafts/default/sites/{site}/monitoring" for site in "ab"}
     # After the first merge the server looks for conflicts of the other one: it asks for patience.
-    sweep(fleet, 3)
+    for _ in range(3):
+        fleet.await_mergeability("edge")
+        sweep(fleet)
     assert [it["state"] for it in fleet.requests("edge")] == ["merged", "merged"]
     assert fleet.published() == {"sites/a": "v1", "sites/b": "v1"}
 
