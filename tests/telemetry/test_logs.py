@@ -105,3 +105,21 @@ def test_some_libraries_are_heard_only_when_something_is_wrong(redactor):
         logging.getLogger(name).info("Adding job tentatively")
         logging.getLogger(name).warning("missed")
     assert [line["event"] for line in lines(stream)] == ["missed"] * len(names)
+
+
+def test_a_line_is_one_write_so_that_lines_of_threads_do_not_mix(redactor):
+    class Recording(io.StringIO):
+        def __init__(self):
+            super().__init__()
+            self.writes = []
+
+        def write(self, text):
+            self.writes.append(text)
+            return super().write(text)
+
+    stream = Recording()
+    configure_logging(redactor, stream=stream)
+    structlog.get_logger().info("Draft written")
+    logging.getLogger("asyncio").info("Using selector")
+    assert [it.count("\n") for it in stream.writes] == [1, 1]
+    assert all(it.endswith("\n") for it in stream.writes)
