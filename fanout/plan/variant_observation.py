@@ -116,19 +116,17 @@ def _unrecorded_publication(
         context.now,
     )
     recorded = variant.status_line.published if variant.previous is None else None
-    if variant.published_for_another:
+    if tree is None or variant.published_for_another:
         return None
+    if variant.status_line.granted_place != (variant.repository_state.identity, variant.spec.path):
+        # A release for another place is no sign that this tree was published by it.
+        grant = None
     is_merged = grant is not None and _is_merged_by_forge(variant, context)
-    if tree is None:
-        return None
     # What a forge has merged is published even if it changes nothing.
     if not is_merged and (
         (recorded is not None and recorded.tree == tree) or _was_present_before(variant, context)
     ):
         return None
-    if variant.status_line.granted_place != (variant.repository_state.identity, variant.spec.path):
-        # A release for another place is no sign that this tree was published by it.
-        grant = None
     # The draft comes before the release: it also has what people added after the
     # release. The release serves where the draft's branch was removed in the push.
     if draft is not None and draft.tree == tree:
