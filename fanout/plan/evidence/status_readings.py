@@ -60,9 +60,11 @@ def find_publication_source(variant: ObservedVariant) -> StatusSource:
     commits = [published.merge] if published is not None else []
     if published is not None and variant.package_state.tree == published.tree:
         commits.append(state.head)
-    found = tuple(dict.fromkeys(filter(None, commits)))
+    known_commits = tuple(dict.fromkeys(filter(None, commits)))
     return StatusSource(
-        state.forge, found, missing="" if found else "the commit of the publication is not known"
+        state.forge,
+        known_commits,
+        missing="" if known_commits else "the commit of the publication is not known",
     )
 
 
@@ -84,15 +86,15 @@ def read_commit_status(
         return CheckReading(check.name, digest, Verdict.PENDING, sentence)
     if source.missing:
         return CheckReading(check.name, digest, Verdict.PENDING, source.missing)
-    found = [
+    readings = [
         _StatusAtCommit(status, commit)
         for commit in source.commits
         for status in forge.statuses.get(commit, ())
         if status.context == rule.context
     ]
-    accepted = [it for it in found if _is_accepted(rule.by, forge.host, it.status.creator)]
+    accepted = [it for it in readings if _is_accepted(rule.by, forge.host, it.status.creator)]
     if not accepted:
-        ignored = {_format_login(forge.host, it.status.creator) for it in found}
+        ignored = {_format_login(forge.host, it.status.creator) for it in readings}
         sentence = _format_missing(rule, source.commits, ignored)
         return CheckReading(check.name, digest, Verdict.PENDING, sentence)
     status, commit = max(accepted, key=lambda it: it.status.instant)

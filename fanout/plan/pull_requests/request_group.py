@@ -117,11 +117,11 @@ def _build_group(
 
 
 def find_stray_paths(
-    state: RepositoryState, head_ref: str, known: Iterable[DecidedVariant]
+    state: RepositoryState, head_ref: str, steps: Iterable[DecidedVariant]
 ) -> tuple[str, ...]:
     """Return the paths of packages on a branch whose variants the policy does not have any more."""
     paths = {draft.path for draft in state.drafts.values() if draft.ref == head_ref}
-    return tuple(sorted(paths - {step.rendered.spec.path for step in known}))
+    return tuple(sorted(paths - {step.rendered.spec.path for step in steps}))
 
 
 def _find_hold(members: Sequence[DecidedVariant], stray_paths: Sequence[str]) -> Hold | None:

@@ -79,16 +79,16 @@ def status_context(install: str) -> str:
 
 def _plan_closing(group: RequestGroup) -> RequestChange:
     change = _unchanged(group)
-    found = group.open_request
-    if found is None or group.is_present or group.is_declined:
+    open_request = group.open_request
+    if open_request is None or group.is_present or group.is_declined:
         return change
-    return replace(change, request=found.request, closes=True)
+    return replace(change, request=open_request.request, closes=True)
 
 
 def _plan_open(group: RequestGroup, text: RequestText, settings: RequestSettings) -> RequestChange:
-    found = group.open_request
+    open_request = group.open_request
     is_draft = settings.opens_as_draft and group.hold is not None
-    status = _build_status(group, found)
+    status = _build_status(group, open_request)
     line = group.line
     is_same_status = (
         line is not None
@@ -97,7 +97,7 @@ def _plan_open(group: RequestGroup, text: RequestText, settings: RequestSettings
     )
     change = replace(_unchanged(group), status=None if is_same_status else status)
     branch = group.state.branch.removeprefix("refs/heads/")
-    if found is None:
+    if open_request is None:
         return replace(
             change,
             opening=RequestDraft(
@@ -112,15 +112,17 @@ def _plan_open(group: RequestGroup, text: RequestText, settings: RequestSettings
         )
     return replace(
         change,
-        request=found.request,
-        edit=_plan_edit(found, text, is_draft=is_draft),
-        added_labels=tuple(it for it in settings.labels if it not in found.request.labels),
+        request=open_request.request,
+        edit=_plan_edit(open_request, text, is_draft=is_draft),
+        added_labels=tuple(it for it in settings.labels if it not in open_request.request.labels),
         merge=_plan_merge(group, settings),
     )
 
 
-def _plan_edit(found: RequestFacts, text: RequestText, *, is_draft: bool) -> RequestEdit | None:
-    request = found.request
+def _plan_edit(
+    open_request: RequestFacts, text: RequestText, *, is_draft: bool
+) -> RequestEdit | None:
+    request = open_request.request
     edit = RequestEdit()
     if needs_update(request.text, text):
         edit = RequestEdit(title=text.title, text=replace_own_text(request.text, text))
@@ -136,9 +138,9 @@ def _plan_merge(group: RequestGroup, settings: RequestSettings) -> RequestMerge 
     return RequestMerge(head_commit=_head_commit(group), style=settings.style, subject="", body="")
 
 
-def _build_status(group: RequestGroup, found: RequestFacts | None) -> RequestStatus:
+def _build_status(group: RequestGroup, open_request: RequestFacts | None) -> RequestStatus:
     context = status_context(install_of(group.head_ref))
-    hold = (find_label_hold(found) if found is not None else None) or group.hold
+    hold = (find_label_hold(open_request) if open_request is not None else None) or group.hold
     if hold is None:
         return RequestStatus(context, StatusState.SUCCESS, "the gates let it be merged")
     return RequestStatus(context, StatusState.PENDING, shorten_description(hold.sentence))

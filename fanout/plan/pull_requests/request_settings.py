@@ -23,8 +23,8 @@ def read_request_settings(promotions: Sequence[PromotionPolicy]) -> RequestSetti
     `pullRequest` is that of the first one by name that has it. People merge where any says so.
     """
     by_name = sorted(promotions, key=lambda promotion: promotion.metadata.name)
-    found = (it.spec.pull_request for it in by_name if it.spec.pull_request is not None)
-    request = next(found, PullRequest())
+    settings = (it.spec.pull_request for it in by_name if it.spec.pull_request is not None)
+    request = next(settings, PullRequest())
     is_manual = any(it.spec.merge is MergeMethod.MANUAL for it in promotions)
     return RequestSettings(
         merge=MergeMethod.MANUAL if is_manual else MergeMethod.DIRECT,

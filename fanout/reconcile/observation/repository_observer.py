@@ -5,8 +5,9 @@ a repository without changes costs its listing and nothing more.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from fanout.api.promotion_policy import normalize_person
 from fanout.errors import FanoutError, InvalidInput
@@ -53,6 +54,7 @@ from fanout.selection.variant_naming import (
 from fanout.telemetry.error_isolation import BARRIER
 from fanout.values import frozen
 
+_Draft = TypeVar("_Draft")
 _TAG_PATTERN = re.compile(r"refs/tags/(.+)/v([1-9][0-9]*)")
 _MAX_EDIT_COMMITS = 64  # commits by people on top of a draft
 _MAX_CARRIED_COMMITS = 1024  # commits by people in all drafts that a draft took over
@@ -250,29 +252,32 @@ def _get_draft(
 def _get_shared_drafts(
     memo: _RepositoryMemo, reader: ObjectReader, install: str, tips: Mapping[str, str]
 ) -> dict[str, _SharedDraft | None]:
-    refs = [ref for ref in tips if is_stage_draft(install, ref)]
-    for ref in refs:
-        if (ref, tips[ref]) in memo.shared_drafts:
-            continue
-        try:
-            memo.shared_drafts[ref, tips[ref]] = _read_shared_draft(reader, ref, tips[ref])
-        except InvalidInput:  # an unreadable commit does not show that the draft is fanout's
-            memo.shared_drafts[ref, tips[ref]] = None
-    return {ref: memo.shared_drafts[ref, tips[ref]] for ref in refs}
+    shared = {ref: oid for ref, oid in tips.items() if is_stage_draft(install, ref)}
+    return _read_tips(memo.shared_drafts, _read_shared_draft, reader, shared)
 
 
 def _get_removal_drafts(
     memo: _RepositoryMemo, reader: ObjectReader, install: str, tips: Mapping[str, str]
 ) -> dict[str, RemovalDraft | None]:
-    refs = [ref for ref in tips if is_removal_draft(install, ref)]
-    for ref in refs:
-        if (ref, tips[ref]) in memo.removal_drafts:
+    removals = {ref: oid for ref, oid in tips.items() if is_removal_draft(install, ref)}
+    return _read_tips(memo.removal_drafts, read_removal_draft, reader, removals)
+
+
+def _read_tips(
+    memo: dict[tuple[str, str], _Draft | None],
+    read: Callable[[ObjectReader, str, str], _Draft | None],
+    reader: ObjectReader,
+    tips: Mapping[str, str],
+) -> dict[str, _Draft | None]:
+    """Return what `read` makes of each tip, from the memo where it has it; None: not fanout's."""
+    for ref, oid in tips.items():
+        if (ref, oid) in memo:
             continue
         try:
-            memo.removal_drafts[ref, tips[ref]] = read_removal_draft(reader, ref, tips[ref])
+            memo[ref, oid] = read(reader, ref, oid)
         except InvalidInput:  # an unreadable commit does not show that the draft is fanout's
-            memo.removal_drafts[ref, tips[ref]] = None
-    return {ref: memo.removal_drafts[ref, tips[ref]] for ref in refs}
+            memo[ref, oid] = None
+    return {ref: memo[ref, oid] for ref, oid in tips.items()}
 
 
 def _find_absent(on_branch: Mapping[str, PathState], paths: Iterable[str]) -> frozenset[str]:

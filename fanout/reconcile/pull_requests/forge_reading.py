@@ -107,10 +107,10 @@ class ForgeReader:
         refs, recorded = repository.state.refs, repository.recorded
         prefix = drafts_prefix(self.install)
         heads: dict[str, HeadMemo | None] = {}
-        known = self.memo.repository(repository.name).heads
+        head_memos = self.memo.repository(repository.name).heads
         pending = (ref for ref, it in recorded.items() if it.state not in _OVER)
         for ref in {*(it for it in refs if it.startswith(prefix)), *pending}:
-            memo, number = known.get(ref), _recorded_number(repository, ref)
+            memo, number = head_memos.get(ref), _recorded_number(repository, ref)
             is_current = memo is not None and memo.is_current(
                 listed_commit=refs.get(ref, ""),
                 base_commit=repository.state.head,
@@ -134,8 +134,10 @@ class ForgeReader:
             number: forge.request(repository.name, number)
             for number in sorted(memo.unread_numbers - recorded_numbers)
         }
-        found = {f"{_BRANCH}{it.head_branch}": it for it in by_number.values() if it is not None}
-        for ref in found.keys() & heads.keys():
+        request_by_ref = {
+            f"{_BRANCH}{it.head_branch}": it for it in by_number.values() if it is not None
+        }
+        for ref in request_by_ref.keys() & heads.keys():
             heads[ref] = None
         missing = [ref for ref in sorted(heads) if heads[ref] is None]
         opened: Sequence[ObservedRequest] = ()
@@ -143,7 +145,7 @@ class ForgeReader:
             listed = forge.open_requests(repository.name)
             opened = [it for it in listed if it.is_from(repository.name)]
         for ref in missing:
-            heads[ref] = self._read_head(repository, ref, opened, found.get(ref))
+            heads[ref] = self._read_head(repository, ref, opened, request_by_ref.get(ref))
         if missing or memo.unread_numbers or memo.heads.keys() != heads.keys():
             self.memo.has_changed = True
             memo.unread_numbers.clear()
@@ -155,12 +157,12 @@ class ForgeReader:
         repository: HostedRepository,
         ref: str,
         opened: Iterable[ObservedRequest],
-        found: ObservedRequest | None,
+        matched: ObservedRequest | None,
     ) -> HeadMemo:
         """Read what there is about a head, given the open requests of the repository.
 
         Of all from one head the open one to the Repository's branch is fanout's; else it is the
-        one on record, or one of this very commit that was `found` by a search.
+        one on record, or one of this very commit that a search `matched`.
         """
         forge, name, base = repository.forge, repository.name, repository.base_branch
         of_head = [it for it in opened if it.head_branch == ref.removeprefix(_BRANCH)]
@@ -170,7 +172,7 @@ class ForgeReader:
             own = forge.request(name, recorded_number)
         listed_commit = repository.state.refs.get(ref, "")
         if own is None and recorded_number is None:
-            former = found or self._read_former(repository, ref)
+            former = matched or self._read_former(repository, ref)
             own = former if former is not None and former.head_commit == listed_commit else None
         if own is not None and own.base_branch != base:
             own = None
@@ -184,18 +186,18 @@ class ForgeReader:
 
     def _read_former(self, repository: HostedRepository, ref: str) -> ObservedRequest | None:
         """Return the request that was known from a head and is not open, or not any more."""
-        known = self.memo.repository(repository.name).heads.get(ref)
-        if known is None or known.facts is None:
+        head_memo = self.memo.repository(repository.name).heads.get(ref)
+        if head_memo is None or head_memo.facts is None:
             return None
-        return repository.forge.request(repository.name, known.facts.request.number)
+        return repository.forge.request(repository.name, head_memo.facts.request.number)
 
     def _read_facts(
         self, repository: HostedRepository, ref: str, request: ObservedRequest
     ) -> RequestFacts:
         """Return the request with what belongs to it, which is read again only if it changed."""
         forge, name = repository.forge, repository.name
-        known = self.memo.repository(name).heads.get(ref)
-        facts = known.find_facts(request) if known is not None else None
+        head_memo = self.memo.repository(name).heads.get(ref)
+        facts = head_memo.find_facts(request) if head_memo is not None else None
         if facts is not None:
             return facts
         if request.state is RequestState.CLOSED:
@@ -212,9 +214,9 @@ class ForgeReader:
         Old ones still tell the rules of the branch, but not what the host forbids: it refuses
         that itself.
         """
-        known = memo.settings
-        if known is not None and (not is_read or self._is_recent(repository, known)):
-            return known
+        former = memo.settings
+        if former is not None and (not is_read or self._is_recent(repository, former)):
+            return former
         forge, name = repository.forge, repository.name
         facts = forge.repository(name)
         if facts.is_archived:

@@ -70,16 +70,16 @@ class OtherRequestReader:
             listed = repository.forge.open_requests(repository.name)
             wanted = self._select_requests(listed)
             for request in wanted:
-                known = run_isolated(partial(self._read_request, request))
-                if isinstance(known, OtherRequestMemo):
-                    others[request.number] = known
-                    requests.append(self._build_request(request, known))
-                elif known is not None:
+                outcome = run_isolated(partial(self._read_request, request))
+                if isinstance(outcome, OtherRequestMemo):
+                    others[request.number] = outcome
+                    requests.append(self._build_request(request, outcome))
+                elif outcome is not None:
                     requests.append(
                         OtherRequest(
                             number=request.number,
                             head_commit=request.head_commit,
-                            problem=str(known),
+                            problem=str(outcome),
                         )
                     )
             listing_digest = digest_listing(listed) if len(others) == len(wanted) else ""
@@ -98,15 +98,15 @@ class OtherRequestReader:
         if not isinstance(repository.forge, BranchReader):
             return None
         candidates: tuple[BranchMemo | SettingsMemo | None, ...] = (memo.settings, memo.rules)
-        known = [
+        branch_memos = [
             it
             for it in candidates
             if it is not None
             and it.base_branch == repository.base_branch
             and self.reader.instant - it.read < _RULES_AGE
         ]
-        if known:
-            return max(known, key=lambda it: it.read).branch
+        if branch_memos:
+            return max(branch_memos, key=lambda it: it.read).branch
         memo.rules = BranchMemo(
             branch=repository.forge.branch(repository.name, repository.base_branch),
             base_branch=repository.base_branch,
@@ -139,37 +139,37 @@ class OtherRequestReader:
         forge, name = self.repository.forge, self.repository.name
         if not isinstance(forge, ChangedPathReader) or not isinstance(forge, StatusStore):
             return None
-        known = self._memo.others.get(request.number)
-        if known is not None and known.head_commit != request.head_commit:
-            known = None
+        memo = self._memo.others.get(request.number)
+        if memo is not None and memo.head_commit != request.head_commit:
+            memo = None
         base_commit = self.repository.state.head
-        if known is None or known.base_commit != base_commit:
+        if memo is None or memo.base_commit != base_commit:
             changed = forge.changed_paths(name, request.number)
             if changed.head_commit != request.head_commit:
                 return None
-            known = OtherRequestMemo(
+            memo = OtherRequestMemo(
                 head_commit=request.head_commit,
                 base_commit=base_commit,
                 changed_paths=changed.paths,
-                status=known.status if known is not None else "",
+                status=memo.status if memo is not None else "",
             )
         # One that was set by the pass before is not known yet.
-        built = self._build_request(request, known)
+        built = self._build_request(request, memo)
         wanted = build_other_status(built.changed_packages, self.reader.install)
-        if known.status != format_status(wanted):
+        if memo.status != format_status(wanted):
             statuses = forge.statuses(name, request.head_commit)
             present = (
                 f"{it.state}: {it.description}" for it in statuses if it.context == wanted.context
             )
-            known = replace(known, status=next(present, ""))
-        return known
+            memo = replace(memo, status=next(present, ""))
+        return memo
 
-    def _build_request(self, request: ObservedRequest, known: OtherRequestMemo) -> OtherRequest:
+    def _build_request(self, request: ObservedRequest, memo: OtherRequestMemo) -> OtherRequest:
         owned_paths = self.repository.owned_paths
         assert owned_paths is not None, "all records were read"
         return OtherRequest(
             number=request.number,
-            head_commit=known.head_commit,
-            changed_packages=find_changed_packages(known.changed_paths, owned_paths),
-            status=known.status,
+            head_commit=memo.head_commit,
+            changed_packages=find_changed_packages(memo.changed_paths, owned_paths),
+            status=memo.status,
         )

@@ -90,8 +90,8 @@ class HeadMemo:
         """Return the facts with this request if nothing else can have changed, else None."""
         if self.facts is None or self._is_racy(self.facts.request):
             return None
-        known = self.facts.request
-        is_same = (known.number, known.updated) == (request.number, request.updated)
+        former = self.facts.request
+        is_same = (former.number, former.updated) == (request.number, request.updated)
         return replace(self.facts, request=request) if is_same else None
 
     def _is_racy(self, request: ObservedRequest) -> bool:
@@ -277,14 +277,14 @@ def _encode(memo: HostMemo) -> dict[str, Any]:
         "searched": _plain(memo.searched),
         "repositories": {
             name: {
-                "heads": {ref: _plain(asdict(it)) for ref, it in sorted(known.heads.items())},
-                "unread": sorted(known.unread_numbers),
-                "settings": _plain(asdict(known.settings)) if known.settings else None,
-                "rules": _plain(asdict(known.rules)) if known.rules else None,
-                "listing": known.listing_digest,
-                "others": {number: _plain(asdict(it)) for number, it in known.others.items()},
+                "heads": {ref: _plain(asdict(it)) for ref, it in sorted(repository.heads.items())},
+                "unread": sorted(repository.unread_numbers),
+                "settings": _plain(asdict(repository.settings)) if repository.settings else None,
+                "rules": _plain(asdict(repository.rules)) if repository.rules else None,
+                "listing": repository.listing_digest,
+                "others": {number: _plain(asdict(it)) for number, it in repository.others.items()},
             }
-            for name, known in sorted(memo.repositories.items())
+            for name, repository in sorted(memo.repositories.items())
         },
     }
 
@@ -307,14 +307,14 @@ def _decode(row: Mapping[str, Any]) -> HostMemo:
         searched=_instant(row["searched"]),
         repositories={
             name: RepositoryMemo(
-                heads={ref: _decode_head(it) for ref, it in known["heads"].items()},
-                unread_numbers=set(known["unread"]),
-                settings=_decode_settings(known["settings"]) if known["settings"] else None,
-                rules=_decode_rules(known["rules"]) if known["rules"] else None,
-                listing_digest=known["listing"],
-                others={int(number): _decode_other(it) for number, it in known["others"].items()},
+                heads={ref: _decode_head(it) for ref, it in entry["heads"].items()},
+                unread_numbers=set(entry["unread"]),
+                settings=_decode_settings(entry["settings"]) if entry["settings"] else None,
+                rules=_decode_rules(entry["rules"]) if entry["rules"] else None,
+                listing_digest=entry["listing"],
+                others={int(number): _decode_other(it) for number, it in entry["others"].items()},
             )
-            for name, known in row["repositories"].items()
+            for name, entry in row["repositories"].items()
         },
     )
 
