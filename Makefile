@@ -92,7 +92,7 @@ bench-large: $(VENV)/test ## Measure up to 100,000 targets over 1,000 repositori
 bench-forge: $(VENV)/test servers ## Measure pull requests on a real Gitea
 	$(PY) -m benchmarks.forge
 
-performance: $(VENV)/test ## Write docs/performance.md: where the time of each case goes
+performance: $(VENV)/test ## Write docs/reference/performance.md: where the time of each case goes
 	$(PY) -m benchmarks.profile
 
 docs: $(VENV)/installed ## Write the generated pages anew

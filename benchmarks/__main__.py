@@ -36,7 +36,7 @@ def main() -> int:
     write_json(HERE / "build" / "bench" / f"{name}.json", where, found)
     if name in ("bench", "large") and not said.case:
         page = "benchmarks" if name == "bench" else "benchmarks-large"
-        write_page(HERE / "docs" / f"{page}.md", where, measured, found)
+        write_page(HERE / "docs" / "reference" / f"{page}.md", where, measured, found)
     print("\n".join(f"{key}: {value}" for key, value in where.items()))
     print(f"\n{tables(measured)}\n{bars(found)}")
     return 1 if any(row.holds is False for row in found) else 0

@@ -1,7 +1,7 @@
-"""`python -m benchmarks.profile`: where the time of each case goes, into docs/performance.md.
+"""Generator of docs/reference/performance.md: the time of each phase of each case.
 
-Fanout itself tells it (`-v`). What came of trying stands in docs/performance-notes.md, written by
-hand, and is taken over.
+Run as `python -m benchmarks.profile`. The times are those that fanout prints with -v. The page ends
+with docs/reference/performance-notes.md, which is written by hand.
 """
 
 import argparse
@@ -60,13 +60,13 @@ def main() -> int:
     """Write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.profile", description=__doc__)
     parser.add_argument("--targets", type=int, default=_TARGETS, metavar="N")
-    parser.add_argument("--out", type=Path, default=HERE / "docs" / "performance.md")
+    parser.add_argument("--out", type=Path, default=HERE / "docs" / "reference" / "performance.md")
     said = parser.parse_args()
     few, every = (Size(said.targets, _REPOSITORIES, files) for files in (FEW, ALL))
     measured = measured_in({few: _CASES, every: _WITH_ALL_FILES}, 1)
     where = "\n".join(f"- {key}: {value}" for key, value in machine(directory([few])).items())
     head = _HEAD.format(targets=said.targets, repositories=_REPOSITORIES, where=where)
-    notes = (HERE / "docs" / "performance-notes.md").read_text(encoding="utf-8")
+    notes = (HERE / "docs" / "reference" / "performance-notes.md").read_text(encoding="utf-8")
     said.out.write_text(f"{head}{_tables(measured)}\n{_WHAT}{_section(notes)}", encoding="utf-8")
     return 0
 

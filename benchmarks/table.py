@@ -205,5 +205,7 @@ def tell(name: str, page: str, found: Sequence[Row]) -> int:
     )
     print(table)
     ran = "\n".join(f"- {key}: {value}" for key, value in where.items() if key != "repositories on")
-    (_HERE / "docs" / f"benchmarks-{name}.md").write_text(f"{page}\n{ran}\n\n```\n{table}```\n")
+    (_HERE / "docs" / "reference" / f"benchmarks-{name}.md").write_text(
+        f"{page}\n{ran}\n\n```\n{table}```\n"
+    )
     return 1 if any(row.holds is False for row in found) else 0

@@ -17,7 +17,7 @@ WIDTH = 96
 
 def pages() -> dict[Path, str]:
     """Every generated page and what belongs in it."""
-    return {DOCS / "commands.md": "\n".join(_commands())}
+    return {DOCS / "reference" / "commands.md": "\n".join(_commands())}
 
 
 def _commands() -> Iterator[str]:

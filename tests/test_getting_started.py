@@ -1,4 +1,4 @@
-"""Every command of docs/getting-started.md is run, in its order, and prints what the page shows."""
+"""Every command of docs/tutorial/getting-started.md prints what the page shows."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pages import parts, pattern, write
 
-PAGE = Path(__file__).parent.parent / "docs" / "getting-started.md"
+PAGE = Path(__file__).parent.parent / "docs" / "tutorial" / "getting-started.md"
 
 
 def test_the_page_does_what_it_says(tmp_path):

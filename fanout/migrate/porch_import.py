@@ -257,7 +257,7 @@ def _git_mappings() -> Iterator[FieldMapping]:
         "spec.git.secretRef.name",
         "spec.secretRef.name",
         copy_text,
-        "the same; see [Security](concepts/security.md) for where secrets are read from",
+        "the same; see [Security](../concepts/security.md) for where secrets are read from",
     )
     yield unsupported_field(
         "spec.git.createBranch",
@@ -269,7 +269,8 @@ def _git_mappings() -> Iterator[FieldMapping]:
     for field in ("author", "email"):
         yield unsupported_field(
             f"spec.git.{field}",
-            "named: `author` of the [FanoutConfiguration](kinds/fanout-configuration.md) is for "
+            "named: `author` of the "
+            "[FanoutConfiguration](../reference/kinds/fanout-configuration.md) is for "
             "all repositories",
             ignored=("",),
             problem="all commits have one author, the installation's",

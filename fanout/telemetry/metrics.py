@@ -1,6 +1,6 @@
 """Metrics of a pass: counts, which benchmark and tests check, and time per phase.
 
-Shown with -v and described in docs/performance.md.
+Shown with -v and described in docs/reference/performance.md.
 """
 
 import resource

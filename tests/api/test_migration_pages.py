@@ -9,7 +9,7 @@ from fanout.migrate import kargo_fields as kargo
 from fanout.migrate.field_mapping import build_field_tables
 from fanout.migrate.porch_import import PORCH_GROUP, PORCH_KINDS
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "guides"
 TABLES = {
     DOCS / "migrating-from-porch.md": (PORCH_KINDS, PORCH_GROUP),
     DOCS / "migrating-from-kargo.md": (kargo.KARGO_KINDS, kargo.KARGO_GROUP),

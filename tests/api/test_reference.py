@@ -7,7 +7,7 @@ import pytest
 from fanout.api.crd_schemas import build_kind_page
 from fanout.api.kind_registry import KINDS
 
-PAGES = Path(__file__).parents[2] / "docs" / "kinds"
+PAGES = Path(__file__).parents[2] / "docs" / "reference" / "kinds"
 
 
 def page_of(kind):

@@ -76,7 +76,7 @@ QUESTIONS = (
         8, "kro#724",
         "Does memory stay bounded with many kinds?",
         why_not="What is kept is bounded by what there is, not by kinds: fanout watches none. The"
-        " peak at 10,000 targets is measured (docs/benchmarks.md).",
+        " peak at 10,000 targets is measured (docs/reference/benchmarks.md).",
     ),
     Question(
         9, "argo#19535 argo#20230 argo#17296",
