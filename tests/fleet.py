@@ -123,7 +123,9 @@ class Result:
 
     @property
     def items(self) -> list[dict[str, Any]]:
-        return list(self.json["items"])
+        """The objects of a List, or the one object that was asked for by its name."""
+        value = self.json
+        return list(value["items"]) if value["kind"] == "List" else [value]
 
 
 def stored(content: str | bytes | tuple[str, bytes]) -> tuple[str, bytes]:

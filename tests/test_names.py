@@ -23,7 +23,7 @@ FIELD = """
     drafted drafts due event events exec executable expression expressions field fields file files
     forge
     freight function functions git group groups head heads health history hook hooks http
-    identity image
+    identity image jsonpath
     import in injectable injection injector jinja join json junit kargo key keys kind kinds kpt
     kptfile krm kubeconform kubernetes label labels list manifest manifests map mapping merge
     merged merger mirror name names namespace object objects on operator operators origin orphan
@@ -61,7 +61,7 @@ TECHNICAL = """
     access accounting action actions address addresses aggregation alignment ast attributes
     author auto automatic awaited backend backoff barrier bars base baseline batch bug builder
     built builtin cache canonical case catalog changed chars class cleanup client close closed
-    closures code
+    closures characters code
     collisions color column command comment completion confirmation content control conversion
     converted counter counters cross damaged detection detector diagnostics digest discovery disk
     dispute disputes document documents durations edit editor edits element embedded encoding engine
@@ -84,7 +84,7 @@ TECHNICAL = """
     splice startup state statement statuses step steps
     store stored style subject substring syntax table tables task telemetry terminal text texts
     throttling time timeline timer times timestamps traceback trip type types union unit units value
-    values variables verb verbs view views violation warnings whole worker workers writer zone
+    values variables verb verbs view views violation warnings whole wide worker workers writer zone
 """
 
 # Plain English: adjectives, prepositions and verbs that qualify a noun.

@@ -26,11 +26,23 @@ class OutputFormat(StrEnum):
     JSON = "json"
     YAML = "yaml"
     NAME = "name"
+    JSONPATH = "jsonpath"  # -o jsonpath=TEMPLATE
+    CUSTOM_COLUMNS = "custom-columns"  # -o custom-columns=HEAD:PATH,…
 
     @property
     def is_data(self) -> bool:
         """True for formats that programs read, and not people."""
         return self in (OutputFormat.JSON, OutputFormat.YAML)
+
+    @property
+    def is_table(self) -> bool:
+        """True for the tables with columns of the verb."""
+        return self in (OutputFormat.TABLE, OutputFormat.WIDE)
+
+    @property
+    def needs_template(self) -> bool:
+        """True for formats that are written with a value, as in `-o jsonpath=TEMPLATE`."""
+        return self in (OutputFormat.JSONPATH, OutputFormat.CUSTOM_COLUMNS)
 
 
 # Formats of verbs that print a report.
@@ -48,6 +60,10 @@ class Settings:
     records: str = ""  # URL of the records repository; "": the configuration's, else the default
     new_records: bool = False  # start with empty records even if repositories show earlier activity
     output: OutputFormat = OutputFormat.TABLE
+    template: str = ""  # of -o jsonpath= and custom-columns=
+    sort_by: str = ""  # path of the field that objects are sorted by; "": the verb's order
+    no_headers: bool = False
+    quiet: bool = False
     verbosity: int = 0
     color: Color = Color.AUTO
     now_override: datetime | None = None  # --now
@@ -103,6 +119,10 @@ def resolve_settings(
     cannot print it uses its default. Raises InvalidInput that names the flag or the
     variable.
     """
+    if flags.get("all_namespaces") and flags.get("namespace"):
+        raise invalid_setting(
+            "-n and --all-namespaces exclude each other", "keep one of them", "--all-namespaces"
+        )
     sources: dict[str, tuple[Any, str]] = {
         name: (environment[variable], variable)
         for name, variable in ENVIRONMENT_VARIABLES.items()
@@ -123,16 +143,33 @@ def resolve_settings(
             case "color":
                 values["color"] = _parse_choice(Color, value, origin)
             case "output":
-                values["output"] = _parse_choice(OutputFormat, value, origin)
+                values["output"], values["template"] = _parse_output(value, origin)
             case "verbosity":
                 values["verbosity"] = _parse_count(value, origin)
             case "now":
                 values["now_override"] = parse_instant(value, origin)
+            case "all_namespaces":
+                pass  # handled below
             case _:
                 values[name] = value
+    if flags.get("all_namespaces"):
+        values["namespace"] = ""  # FANOUT_NAMESPACE does not apply
     if values.get("output") not in formats:
-        values["output"] = formats[0]
+        values["output"], values["template"] = formats[0], ""
     return Settings(**values)
+
+
+def _parse_output(value: str, origin: str) -> tuple[OutputFormat, str]:
+    name, equals, template = value.partition("=")
+    output = _parse_choice(OutputFormat, name, origin)
+    if output.needs_template and not template:
+        example = "jsonpath='{.items[*].metadata.name}'"
+        if output is OutputFormat.CUSTOM_COLUMNS:
+            example = "custom-columns=NAME:.metadata.name,STATE:.status.state"
+        raise invalid_setting(f"-o {name} has no template", f"write -o {example}", origin)
+    if equals and not output.needs_template:
+        raise invalid_setting(f"-o {name} takes no value", f"write -o {name}", origin)
+    return output, template
 
 
 def parse_instant(text: str, origin: str) -> datetime:

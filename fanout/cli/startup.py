@@ -51,7 +51,7 @@ from fanout.variants.render_model import RenderLimits
 
 def build_progress(settings: Settings) -> ProgressReporter:
     """Return progress bars for a terminal, and a silent progress for a pipe or a log."""
-    if not sys.stderr.isatty():
+    if settings.quiet or not sys.stderr.isatty():
         return NoProgress()
     # The library that draws bars is loaded here only: in a pipe or in CI nobody sees one.
     bars: ProgressReporter = load_module("cli.bars").Bars(

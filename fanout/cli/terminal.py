@@ -4,8 +4,10 @@ Imported by the entry point before any verb is loaded, so it imports little.
 """
 
 import os
+import shutil
 import sys
 from collections.abc import Mapping
+from contextvars import ContextVar
 from enum import StrEnum
 from typing import TextIO
 
@@ -30,7 +32,7 @@ class Color(StrEnum):
 def is_colored(choice: Color, stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
     """Return whether text on this stream is colored.
 
-    A flag overrides NO_COLOR, and NO_COLOR the terminal.
+    A flag overrides NO_COLOR, and NO_COLOR the terminal. A terminal with TERM=dumb has no colors.
     """
     match choice:
         case Color.ALWAYS:
@@ -38,7 +40,22 @@ def is_colored(choice: Color, stream: TextIO, environment: Mapping[str, str] = o
         case Color.NEVER:
             return False
         case Color.AUTO:
-            return not environment.get("NO_COLOR") and stream.isatty()
+            is_plain = environment.get("NO_COLOR") or environment.get("TERM") == "dumb"
+            return not is_plain and stream.isatty()
+
+
+def terminal_width(stream: TextIO) -> int | None:
+    """Return the columns of the terminal that the stream writes to; None if it is no terminal."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+_LINE_LIMIT = 4000  # characters of one line of a message; files can have lines of any length
+_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+
+
+def set_quiet(*, quiet: bool) -> None:
+    """Set whether `print_message` prints errors only, for the rest of this command."""
+    _quiet.set(quiet)
 
 
 def escape_control(text: str) -> str:
@@ -56,8 +73,19 @@ def escape_control(text: str) -> str:
     )
 
 
+def _cut_line(line: str) -> str:
+    if len(line) <= _LINE_LIMIT:
+        return line
+    return f"{line[:_LINE_LIMIT]}… ({len(line)} characters)"
+
+
 def print_message(text: str, color: Color = Color.AUTO, **style: str | bool) -> None:
-    """Print one line to stderr, styled as by `click.style` if color is wanted."""
-    escaped = escape_control(text)
+    """Print a message to stderr, styled as by `click.style` if color is wanted.
+
+    Errors are red, and nothing else is. With --quiet only errors are printed.
+    """
+    if _quiet.get() and style.get("fg") != "red":
+        return
+    escaped = "\n".join(map(_cut_line, escape_control(text).split("\n")))
     use_color = is_colored(color, sys.stderr)
     click.echo(click.style(escaped, **style) if use_color else escaped, err=True, color=use_color)  # type: ignore[arg-type]  # click.style takes each style by its own type

@@ -4,7 +4,7 @@ import pytest
 
 from fanout.cli.output.get_tables import COLUMNS
 from fanout.cli.output.printer import print_objects
-from fanout.cli.settings import OutputFormat
+from fanout.cli.settings import OutputFormat, Settings
 
 VIEW = {
     "policy": "web",
@@ -33,7 +33,7 @@ ROLLOUTS = [
 
 @pytest.mark.parametrize(("stated", "in_flight", "halted", "queued"), ROLLOUTS)
 def test_a_stage_shows_its_rollout_where_there_is_room(stated, in_flight, halted, queued, capsys):
-    print_objects([{**VIEW, **stated}], COLUMNS["stages"], OutputFormat.WIDE)
+    print_objects([{**VIEW, **stated}], COLUMNS["stages"], Settings(output=OutputFormat.WIDE))
     head, row = (line.split("  ") for line in capsys.readouterr().out.splitlines())
     cells = dict(
         zip(filter(None, map(str.strip, head)), filter(None, map(str.strip, row)), strict=True)
@@ -42,5 +42,5 @@ def test_a_stage_shows_its_rollout_where_there_is_room(stated, in_flight, halted
 
 
 def test_the_narrow_table_has_no_room_for_it(capsys):
-    print_objects([VIEW], COLUMNS["stages"], OutputFormat.TABLE)
+    print_objects([VIEW], COLUMNS["stages"], Settings())
     assert "IN FLIGHT" not in capsys.readouterr().out

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from fanout.cli.output.printer import TableColumn, format_table, print_objects, print_value
-from fanout.cli.settings import OutputFormat
+from fanout.cli.settings import OutputFormat, Settings
 
 COLUMNS = (
     TableColumn("NAME", lambda item: item["metadata"]["name"]),
@@ -26,7 +26,7 @@ def item(name: str, ready: object = True, message: str = "fine") -> dict[str, ob
 
 
 def shown(capsys, items, output) -> str:
-    print_objects(items, COLUMNS, output)
+    print_objects(items, COLUMNS, Settings(output=output))
     out, err = capsys.readouterr()
     assert err == ""
     return out

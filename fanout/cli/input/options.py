@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
+from fanout.cli.lazy_import import load_module
 from fanout.cli.settings import OutputFormat, resolve_settings
-from fanout.cli.terminal import Color
+from fanout.cli.terminal import Color, set_quiet
 
 Function = Callable[..., Any]
 Option = Callable[[Function], Function]
@@ -36,6 +38,9 @@ _OBJECT_OPTIONS: dict[str, Option] = {
     ),
     "namespace": click.option(
         "-n", "--namespace", metavar="NAME", help="Only this namespace.  [FANOUT_NAMESPACE]"
+    ),
+    "all_namespaces": click.option(
+        "-A", "--all-namespaces", is_flag=True, help="All namespaces, the default in file mode."
     ),
     "config": click.option(
         "--config", metavar="FILE", help="The administrator's FanoutConfiguration.  [FANOUT_CONFIG]"
@@ -71,6 +76,12 @@ _TERMINAL_OPTIONS: dict[str, Option] = {
         count=True,
         help="Say more, and where an error came from.  [FANOUT_VERBOSITY]",
     ),
+    "quiet": click.option(
+        "-q",
+        "--quiet",
+        is_flag=True,
+        help="Print no warnings, notes or progress; only results and errors.",
+    ),
     "color": click.option(
         "--color",
         type=click.Choice([choice.value for choice in Color]),
@@ -78,6 +89,48 @@ _TERMINAL_OPTIONS: dict[str, Option] = {
     ),
     "now": click.option("--now", metavar="TIME", hidden=True, help="Pretend that it is this time."),
 }
+
+
+# For verbs that list objects.
+_LIST_OPTIONS: dict[str, Option] = {
+    "sort_by": click.option(
+        "--sort-by", metavar="PATH", help="Sort by this field, such as .metadata.creationTimestamp."
+    ),
+    "no_headers": click.option("--no-headers", is_flag=True, help="Print no column heads."),
+}
+
+
+class OutputType(click.ParamType[str]):
+    """Type of `-o`: one of the formats, two of which are written with a value behind `=`."""
+
+    name = "output"
+
+    def __init__(self, formats: tuple[OutputFormat, ...]) -> None:
+        """Accept these formats."""
+        self._formats = formats
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the value; fail like click for a format that the verb does not have."""
+        if value.partition("=")[0] not in self._formats:
+            self.fail(f"{value!r} is not one of {', '.join(self._labels())}.", param, ctx)
+        return value
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002
+        """Return the formats as the help shows them."""
+        return f"[{'|'.join(self._labels())}]"
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Complete the formats."""
+        words = [f"{it}=" if it.needs_template else str(it) for it in self._formats]
+        return [CompletionItem(word) for word in words if word.startswith(incomplete)]
+
+    def _labels(self) -> list[str]:
+        return [f"{it}=…" if it.needs_template else str(it) for it in self._formats]
 
 
 @dataclass(slots=True)
@@ -136,6 +189,7 @@ def with_settings(
         **(_FILE_OPTIONS if files else {}),
         **({"config": _OBJECT_OPTIONS["config"]} if config else {}),
         **({"output": _output_option(formats)} if formats else {}),
+        **(_LIST_OPTIONS if OutputFormat.CUSTOM_COLUMNS in formats else {}),
         **_TERMINAL_OPTIONS,
     }
 
@@ -147,6 +201,9 @@ def with_settings(
             flags = session.merge_flags({name: arguments.pop(name) for name in options})
             settings = resolve_settings(flags, os.environ, formats or (OutputFormat.TABLE,))
             session.verbosity, session.color = settings.verbosity, settings.color
+            set_quiet(quiet=settings.quiet)
+            if settings.template or settings.sort_by:
+                load_module("cli.output.printer").check_output(settings)
             return function(settings=settings, **arguments)
 
         return _apply_options(options, call_with_settings)
@@ -158,7 +215,7 @@ def _output_option(formats: tuple[OutputFormat, ...]) -> Option:
     return click.option(
         "-o",
         "--output",
-        type=click.Choice([choice.value for choice in formats]),
+        type=OutputType(formats),
         help=f"How to print; {formats[0]} if not said.  [FANOUT_OUTPUT]",
     )
 

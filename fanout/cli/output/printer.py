@@ -1,13 +1,20 @@
 """Printer of data on stdout: columns that awk can read, JSON or YAML."""
 
 import json
+import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import click
 
-from fanout.cli.settings import OutputFormat
-from fanout.cli.terminal import OutputClosed, escape_control
+from fanout.cli.command_errors import invalid_setting, not_found
+from fanout.cli.output.jsonpath_template import JsonPathTemplate, format_selected
+from fanout.cli.output.object_path import ObjectPath, parse_relaxed
+from fanout.cli.output.table_layout import format_fitted, format_full
+from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.terminal import OutputClosed, escape_control, terminal_width
 from fanout.package.yaml_scalars import dump
 from fanout.values import frozen
 
@@ -16,33 +23,126 @@ Object = Mapping[str, Any]
 
 @frozen
 class TableColumn:
-    """Column of a table: its head in capitals, and the cell that it shows of an object."""
+    """Column of a table: its head in capitals, and the cell that it shows of an object.
+
+    On a terminal that is too narrow, columns with a high `priority` are left out first, those to
+    the right before those to the left; before that, cells of columns that `can_cut` are cut.
+    """
 
     head: str
     cell: Callable[[Object], object]
     wide: bool = False  # only with -o wide
+    priority: int = 1  # 0: identifies the row
+    can_cut: bool = False  # its cells are sentences or lists, not names
 
 
 def print_objects(
-    items: Sequence[Object], columns: Sequence[TableColumn], output: OutputFormat
+    items: Sequence[Object],
+    columns: Sequence[TableColumn],
+    settings: Settings,
+    *,
+    is_single: bool = False,
 ) -> None:
     """Print objects in the format of `-o`.
 
-    In JSON and YAML as a `kind: List`, however many there are. The objects are plain data
-    with apiVersion, kind and metadata.name. A verb that was asked for one object by name
-    prints it alone with `print_value`.
+    In JSON and YAML as a `kind: List`, however many there are; an object that was asked for by
+    its name alone (`is_single`) is printed itself. The objects are plain data with apiVersion,
+    kind and metadata.name.
     """
+    output = settings.output
+    ordered = sort_objects(items, settings.sort_by)
     match output:
         case OutputFormat.TABLE | OutputFormat.WIDE:
-            visible = [
-                column for column in columns if output is OutputFormat.WIDE or not column.wide
-            ]
-            rows = [[_format_cell(column.cell(item)) for column in visible] for item in items]
-            write_stdout(format_table([column.head for column in visible], rows))
+            is_wide = output is OutputFormat.WIDE
+            visible = [column for column in columns if is_wide or not column.wide]
+            _print_columns(ordered, visible, settings)
+        case OutputFormat.CUSTOM_COLUMNS:
+            _print_columns(ordered, parse_columns(settings.template), settings)
         case OutputFormat.NAME:
-            write_stdout("".join(f"{format_name(item)}\n" for item in items))
-        case OutputFormat.JSON | OutputFormat.YAML:
-            print_value(build_list(items), output)
+            write_stdout("".join(f"{format_name(item)}\n" for item in ordered))
+        case _:
+            value = ordered[0] if is_single and len(ordered) == 1 else build_list(ordered)
+            if output is OutputFormat.JSONPATH:
+                text = JsonPathTemplate(settings.template).render(value)
+                write_stdout(escape_control(text) if sys.stdout.isatty() else text)
+            else:
+                print_value(value, output)
+
+
+def check_output(settings: Settings) -> None:
+    """Raise InvalidInput for a template or a path that cannot be parsed, before any work."""
+    if settings.output is OutputFormat.JSONPATH:
+        JsonPathTemplate(settings.template)
+    if settings.output is OutputFormat.CUSTOM_COLUMNS:
+        parse_columns(settings.template)
+    if settings.sort_by:
+        parse_relaxed(settings.sort_by, "--sort-by")
+
+
+def _print_columns(
+    items: Sequence[Object], columns: Sequence[TableColumn], settings: Settings
+) -> None:
+    rows = [[_format_cell(column.cell(item)) for column in columns] for item in items]
+    heads = [] if settings.no_headers else [column.head for column in columns]
+    width = terminal_width(sys.stdout)
+    # Who asks for certain columns, or for all of them, gets them in full.
+    if width is None or settings.output is not OutputFormat.TABLE:
+        write_stdout(format_full([heads, *rows] if heads else rows))
+        return
+    priorities = [column.priority for column in columns]
+    cuttable = [column.can_cut for column in columns]
+    write_stdout(format_fitted(heads, rows, width, priorities, cuttable))
+
+
+_COLUMN_SEPARATOR = re.compile(r",(?![^\[]*\])")  # a comma that is not within brackets
+
+
+def parse_columns(text: str) -> Sequence[TableColumn]:
+    """Parse the value of `-o custom-columns=`, such as `NAME:.metadata.name,STATE:.status.state`.
+
+    Raises InvalidInput for a column without a path.
+    """
+    columns = []
+    for part in _COLUMN_SEPARATOR.split(text):
+        head, colon, path_text = part.partition(":")
+        if not head or not colon or not path_text:
+            raise invalid_setting(
+                f"custom column {part!r} has no head or no path",
+                "write HEAD:PATH, as in -o custom-columns=NAME:.metadata.name,STATE:.status.state",
+                "-o custom-columns",
+            )
+        path = parse_relaxed(path_text, "-o custom-columns")
+        columns.append(TableColumn(head, partial(_join_selected, path)))
+    return columns
+
+
+def _join_selected(path: ObjectPath, item: Object) -> str:
+    return ",".join(format_selected(it) for it in path.select(item))
+
+
+def sort_objects(items: Sequence[Object], sort_by: str) -> Sequence[Object]:
+    """Return the objects sorted by the field at a path; those without it come first.
+
+    Raises InvalidInput if none of them has the field.
+    """
+    if not sort_by:
+        return items
+    path = parse_relaxed(sort_by, "--sort-by")
+    keys = [_sort_key(path.select(item)) for item in items]
+    if items and not any(rank for rank, *_ in keys):
+        raise not_found(
+            f"no object has the field {sort_by}",
+            "see the fields with -o yaml; a path looks like .metadata.name",
+        )
+    indexes = sorted(range(len(items)), key=keys.__getitem__)
+    return [items[index] for index in indexes]
+
+
+def _sort_key(selected: Sequence[Any]) -> tuple[int, float, str]:
+    if not selected:
+        return 0, 0, ""
+    value = selected[0]
+    return (1, value, "") if isinstance(value, int | float) else (2, 0, format_selected(value))
 
 
 def print_value(value: Any, output: OutputFormat) -> None:
@@ -88,12 +188,15 @@ def format_name(item: Object) -> str:
 
 
 def format_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Format left-aligned columns, three spaces apart, without trailing spaces."""
-    lines = [heads, *rows]
-    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-    # One format string serves all lines of a table, which can have ten thousand.
-    line_format = "   ".join([f"%-{width}s" for width in widths])
-    return "".join([f"{(line_format % tuple(line)).rstrip()}\n" for line in lines])
+    """Format left-aligned columns, three spaces apart, without trailing spaces.
+
+    On a terminal cells of the last column are cut, and then columns left out from the right.
+    """
+    width = terminal_width(sys.stdout)
+    if width is None:
+        return format_full([heads, *rows])
+    is_last = [*(False for _ in heads[1:]), True]
+    return format_fitted(heads, rows, width, range(len(heads)), is_last)
 
 
 def _sort_keys(value: Any) -> Any:

@@ -60,7 +60,7 @@ def command(
         faults = report_file_errors(program.read_declared())
         item = _find_policy(program, policy)
         reaches = _forecast_stages(program.read_declared(), item, revision, takes)
-    print_objects([_serialize_reach(item, reach) for reach in reaches], _COLUMNS, settings.output)
+    print_objects([_serialize_reach(item, reach) for reach in reaches], _COLUMNS, settings)
     if faults:
         return ExitCode.SOME_FAILED
     reached = all(reach.passes is not None for reach in reaches)

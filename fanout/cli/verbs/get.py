@@ -272,8 +272,9 @@ def command(
         object_filter.refuse_unknown(items)
         matching = object_filter.select(items)
         # A program that reads JSON or YAML gets an empty List; only people need the message.
-        if matching or settings.output not in (OutputFormat.TABLE, OutputFormat.WIDE):
-            print_objects(matching, columns, settings.output)
+        is_single = len(names) == 1 and resource_type not in RECORD_TYPES
+        if matching or not settings.output.is_table:
+            print_objects(matching, columns, settings, is_single=is_single)
         else:
             print_message("nothing found", settings.color)
         while watch:
@@ -282,7 +283,7 @@ def command(
             items, now = _read_items(program, resource_type, names)
             matching = object_filter.select(items)
             if changed_items := find_changed(before, matching, now - observed_before):
-                print_objects(changed_items, columns, settings.output)
+                print_objects(changed_items, columns, settings, is_single=is_single)
     return ExitCode.SOME_FAILED if faults else ExitCode.OK
 
 

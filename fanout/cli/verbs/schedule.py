@@ -178,7 +178,7 @@ def next_(
     print_objects(
         [_serialize_instant(at, at.astimezone(zone)) for at in instants],
         _INSTANT_COLUMNS,
-        settings.output,
+        settings,
     )
 
 
@@ -213,14 +213,14 @@ def windows(settings: Settings, names: tuple[str, ...], **flags: Any) -> None:
         if settings.output.is_data:
             print_value(view, settings.output)
         else:
-            print_objects([view], _AT_COLUMNS, settings.output)
+            print_objects([view], _AT_COLUMNS, settings)
         return
     start = parse_instant(flags["after"], "--after") if flags["after"] else settings.now()
     edges = list(islice(iterate_changes(calendars, start), flags["count"]))
     print_objects(
         [_serialize_opening(at, state, zone) for at, state in edges],
         _WINDOW_COLUMNS,
-        settings.output,
+        settings,
     )
     if not edges:
         print_message(

@@ -1,0 +1,229 @@
+"""Paths into objects, in the dialect of kubectl: `.metadata.labels.fanout\\.dev/stage`.
+
+Fields, `['field']`, `[0]`, `[1:3]`, `[*]`, `..field` and filters such as
+`[?(@.state=="Held")]` are supported. Unions and scripts are refused by name. No library parses
+this dialect: standard JSONPath has neither `\\.` nor names with slashes.
+"""
+
+import json
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from fanout.errors import ErrorLocation, InvalidInput
+
+Step = Callable[[Any], Iterator[Any]]
+"""Step of a path: yields the values that it selects from one value."""
+
+_FIELD: Final = re.compile(r"(?:\\.|[^.\[\]\s{}()=!<>'\"\\])+")
+_INDEX: Final = re.compile(r"-?\d+\Z")
+_SLICE: Final = re.compile(r"(-?\d*):(-?\d*)(?::(-?\d*))?\Z")
+_QUOTED: Final = re.compile(r"'((?:\\.|[^'\\])*)'\Z|\"((?:\\.|[^\"\\])*)\"\Z")
+_COMPARISON: Final = re.compile(r"(.+?)\s*(==|!=|<=|>=|<|>|=~)\s*(.+)\Z", re.DOTALL)
+_OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class ObjectPath:
+    """Parsed path; `select` returns what it finds in a value."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._steps = tuple(steps)
+
+    def select(self, value: Any) -> list[Any]:
+        """Return the selected values in order; empty if a field is missing."""
+        values = [value]
+        for step in self._steps:
+            values = [found for it in values for found in step(it)]
+        return values
+
+
+def parse_path(text: str, offset: int = 0, origin: str = "") -> ObjectPath:
+    """Parse a path such as `.status.state`, with or without the first dot or `$`.
+
+    `offset`: position of the path in what the user typed; `origin`: the option. Raises
+    InvalidInput with the position of the error.
+    """
+    return ObjectPath(_PathParser(text, offset, origin).parse())
+
+
+def parse_relaxed(text: str, origin: str) -> ObjectPath:
+    """Parse a path of --sort-by or custom-columns, which may have braces around it."""
+    braced = text.startswith("{") and text.endswith("}")
+    return parse_path(text[1:-1] if braced else text, int(braced), origin)
+
+
+def build_path_error(problem: str, position: int, origin: str, remedy: str = "") -> InvalidInput:
+    """Build the error for a path or template; `position` counts characters from 0."""
+    return InvalidInput(
+        f"{problem} at position {position + 1}",
+        reason="InvalidSetting",
+        remedy=remedy or "write a path as in '{.metadata.name}' or '{.items[*].status.state}'",
+        where=ErrorLocation(field=origin),
+    )
+
+
+class _PathParser:
+    def __init__(self, text: str, offset: int, origin: str) -> None:
+        self._text, self._offset, self._origin = text, offset, origin
+        self._at = 0
+
+    def parse(self) -> list[Step]:
+        text = self._text
+        self._at = 1 if text[:1] in ("$", "@") else 0
+        steps: list[Step] = []
+        if text[self._at :] in ("", "."):
+            return steps
+        if text[self._at] not in ".[":
+            steps.append(self._parse_field())
+        while self._at < len(text):
+            steps.append(self._parse_step())
+        return steps
+
+    def _parse_step(self) -> Step:
+        if self._text.startswith("..", self._at):
+            self._at += 2
+            step = self._parse_field()
+            return lambda value: _descend(value, step)
+        if self._text[self._at] == ".":
+            self._at += 1
+            return self._parse_field()
+        if self._text[self._at] == "[":
+            return self._parse_bracket()
+        raise self._error(f"unexpected {self._text[self._at]!r}")
+
+    def _parse_field(self) -> Step:
+        match = _FIELD.match(self._text, self._at)
+        if match is None:
+            raise self._error("expected the name of a field")
+        self._at = match.end()
+        return _field_step(re.sub(r"\\(.)", r"\1", match[0]))
+
+    def _parse_bracket(self) -> Step:
+        start = self._at
+        end = _find_closing(self._text, start)
+        if end < 0:
+            raise self._error("missing ]")
+        content = self._text[start + 1 : end].strip()
+        step = self._parse_content(content, start)
+        self._at = end + 1
+        return step
+
+    def _parse_content(self, content: str, start: int) -> Step:
+        if content == "*":
+            return _iterate
+        if _INDEX.match(content):
+            return _index_step(int(content))
+        if content.startswith("?(") and content.endswith(")"):
+            return self._parse_filter(content[2:-1].strip(), start)
+        if quoted := _QUOTED.match(content):
+            return _field_step(_unescape(quoted[1] or quoted[2] or ""))
+        if sliced := _SLICE.match(content):
+            numbers = (int(it) if it else None for it in sliced.groups())
+            return _slice_step(slice(*numbers))
+        if "," in content:
+            raise self._error("unions such as [0,1] are not supported")
+        if content.startswith("("):
+            raise self._error("scripts such as [(@.length-1)] are not supported")
+        raise self._error(f"cannot read [{content}]")
+
+    def _parse_filter(self, text: str, start: int) -> Step:
+        if "&&" in text or "||" in text:
+            raise self._error("filters with && or || are not supported")
+        match = _COMPARISON.match(text)
+        if match is None:
+            path = parse_path(text, self._offset + start, self._origin)
+            return lambda value: (it for it in _iterate(value) if path.select(it))
+        left, sign, right = match.groups()
+        if sign == "=~":
+            raise self._error("filters with =~ are not supported")
+        path = parse_path(left.strip(), self._offset + start, self._origin)
+        expected, compare = self._parse_literal(right.strip()), _OPERATORS[sign]
+        return lambda value: (
+            it
+            for it in _iterate(value)
+            if any(_is_match(compare, found, expected) for found in path.select(it))
+        )
+
+    def _parse_literal(self, text: str) -> Any:
+        if quoted := _QUOTED.match(text):
+            return _unescape(quoted[1] or quoted[2] or "")
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise self._error(f"{text} is neither a quoted string nor a number") from None
+
+    def _error(self, problem: str) -> InvalidInput:
+        return build_path_error(problem, self._offset + self._at, self._origin)
+
+
+def _find_closing(text: str, start: int) -> int:
+    """Return the index of the `]` that closes the bracket at `start`; -1 if there is none."""
+    depth, quote, index = 0, "", start
+    while index < len(text):
+        char = text[index]
+        if char == "\\":
+            index += 1
+        elif quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif char in "[]":
+            depth += 1 if char == "[" else -1
+            if depth == 0:
+                return index
+        index += 1
+    return -1
+
+
+def _unescape(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text)
+
+
+def _field_step(name: str) -> Step:
+    def select(value: Any) -> Iterator[Any]:
+        if name == "*":
+            yield from _iterate(value)
+        elif isinstance(value, Mapping) and name in value:
+            yield value[name]
+
+    return select
+
+
+def _index_step(index: int) -> Step:
+    def select(value: Any) -> Iterator[Any]:
+        if isinstance(value, list | tuple) and -len(value) <= index < len(value):
+            yield value[index]
+
+    return select
+
+
+def _slice_step(bounds: slice) -> Step:
+    return lambda value: iter(value[bounds] if isinstance(value, list | tuple) else ())
+
+
+def _iterate(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        yield from value.values()
+    elif isinstance(value, list | tuple):
+        yield from value
+
+
+def _descend(value: Any, step: Step) -> Iterator[Any]:
+    yield from step(value)
+    for item in _iterate(value):
+        yield from _descend(item, step)
+
+
+def _is_match(compare: Callable[[Any, Any], bool], found: Any, expected: Any) -> bool:
+    try:
+        return compare(found, expected)
+    except TypeError:  # values of two types have no order
+        return False
