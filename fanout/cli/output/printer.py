@@ -193,6 +193,7 @@ def format_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     On a terminal cells of the last column are cut, and then columns left out from the right.
     """
     width = terminal_width(sys.stdout)
+    rows = [[_format_cell(cell) for cell in row] for row in rows]
     if width is None:
         return format_full([heads, *rows])
     is_last = [*(False for _ in heads[1:]), True]

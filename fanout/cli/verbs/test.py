@@ -16,7 +16,7 @@ from fanout.cli.output.printer import build_list, print_value, write_stdout
 from fanout.cli.output.simulation_table import print_simulations
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
-from fanout.cli.terminal import print_message
+from fanout.cli.terminal import escape_control, print_message
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.records.policy_status import format_instant
 from fanout.scenarios.scenario_expectations import (
@@ -172,7 +172,7 @@ def _format_value(value: ExpectedValue) -> str:
 
 def _print_results(results: Sequence[TestResult], faults: int, output: OutputFormat) -> None:
     if output is OutputFormat.TABLE:
-        write_stdout("".join(_format_results(results, faults)))
+        write_stdout(escape_control("".join(_format_results(results, faults))))
     else:
         print_value(build_list([result.model_dump(mode="json") for result in results]), output)
 

@@ -8,7 +8,7 @@ from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
 from fanout.cli.declarations import open_files
 from fanout.cli.input.options import with_settings
-from fanout.cli.output.printer import print_value, write_stdout
+from fanout.cli.output.printer import print_value, write_lines, write_stdout
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import load_configuration, open_sandbox
@@ -65,9 +65,7 @@ def command(settings: Settings) -> ExitCode:
         print_value([_serialize_finding(finding) for finding in findings], settings.output)
     else:
         warned = {"error": "", "warning": "warning: "}
-        write_stdout(
-            "".join(f"{warned[it.severity]}{line}\n" for it, line in group_findings(findings))
-        )
+        write_lines(f"{warned[it.severity]}{line}" for it, line in group_findings(findings))
         write_stdout("" if findings or empty else "no faults\n")
     if empty:
         raise _build_nothing_found(declared, settings)
