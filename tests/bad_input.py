@@ -79,8 +79,8 @@ def _clock_back(fleet: Fleet) -> str:
     fleet.later(hours=-2, minutes=-30)
     assert fleet.sweep().code == 0
     assert fleet.refs() == before, "nothing is taken back"
-    [dev, _] = fleet.run("get", "stages", "-o", "json").items
-    assert dev["verdict"] == "passed"
+    [dev, _] = fleet.run("get", "stages", "-o", "json").views
+    assert dev["verdict"] == "Passed"
     return fleet.condition("sites/ams")[1]
 
 
@@ -112,8 +112,8 @@ def _commit_rebased_away(fleet: Fleet) -> str:
     edge.commit("main", {"README.md": "rebased\n"})
     fleet.later(minutes=1).settle()
     assert fleet.states()["sites/ams"] == "Verifying"
-    [dev, _] = fleet.run("get", "stages", "-o", "json").items
-    assert dev["verdict"] == "passed", "what is on record is withdrawn by a failure alone"
+    [dev, _] = fleet.run("get", "stages", "-o", "json").views
+    assert dev["verdict"] == "Passed", "what is on record is withdrawn by a failure alone"
     return fleet.condition("sites/ams")[1]
 
 

@@ -127,6 +127,11 @@ class Result:
         value = self.json
         return list(value["items"]) if value["kind"] == "List" else [value]
 
+    @property
+    def views(self) -> list[dict[str, Any]]:
+        """The items with the fields of their spec and status beside their own."""
+        return [it | it.get("spec", {}) | it.get("status", {}) for it in self.items]
+
 
 def stored(content: str | bytes | tuple[str, bytes]) -> tuple[str, bytes]:
     """Mode and bytes of a file."""
@@ -373,7 +378,7 @@ class Fleet:
 
     def targets(self) -> dict[str, dict[str, Any]]:
         """Every target as a TargetView, by its name."""
-        items = self.run("get", "targets", "-o", "json").items
+        items = self.run("get", "targets", "-o", "json").views
         return {item["target"].rpartition("/")[2]: item for item in items}
 
     def report(self, stage: str, revision: str, status: str = "passed", *args: str) -> Result:

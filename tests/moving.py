@@ -68,6 +68,6 @@ def packages(fleet: Fleet, repository: str = "edge", branch: str = "main") -> se
 
 def reasons(fleet: Fleet, path: str) -> list[str]:
     """Return the holds of the variant that is to be at a path."""
-    items = fleet.run("get", "targets", "-o", "json").items
+    items = fleet.run("get", "targets", "-o", "json").views
     [view] = [item for item in items if item.get("path") == path]
     return [hold["reason"] for hold in view["holds"]]

@@ -1,6 +1,6 @@
 """Views: objects that `fanout get`, `forecast` and `schedule` print.
 
-Documented and stable.
+Documented and stable. Each has `metadata`, `spec` (what it is) and `status` (what was observed).
 """
 
 from typing import Literal
@@ -9,38 +9,7 @@ from pydantic import Field
 
 from fanout.api.object_meta import API_VERSION, Model
 from fanout.api.reasons import ReasonClass
-
-
-class HoldView(Model):
-    """Reason why a stage, target or draft is blocked."""
-
-    reason: str = Field(description="Why, in one CamelCase word of a closed list.")
-    message: str = Field(description="Why, in a sentence.")
-    who: str = Field(default="", description="Who can do something about it.")
-    since: str | None = Field(default=None, description="Since when; RFC 3339.")
-    until: str | None = Field(default=None, description="When it ends by itself; RFC 3339.")
-
-
-class ViewMeta(Model):
-    """Name, namespace and labels of a view."""
-
-    name: str = Field(description="A name for people, unique in its list.")
-    namespace: str = Field(description="The namespace of the policy.")
-    labels: dict[str, str] = Field(
-        default={},
-        description="Those of what it shows: the target's object, the draft's variant, the stage's"
-        " policy; and fanout's own: `fanout.dev/policy`, `fanout.dev/stage`,"
-        " `fanout.dev/repository`.",
-    )
-
-
-class View(Model):
-    """Base of all views of a policy's parts."""
-
-    api_version: Literal["fanout.dev/v1alpha1"] = Field(default=API_VERSION, description="Ours.")
-    metadata: ViewMeta = Field(description="Name, namespace and labels.")
-    policy: str = Field(description="The UpstreamPolicy; empty for a variant written by hand.")
-    holds: tuple[HoldView, ...] = Field(default=(), description="What it waits for.")
+from fanout.api.view_base import HoldView, VerdictLabel, View, ViewMeta
 
 
 class OtherRevisionView(Model):
@@ -51,19 +20,28 @@ class OtherRevisionView(Model):
     holds: tuple[HoldView, ...] = Field(description="Why it is not the candidate.")
 
 
-class StageView(View):
-    """Current state of one stage of a policy."""
+_POLICY_DESCRIPTION = "The UpstreamPolicy; empty for a variant written by hand."
+_HOLDS_DESCRIPTION = "What it waits for."
 
-    kind: Literal["StageView"] = Field(default="StageView", description="StageView.")
+
+class StageViewSpec(Model):
+    """The stage that a StageView shows."""
+
+    policy: str = Field(description=_POLICY_DESCRIPTION)
     stage: str = Field(description="The stage's name.")
+
+
+class StageViewStatus(Model):
+    """Observed state of a stage."""
+
     candidate: str = Field(description="The revision that the stage is to take next, or has.")
-    verdict: Literal["passed", "failed", "pending"] = Field(
-        description="Of the candidate in this stage."
-    )
-    gate: Literal["passed", "failed", "pending"] = Field(
+    verdict: VerdictLabel = Field(description="Of the candidate in this stage.")
+    gate: VerdictLabel = Field(
         description="Whether the stages before let the candidate through, soak included."
     )
-    verdicts: dict[str, str] = Field(default={}, description="The verdict of each revision.")
+    verdicts: dict[str, VerdictLabel] = Field(
+        default={}, description="The verdict of each revision."
+    )
     counts: dict[str, int] = Field(default={}, description="How many variants are in each state.")
     queued: tuple[str, ...] = Field(
         default=(), description="Newer revisions that wait behind the candidate."
@@ -82,29 +60,58 @@ class StageView(View):
     next: str | None = Field(
         default=None, description="The next instant at which something can change; RFC 3339."
     )
+    holds: tuple[HoldView, ...] = Field(default=(), description=_HOLDS_DESCRIPTION)
+
+
+class StageView(View):
+    """Current state of one stage of a policy."""
+
+    kind: Literal["StageView"] = Field(default="StageView", description="StageView.")
+    spec: StageViewSpec = Field(description="Which stage it is.")
+    status: StageViewStatus = Field(description="What was observed.")
+
+
+class TargetViewSpec(Model):
+    """The target that a TargetView shows, and the variant made for it."""
+
+    policy: str = Field(description=_POLICY_DESCRIPTION)
+    target: str = Field(description="The target's key.")
+    variant: str = Field(default="", description="The variant made for it; empty: none.")
+    stage: str = Field(default="", description="The stage the variant is in.")
+    repository: str = Field(default="", description="The name of the downstream Repository.")
+    path: str = Field(default="", description="The package's path from the repository's root.")
+
+
+class TargetViewStatus(Model):
+    """Observed state of a target."""
+
+    state: str = Field(description="Where the variant is on its way, or Failed.")
+    holds: tuple[HoldView, ...] = Field(default=(), description=_HOLDS_DESCRIPTION)
 
 
 class TargetView(View):
     """One target of a policy and its variant."""
 
     kind: Literal["TargetView"] = Field(default="TargetView", description="TargetView.")
-    target: str = Field(description="The target's key.")
-    variant: str = Field(default="", description="The variant made for it; empty: none.")
-    stage: str = Field(default="", description="The stage the variant is in.")
-    repository: str = Field(default="", description="The name of the downstream Repository.")
-    path: str = Field(default="", description="The package's path from the repository's root.")
-    state: str = Field(description="Where the variant is on its way, or Failed.")
+    spec: TargetViewSpec = Field(description="Which target it is, and where its variant is.")
+    status: TargetViewStatus = Field(description="What was observed.")
 
 
-class DraftView(View):
-    """One open draft."""
+class DraftViewSpec(Model):
+    """The variant that a DraftView shows, and the branch of its draft."""
 
-    kind: Literal["DraftView"] = Field(default="DraftView", description="DraftView.")
+    policy: str = Field(description=_POLICY_DESCRIPTION)
+    target: str = Field(description="The key of the variant's target.")
     variant: str = Field(description="The variant that is drafted.")
     stage: str = Field(description="The stage the variant is in.")
     repository: str = Field(description="The name of the downstream Repository.")
     path: str = Field(description="The package's path from the repository's root.")
     branch: str = Field(description="The draft's branch.")
+
+
+class DraftViewStatus(Model):
+    """Observed state of an open draft."""
+
     commit: str = Field(description="The tip of the branch.")
     tree: str = Field(description="The package's tree in the draft: what an approval is about.")
     revision: str = Field(description="The upstream revision that it was rendered for.")
@@ -115,14 +122,28 @@ class DraftView(View):
     edited: bool = Field(description="Whether a person's commits are on it.")
     current: bool = Field(description="Whether it is what the candidate asks for.")
     state: str = Field(description="Where the variant is on its way.")
+    holds: tuple[HoldView, ...] = Field(default=(), description=_HOLDS_DESCRIPTION)
 
 
-class ForecastView(View):
-    """Earliest times of a revision in a stage, as `fanout forecast` prints them."""
+class DraftView(View):
+    """One open draft."""
 
-    kind: Literal["ForecastView"] = Field(default="ForecastView", description="ForecastView.")
+    kind: Literal["DraftView"] = Field(default="DraftView", description="DraftView.")
+    spec: DraftViewSpec = Field(description="Which draft it is.")
+    status: DraftViewStatus = Field(description="What was observed.")
+
+
+class ForecastViewSpec(Model):
+    """The stage and revision that a ForecastView is about."""
+
+    policy: str = Field(description=_POLICY_DESCRIPTION)
     stage: str = Field(description="The stage's name.")
     revision: str = Field(description="The upstream revision.")
+
+
+class ForecastViewStatus(Model):
+    """Earliest times of a revision in a stage."""
+
     begins: str | None = Field(
         default=None,
         description="When its first variant can be published; RFC 3339. Empty: never by itself.",
@@ -133,6 +154,15 @@ class ForecastView(View):
     assumptions: tuple[str, ...] = Field(
         default=(), description="What is taken to be done at once, and how long things take."
     )
+    holds: tuple[HoldView, ...] = Field(default=(), description=_HOLDS_DESCRIPTION)
+
+
+class ForecastView(View):
+    """Earliest times of a revision in a stage, as `fanout forecast` prints them."""
+
+    kind: Literal["ForecastView"] = Field(default="ForecastView", description="ForecastView.")
+    spec: ForecastViewSpec = Field(description="Which stage and revision it is about.")
+    status: ForecastViewStatus = Field(description="What was computed.")
 
 
 class InstantMeta(Model):
@@ -141,24 +171,32 @@ class InstantMeta(Model):
     name: str = Field(description="The instant; RFC 3339.")
 
 
+class InstantViewSpec(Model):
+    """The time zone in which an instant is shown."""
+
+    time_zone: str = Field(description="The time zone's IANA name.")
+
+
+class InstantViewStatus(Model):
+    """Local time of an instant."""
+
+    local: str = Field(description="The instant as clocks of the time zone show it; RFC 3339.")
+    weekday: str = Field(description="The day of the week there: Mon to Sun.")
+
+
 class InstantView(Model):
     """Instant at which a schedule fires, as `fanout schedule next` prints it."""
 
     api_version: Literal["fanout.dev/v1alpha1"] = Field(default=API_VERSION, description="Ours.")
     kind: Literal["InstantView"] = Field(default="InstantView", description="InstantView.")
     metadata: InstantMeta = Field(description="The instant is its name.")
-    local: str = Field(description="The instant as clocks of the time zone show it; RFC 3339.")
-    weekday: str = Field(description="The day of the week there: Mon to Sun.")
+    spec: InstantViewSpec = Field(description="How it is shown.")
+    status: InstantViewStatus = Field(description="Its local time.")
 
 
-class WindowView(Model):
-    """State of the windows from an instant on, as `fanout schedule windows` prints it."""
+class WindowViewStatus(InstantViewStatus):
+    """State of the windows from an instant on."""
 
-    api_version: Literal["fanout.dev/v1alpha1"] = Field(default=API_VERSION, description="Ours.")
-    kind: Literal["WindowView"] = Field(default="WindowView", description="WindowView.")
-    metadata: InstantMeta = Field(description="The instant is its name.")
-    local: str = Field(description="The instant as clocks of the time zone show it; RFC 3339.")
-    weekday: str = Field(description="The day of the week there: Mon to Sun.")
     open: bool = Field(description="Whether publication is open from the instant on.")
     until: str | None = Field(
         default=None, description="When that changes; RFC 3339. Empty: not within five years."
@@ -168,6 +206,16 @@ class WindowView(Model):
     )
     window: str = Field(default="", description="The window of it that does so.")
     message: str = Field(description="The same in a sentence.")
+
+
+class WindowView(Model):
+    """State of the windows from an instant on, as `fanout schedule windows` prints it."""
+
+    api_version: Literal["fanout.dev/v1alpha1"] = Field(default=API_VERSION, description="Ours.")
+    kind: Literal["WindowView"] = Field(default="WindowView", description="WindowView.")
+    metadata: InstantMeta = Field(description="The instant is its name.")
+    spec: InstantViewSpec = Field(description="How it is shown.")
+    status: WindowViewStatus = Field(description="What the windows say from then on.")
 
 
 VIEWS: tuple[type[Model], ...] = (
@@ -222,13 +270,11 @@ class StageMoment(Model):
 
     stage: str = Field(description="The stage's name.")
     candidate: str = Field(description="The revision that it is to take next, or has.")
-    gate: Literal["passed", "failed", "pending"] = Field(
+    gate: VerdictLabel = Field(
         description="Whether the stages before let the candidate through, soak included."
     )
-    verdict: Literal["passed", "failed", "pending"] = Field(
-        description="Of the candidate in this stage."
-    )
-    verdicts: dict[str, str] = Field(description="The verdict of each revision.")
+    verdict: VerdictLabel = Field(description="Of the candidate in this stage.")
+    verdicts: dict[str, VerdictLabel] = Field(description="The verdict of each revision.")
     halted: bool = Field(description="Too many variants have failed: nothing is released.")
     budget: int | None = Field(description="How many may be in flight; null: all.")
     aggregates: AggregatesView = Field(description="Its variants in numbers.")
@@ -291,8 +337,8 @@ class TestResult(Model):
     policy: str = Field(description="The policy that the scenario is about.")
     file: str = Field(description="The scenario's file.")
     line: int = Field(description="Its line in the file.")
-    result: Literal["passed", "failed", "invalid", "empty"] = Field(
-        description="empty: nothing is expected; invalid: the scenario has faults."
+    result: Literal["Passed", "Failed", "Invalid", "Empty"] = Field(
+        description="Empty: nothing is expected; Invalid: the scenario has faults."
     )
     expectations: int = Field(description="How many values were compared.")
     differences: tuple[DifferenceView, ...] = Field(default=(), description="What differs.")

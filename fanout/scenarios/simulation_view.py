@@ -11,10 +11,10 @@ from fanout.api.output_views import (
     ReasonView,
     Simulation,
     StageMoment,
-    ViewMeta,
 )
 from fanout.api.reasons import classify_reason
 from fanout.api.scenario import Scenario
+from fanout.api.view_base import ViewMeta, label_verdict
 from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation
 from fanout.gates.gate_facts import Hold
 from fanout.plan.records.policy_status import format_instant
@@ -68,9 +68,9 @@ def _build_stage_view(stage: StageEvaluation, variants: Iterable[VariantEvaluati
     return StageMoment(
         stage=stage.name,
         candidate=stage.candidate,
-        gate=stage.gate.value,
-        verdict=stage.verdict.value,
-        verdicts={name: verdict.value for name, verdict in stage.verdicts.items()},
+        gate=label_verdict(stage.gate),
+        verdict=label_verdict(stage.verdict),
+        verdicts={name: label_verdict(verdict) for name, verdict in stage.verdicts.items()},
         halted=stage.halted,
         budget=stage.budget,
         aggregates=AggregatesView(

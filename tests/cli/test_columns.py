@@ -6,18 +6,21 @@ from fanout.cli.output.get_tables import COLUMNS
 from fanout.cli.output.printer import print_objects
 from fanout.cli.settings import OutputFormat, Settings
 
-VIEW = {
-    "policy": "web",
-    "stage": "prod",
+STATUS = {
     "candidate": "v1",
-    "gate": "passed",
-    "verdict": "pending",
+    "gate": "Passed",
+    "verdict": "Pending",
     "counts": {},
     "holds": [],
     "queued": [],
     "inFlight": 0,
     "halted": False,
 }
+
+
+def stage_view(**stated: object) -> dict[str, object]:
+    return {"spec": {"policy": "web", "stage": "prod"}, "status": {**STATUS, **stated}}
+
 
 ROLLOUTS = [
     pytest.param({}, "0", "False", "<none>", id="without a budget the number in flight is all"),
@@ -33,7 +36,7 @@ ROLLOUTS = [
 
 @pytest.mark.parametrize(("stated", "in_flight", "halted", "queued"), ROLLOUTS)
 def test_a_stage_shows_its_rollout_where_there_is_room(stated, in_flight, halted, queued, capsys):
-    print_objects([{**VIEW, **stated}], COLUMNS["stages"], Settings(output=OutputFormat.WIDE))
+    print_objects([stage_view(**stated)], COLUMNS["stages"], Settings(output=OutputFormat.WIDE))
     head, row = (line.split("  ") for line in capsys.readouterr().out.splitlines())
     cells = dict(
         zip(filter(None, map(str.strip, head)), filter(None, map(str.strip, row)), strict=True)
@@ -42,5 +45,5 @@ def test_a_stage_shows_its_rollout_where_there_is_room(stated, in_flight, halted
 
 
 def test_the_narrow_table_has_no_room_for_it(capsys):
-    print_objects([VIEW], COLUMNS["stages"], Settings())
+    print_objects([stage_view()], COLUMNS["stages"], Settings())
     assert "IN FLIGHT" not in capsys.readouterr().out

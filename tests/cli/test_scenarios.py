@@ -191,8 +191,8 @@ def test_results_for_machines(fanout, beside, tmp_path):
     items = json.loads(out)["items"]
     assert status == 3
     assert [(it["metadata"]["name"], it["result"]) for it in items] == [
-        ("other-waits-for-a-person", "failed"),
-        ("prod-waits-for-a-person", "passed"),
+        ("other-waits-for-a-person", "Failed"),
+        ("prod-waits-for-a-person", "Passed"),
     ]
     [difference] = items[0]["differences"]
     assert difference["field"] == "spec.expect[0].stages[0].held"
@@ -244,8 +244,8 @@ def test_a_simulation_for_people(fanout, beside):
     assert out.splitlines()[0] == "prod-waits-for-a-person (policy monitoring)"
     rows = [line.split() for line in out.splitlines() if line.startswith(("dev", "prod "))]
     assert rows == [
-        ["dev", "v1", "passed", "passed", "-", "-", "-", "-"],
-        ["prod", "v1", "passed", "pending", "-", "-", "automation=1", "-"],
+        ["dev", "v1", "Passed", "Passed", "-", "-", "-", "-"],
+        ["prod", "v1", "Passed", "Pending", "-", "-", "automation=1", "-"],
     ]
 
 
@@ -291,7 +291,7 @@ def test_a_rollout_is_told_pass_by_pass_until_it_is_at_rest(fanout, tmp_path):
         ("12:30", [("dev",), ("prod", "b")]),
         ("12:40", [("dev",), ("prod",)]),
     ]
-    assert [one["verdict"] for one in moments[-1]["stages"]] == ["passed", "passed"]
+    assert [one["verdict"] for one in moments[-1]["stages"]] == ["Passed", "Passed"]
 
 
 def test_every_state_can_be_expected():

@@ -91,14 +91,17 @@ def test_at_a_time_it_says_whether_until_when_and_by_which_window(capsys, polici
         "apiVersion": "fanout.dev/v1alpha1",
         "kind": "WindowView",
         "metadata": {"name": "2026-11-22T12:00:00Z"},
-        "local": "2026-11-22T13:00:00+01:00",
-        "weekday": "Sun",
-        "open": False,
-        "until": "2026-11-23T07:00:00Z",
-        "promotionPolicy": "office",
-        "window": "'0 8 * * 1-5' until '0 16 * * 1-5' in Europe/Oslo",
-        "message": "publication is closed outside of the allowed time of PromotionPolicy office: "
-        "'0 8 * * 1-5' until '0 16 * * 1-5' in Europe/Oslo",
+        "spec": {"timeZone": "Europe/Oslo"},
+        "status": {
+            "local": "2026-11-22T13:00:00+01:00",
+            "weekday": "Sun",
+            "open": False,
+            "until": "2026-11-23T07:00:00Z",
+            "promotionPolicy": "office",
+            "window": "'0 8 * * 1-5' until '0 16 * * 1-5' in Europe/Oslo",
+            "message": "publication is closed outside of the allowed time of PromotionPolicy office"
+            ": '0 8 * * 1-5' until '0 16 * * 1-5' in Europe/Oslo",
+        },
     }
     assert "outside of the allowed time" in out_of(capsys, *arguments)
 
@@ -155,7 +158,9 @@ def test_what_makes_no_sense(_, arguments, message, policies, capsys):
 def test_the_views_are_in_the_schema(capsys):
     assert run_arguments(["schema", "WindowView"]) == 0
     schema = json.loads(capsys.readouterr().out)
-    assert {"open", "until", "window", "message"} <= set(schema["properties"])
+    assert {"open", "until", "window", "message"} <= set(
+        schema["$defs"]["WindowViewStatus"]["properties"]
+    )
 
 
 def test_one_without_windows_is_named_beside_one_that_has_some(policies, capsys):

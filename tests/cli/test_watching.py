@@ -10,31 +10,39 @@ from fanout.cli.verbs.get import find_changed
 BEFORE = {
     "kind": "StageView",
     "metadata": {"name": "monitoring/dev", "namespace": "default"},
-    "policy": "monitoring",
-    "counts": {"Drafted": 1},
-    "holds": [{"message": "v1 soaks until 2026-03-02T10:00:00Z", "since": "2026-03-02T09:00:00Z"}],
+    "spec": {"policy": "monitoring"},
+    "status": {
+        "counts": {"Drafted": 1},
+        "holds": [
+            {"message": "v1 soaks until 2026-03-02T10:00:00Z", "since": "2026-03-02T09:00:00Z"}
+        ],
+    },
 }
 
 
-def stage(message: str, since: str, **other: object) -> dict[str, object]:
-    return BEFORE | {"holds": [{"message": message, "since": since}]} | other
+def stage(**status: object) -> dict[str, object]:
+    return BEFORE | {"status": BEFORE["status"] | status}
+
+
+def held(message: str, since: str) -> dict[str, object]:
+    return stage(holds=[{"message": message, "since": since}])
 
 
 SOAKS = "v1 soaks until 2026-03-02T10:00:00Z"
 LOOKS = [
     ("nothing changed", BEFORE, False),
-    ("an instant moved along with the clock", stage(SOAKS, "2026-03-02T09:00:02Z"), False),
+    ("an instant moved along with the clock", held(SOAKS, "2026-03-02T09:00:02Z"), False),
     (
         "one in a sentence did",
-        stage("v1 soaks until 2026-03-02T10:00:02Z", "2026-03-02T09:00:00Z"),
+        held("v1 soaks until 2026-03-02T10:00:02Z", "2026-03-02T09:00:00Z"),
         False,
     ),
-    ("an instant is another", stage(SOAKS, "2026-03-02T09:00:01Z"), True),
-    ("the words are others", stage("v2 soaks", "2026-03-02T09:00:00Z"), True),
-    ("a number changed", BEFORE | {"counts": {"Drafted": 2}}, True),
-    ("a hold came", BEFORE | {"holds": [*BEFORE["holds"], {}]}, True),
-    ("a field went", {key: BEFORE[key] for key in BEFORE if key != "counts"}, True),
-    ("another policy has it", BEFORE | {"policy": "logging"}, True),
+    ("an instant is another", held(SOAKS, "2026-03-02T09:00:01Z"), True),
+    ("the words are others", held("v2 soaks", "2026-03-02T09:00:00Z"), True),
+    ("a number changed", stage(counts={"Drafted": 2}), True),
+    ("a hold came", stage(holds=[*BEFORE["status"]["holds"], {}]), True),
+    ("a field went", BEFORE | {"status": {"holds": BEFORE["status"]["holds"]}}, True),
+    ("another policy has it", BEFORE | {"spec": {"policy": "logging"}}, True),
 ]
 
 

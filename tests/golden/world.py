@@ -130,13 +130,16 @@ class Case:
 
 
 def _stage(item: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: item[name] for name in ("candidate", "gate", "verdict", "counts")}
-    return {**kept, "waitsFor": [hold["reason"] for hold in item["holds"]]}
+    status = item["status"]
+    kept = {name: status[name] for name in ("candidate", "gate", "verdict", "counts")}
+    return {**kept, "waitsFor": [hold["reason"] for hold in status["holds"]]}
 
 
 def _target(item: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: item[name] for name in ("variant", "repository", "path", "state")}
-    return {**kept, "holds": [{hold["reason"]: hold["message"]} for hold in item["holds"]]}
+    spec, status = item["spec"], item["status"]
+    kept = {name: spec[name] for name in ("variant", "repository", "path")}
+    holds = [{hold["reason"]: hold["message"]} for hold in status["holds"]]
+    return {**kept, "state": status["state"], "holds": holds}
 
 
 def _variant(item: dict[str, Any]) -> dict[str, Any]:

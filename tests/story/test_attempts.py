@@ -33,7 +33,7 @@ def say(fleet: Fleet, verb: str, *args: str) -> Result:
 
 
 def verdict(fleet: Fleet) -> str:
-    return str(fleet.run("get", "stages", "-o", "json").items[0]["verdict"])
+    return str(fleet.run("get", "stages", "-o", "json").views[0]["verdict"])
 
 
 def fates(fleet: Fleet) -> list[str]:
@@ -53,7 +53,7 @@ def test_what_has_failed_is_asked_again_and_can_pass(fleet: Fleet):
     fleet.later(minutes=5).report("prod", "v1", "passed", "--variant", BER)
     fleet.settle()
     assert fleet.states() == {BER: "Ready", CPH: "Ready"}
-    assert verdict(fleet) == "passed"
+    assert verdict(fleet) == "Passed"
 
 
 def test_a_retry_that_is_withdrawn_leaves_the_failure(fleet: Fleet):
@@ -65,7 +65,7 @@ def test_a_retry_that_is_withdrawn_leaves_the_failure(fleet: Fleet):
 
 
 def test_who_is_skipped_counts_no_more_until_the_next_revision(fleet: Fleet):
-    assert verdict(fleet) == "failed"
+    assert verdict(fleet) == "Failed"
     told = say(fleet, "skip", "--variant", BER)
     assert told.code == 0, told.err
     assert (
@@ -73,7 +73,7 @@ def test_who_is_skipped_counts_no_more_until_the_next_revision(fleet: Fleet):
         " v1 in stage prod: passed, no longer failed\n"
     ) in told.out
     assert fleet.states() == {BER: "Skipped", CPH: "Ready"}
-    assert verdict(fleet) == "passed"
+    assert verdict(fleet) == "Passed"
     assert fates(fleet) == ["Skip standing"]
     fleet.release("v2")
     fleet.later(minutes=5).settle()

@@ -64,7 +64,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     config.write_text(LIMITS)
     swept = fleet.sweep("--config", str(config))
     targets: dict[str, list[dict]] = {}
-    for item in fleet.run("get", "targets", "-o", "json", "--config", str(config)).items:
+    for item in fleet.run("get", "targets", "-o", "json", "--config", str(config)).views:
         targets.setdefault(item["policy"], []).append(item)
     return Story(fleet, swept, targets)
 

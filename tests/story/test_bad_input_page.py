@@ -102,7 +102,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     validated = fleet.run("validate", "--config", str(config))
     fleet.sweep("--drafts-only", "--config", str(config))
     swept = fleet.sweep("--config", str(config))
-    targets = fleet.run("get", "targets", "-o", "json", "--config", str(config)).items
+    targets = fleet.run("get", "targets", "-o", "json", "--config", str(config)).views
     held = {
         item["policy"]: (item["holds"][0]["reason"], item["holds"][0]["message"])
         for item in targets

@@ -171,7 +171,7 @@ def test_a_target_whose_label_is_no_text_is_told_by_name(
     assert f"{site}:3: Cluster/ams: metadata.labels." in validated.out
     assert "put it in quotes" in validated.out
     assert fleet.repos["edge"].drafts() == (["sites/ams/monitoring"] if served else [])
-    [target] = fleet.run("get", "targets", "-o", "json").items
+    [target] = fleet.run("get", "targets", "-o", "json").views
     assert (target["target"], target["state"]) == (
         "Cluster.infra.example.com/default/ams",
         "Proposed" if served else "Failed",

@@ -76,7 +76,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     policies = {
         item["metadata"]["name"]: item for item in fleet.run("get", "policies", "-o", "json").items
     }
-    targets = {item["policy"]: item for item in fleet.run("get", "targets", "-o", "json").items}
+    targets = {item["policy"]: item for item in fleet.run("get", "targets", "-o", "json").views}
     return Story(fleet, first, second, policies, targets)
 
 

@@ -64,7 +64,7 @@ def test_a_path_that_it_cannot_move_to_is_told_without_a_policy(alone: Fleet):
     alone.settle()
     alone.write("mine.yaml", MINE.replace("own/mine", "own/mine/inner"))
     [item] = alone.run("get", "variants", "-o", "json").items
-    [target] = alone.run("get", "targets", "-o", "json").items
+    [target] = alone.run("get", "targets", "-o", "json").views
     assert item["status"]["conditions"][0]["reason"] == "PathChanged"
     assert "policy" not in item["status"]["conditions"][0]["message"]
     assert target["holds"][0]["who"] == "the author of PackageVariant mine"

@@ -1,6 +1,5 @@
 """`fanout forecast`: how early each stage can have a revision."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -9,8 +8,8 @@ from fleet import PROMOTION, Fleet
 
 
 def told(fleet: Fleet, *words: str) -> dict[str, dict]:
-    out = fleet.run("forecast", "monitoring", *words, "-o", "json").out
-    return {view["stage"]: view for view in json.loads(out)["items"]}
+    views = fleet.run("forecast", "monitoring", *words, "-o", "json").views
+    return {view["stage"]: view for view in views}
 
 
 def test_the_stage_after_waits_for_verification_and_soak(fleet: Fleet):
@@ -71,7 +70,7 @@ def test_undecided_conflicts_are_told(tmp_path: Path):
     fleet = one_site(tmp_path)
     fleet.write("promotion.yaml", PROMOTION)
     conflict(fleet)
-    [dev, *_] = fleet.run("forecast", "monitoring", "-o", "json").items
+    [dev, *_] = fleet.run("forecast", "monitoring", "-o", "json").views
     [assumption] = [it for it in dev["assumptions"] if "merge conflicts" in it]
     assert assumption.startswith("undecided merge conflicts of 1 variant (monitoring-ams-")
     assert assumption.endswith(") are decided at once")

@@ -111,7 +111,7 @@ SELECTED = [
     ("_", "noun", "selector", "number"), SELECTED, ids=map(itemgetter(0), SELECTED)
 )
 def test_selected(fleet: Fleet, _: str, noun: str, selector: str, number: int):
-    found = fleet.run("get", noun, "-l", selector, "-n", "default", "-o", "json").items
+    found = fleet.run("get", noun, "-l", selector, "-n", "default", "-o", "json").views
     named = [it for it in found if it.get("policy") != "away"]
     assert len(named) == number
 

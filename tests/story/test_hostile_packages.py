@@ -69,7 +69,7 @@ def test_upstream_it_fails_its_variants_and_no_others(tmp_path, usual, number):
     assert done.code == 3, done.err
     assert done.memory < usual + MEMORY
     assert fleet.repos["edge"].drafts() == ["sites/ams/monitoring"]
-    targets = {it["policy"]: it for it in fleet.run("get", "targets", "-o", "json").items}
+    targets = {it["policy"]: it for it in fleet.run("get", "targets", "-o", "json").views}
     hold = targets["hostile"]["holds"][0]
     _, _, limit, words = PACKAGES[number]
     assert (targets["hostile"]["state"], hold["reason"]) == ("Failed", "LimitExceeded")
@@ -142,7 +142,7 @@ def test_every_command_that_reads_a_package_refuses_it(fleet):
                  ["get", "targets"]):  # fmt: skip
         said = fleet.run(*line)
         assert "Traceback" not in said.err, line
-    names = [it["variant"] for it in fleet.run("get", "targets", "-o", "json").items]
+    names = [it["variant"] for it in fleet.run("get", "targets", "-o", "json").views]
     for name in names:
         said = fleet.run("diff", name)
         assert "InternalError" not in said.err + said.out

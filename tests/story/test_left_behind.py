@@ -19,7 +19,7 @@ def fleet(root: Path) -> Fleet:
 
 
 def gone(fleet: Fleet) -> list[str]:
-    items = fleet.run("get", "targets", "-o", "json").items
+    items = fleet.run("get", "targets", "-o", "json").views
     return [it["target"] for it in items if it["holds"][:1] and _is_gone(it["holds"][0])]
 
 

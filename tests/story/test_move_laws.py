@@ -34,7 +34,7 @@ def drafted(site: str) -> Event:
     """A person adds a file to the site's open draft, where the policy wants it."""
 
     def event(fleet: Fleet) -> None:
-        for item in fleet.run("get", "drafts", "-o", "json").items:
+        for item in fleet.run("get", "drafts", "-o", "json").views:
             if f"-{site}-" in item["variant"]:
                 file = f"{site}-draft.txt"
                 repo = fleet.repos[item["repository"]]

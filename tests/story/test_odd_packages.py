@@ -225,7 +225,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     tagged(upstream, "v2")
     before = published(fleet)
     assert fleet.later(minutes=1).sweep("--drafts-only").code == 3
-    found = fleet.run("get", "targets", "-o", "json").items
+    found = fleet.run("get", "targets", "-o", "json").views
     targets = {(item["policy"], item["target"].rpartition("/")[2]): item for item in found}
     return Story(fleet, [before, published(fleet)], targets)
 

@@ -39,7 +39,7 @@ def test_another_spelling_is_the_same_place(tmp_path: Path, _, spelling):
     for _round in range(2):
         assert fleet.later(minutes=1).sweep().code == 3
     assert fleet.repos["edge"].refs() == before
-    held = [item["holds"] for item in fleet.run("get", "targets", "-o", "json").items]
+    held = [item["holds"] for item in fleet.run("get", "targets", "-o", "json").views]
     assert sorted(hold["reason"] for holds in held for hold in holds) == [
         "PathCollision",
         "VerificationPending",
@@ -72,7 +72,7 @@ def test_two_addresses_that_nobody_can_compare_show_in_what_is_published(tmp_pat
     for _ in range(3):
         assert fleet.later(minutes=1).sweep().code == 3
     assert fleet.repos["edge"].refs() == before
-    items = fleet.run("get", "targets", "-o", "json").items
+    items = fleet.run("get", "targets", "-o", "json").views
     [hold] = [hold for item in items for hold in item["holds"] if item["policy"] == "other"]
     assert hold["reason"] == "PathTaken"
     assert "was published for default/monitoring" in hold["message"]
@@ -91,7 +91,7 @@ def test_of_two_that_begin_together_the_first_to_publish_has_the_path(tmp_path: 
     before = edge.refs()["refs/heads/main"]
     fleet.later(minutes=1).sweep()
     assert edge.refs()["refs/heads/main"] == before
-    items = fleet.run("get", "targets", "-o", "json").items
+    items = fleet.run("get", "targets", "-o", "json").views
     reasons = {item["policy"]: [hold["reason"] for hold in item["holds"]] for item in items}
     assert sorted(map(tuple, reasons.values())) == [
         ("PathTaken",),

@@ -44,7 +44,7 @@ def test_a_target_that_vanished_is_held_by_name_and_kept(fleet: Fleet):
     for name, item in zip(("ams", "ber"), gone, strict=True):
         assert item["path"] == f"sites/{name}"
         for called in (name, f"edge:sites/{name}", item["target"]):
-            assert fleet.run("get", "targets", called, "-o", "json").items == [item]
+            assert fleet.run("get", "targets", called, "-o", "json").views == [item]
             refused = fleet.run("get", "variants", called)
             assert refused.code == 1
             assert f"what is left of it is at edge:sites/{name}; `fanout remove" in refused.err

@@ -288,7 +288,7 @@ def test_what_stops_the_policy_stops_no_removal(fleet: Fleet, _, stop, reason, s
         assert remove(fleet, name).code == 0
     left = [it for it in fleet.repos["edge"].files() if it.startswith(AMS)]
     assert left == []
-    told = fleet.run("get", "targets", "-o", "json").items
+    told = fleet.run("get", "targets", "-o", "json").views
     assert [it for it in told if it["target"] in names] == []
 
 
@@ -312,7 +312,7 @@ def test_a_removal_that_is_killed_anywhere_is_finished_by_a_rerun(tmp_path: Path
     edge = fleet.repos["edge"]
 
     def outcome() -> object:
-        told = fleet.run("get", "targets", "-o", "json").items
+        told = fleet.run("get", "targets", "-o", "json").views
         return edge.refs(), [it["target"] for it in told]
 
     with killer(fleet) as driver:

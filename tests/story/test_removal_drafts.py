@@ -106,7 +106,7 @@ def name_of(fleet: Fleet, path: str) -> str:
 
 
 def target_messages(fleet: Fleet) -> list[str]:
-    items = fleet.run("get", "targets", "-o", "json").items
+    items = fleet.run("get", "targets", "-o", "json").views
     return [hold["message"] for it in items for hold in it["holds"]]
 
 

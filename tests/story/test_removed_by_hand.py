@@ -47,16 +47,16 @@ def test_it_is_held_in_the_same_pass_and_says_what_can_be_done(fleet: Fleet):
 def test_it_counts_as_unfinished_and_takes_back_no_verdict(fleet: Fleet):
     take_away(fleet)
     verdicts = {
-        it["stage"]: it["verdicts"] for it in fleet.run("get", "stages", "-o", "json").items
+        it["stage"]: it["verdicts"] for it in fleet.run("get", "stages", "-o", "json").views
     }
-    assert verdicts == {"dev": {"v1": "passed"}, "prod": {"v1": "passed"}}
+    assert verdicts == {"dev": {"v1": "Passed"}, "prod": {"v1": "Passed"}}
     fleet.release("v2")
     fleet.later(minutes=1).settle()
     fleet.later(minutes=1).report("dev", "v2")
     fleet.later(minutes=1).settle()
     assert fleet.published()["sites/ber"] == "v2"
-    stages = {it["stage"]: it for it in fleet.run("get", "stages", "-o", "json").items}
-    assert stages["dev"]["verdicts"]["v2"] == "pending"
+    stages = {it["stage"]: it for it in fleet.run("get", "stages", "-o", "json").views}
+    assert stages["dev"]["verdicts"]["v2"] == "Pending"
     assert fleet.repos["edge"].tags() == ["sites/ams/v1", "sites/ber/v1", "sites/ber/v2"]
     assert [it for it in fleet.repos["edge"].files() if it.startswith(AMS)] == []
 

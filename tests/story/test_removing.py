@@ -42,7 +42,7 @@ def there(fleet: Fleet) -> list[str]:
 
 def waits(fleet: Fleet) -> dict[str, list[str]]:
     """What holds each that is gone, by site, beside its being gone."""
-    items = fleet.run("get", "targets", "-o", "json").items
+    items = fleet.run("get", "targets", "-o", "json").views
     return {
         item["path"].removeprefix("sites/"): [hold["reason"] for hold in item["holds"][1:]]
         for item in items
@@ -343,7 +343,7 @@ def test_the_status_knows_of_a_variant_its_stage(fleet: Fleet):
     fleet.settle()
     close(fleet, "ams", "bru")
     assert waits(fleet) == {"ams": ["RemovalAwaits"], "bru": []}
-    prod = fleet.run("get", "targets", "--stage", "prod", "-o", "json").items
+    prod = fleet.run("get", "targets", "--stage", "prod", "-o", "json").views
     assert {it["path"] for it in prod} == {"sites/bru", "sites/cph", "sites/dub"}
 
 

@@ -371,7 +371,7 @@ def play(root: Path, draft: str, actions: list[str]) -> object:
     fleet.later(minutes=7).report("dev", f"v{newest}")
     fleet.settle(30)
     fleet.later(hours=2).settle(30)
-    stages = fleet.run("get", "stages", "-o", "json").items
+    stages = fleet.run("get", "stages", "-o", "json").views
     seen.append([(it["stage"], it["candidate"], it["verdict"]) for it in stages])
     trees = [
         repo.git("rev-parse", "main:sites", check=False)

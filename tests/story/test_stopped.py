@@ -54,13 +54,13 @@ def test_what_is_on_record_and_in_the_repositories_stays_visible(
     assert fleet.published() == {"sites/ams": "v1", "sites/ber": ""}
     assert set(fleet.states().values()) == {"Held"}
     assert fleet.condition("sites/ams")[0] == reason
-    stages = {it["stage"]: it for it in fleet.run("get", "stages", "-o", "json").items}
+    stages = {it["stage"]: it for it in fleet.run("get", "stages", "-o", "json").views}
     assert {name: stage["counts"] for name, stage in stages.items()} == {
         "dev": {"Held": 1},
         "prod": {"Held": 1},
     }
     assert {hold["reason"] for stage in stages.values() for hold in stage["holds"]} == {reason}
-    drafts = [it["path"] for it in fleet.run("get", "drafts", "-o", "json").items]
+    drafts = [it["path"] for it in fleet.run("get", "drafts", "-o", "json").views]
     assert drafts == ["sites/ber"]
     [policy] = fleet.run("get", "policies", "-o", "json").items
     assert policy["status"]["variants"] == 2
@@ -79,15 +79,15 @@ def test_verdicts_on_record_stay_visible(fleet: Fleet):
     fleet.report("dev", "v1")
     fleet.sweep()
     moved_tag(fleet)
-    dev, prod = fleet.run("get", "stages", "-o", "json").items
-    assert (dev["verdicts"], prod["verdicts"]) == ({"v1": "passed"}, {})
-    assert (dev["candidate"], dev["verdict"]) == ("", "pending")
+    dev, prod = fleet.run("get", "stages", "-o", "json").views
+    assert (dev["verdicts"], prod["verdicts"]) == ({"v1": "Passed"}, {})
+    assert (dev["candidate"], dev["verdict"]) == ("", "Pending")
 
 
 def test_what_nobody_wants_any_more_is_told_of_a_stopped_policy_too(fleet: Fleet):
     moved_tag(fleet)
     fleet.remove("site-ams.yaml")
-    targets = fleet.run("get", "targets", "-o", "json").items
+    targets = fleet.run("get", "targets", "-o", "json").views
     assert {it["holds"][0]["reason"] for it in targets} == {"TagMoved", "TargetGone"}
 
 

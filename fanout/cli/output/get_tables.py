@@ -20,12 +20,12 @@ from fanout.reconcile.pass_scope import PassMode
 
 
 def _hold_reason(item: Object) -> str:
-    holds = item.get("holds") or ()
+    holds = item["status"].get("holds") or ()
     return str(holds[0]["reason"]) if holds else ""
 
 
 def _hold_message(item: Object) -> str:
-    holds = item.get("holds") or ()
+    holds = item["status"].get("holds") or ()
     return str(holds[0]["message"]) if holds else ""
 
 
@@ -42,8 +42,9 @@ def _count_failed(item: Object) -> int:
 
 def _format_in_flight(item: Object) -> str:
     """Return the number of variants in flight, and the in-flight limit if there is one."""
-    budget = item.get("budget")
-    return f"{item['inFlight']}" if budget is None else f"{item['inFlight']}/{budget}"
+    status = item["status"]
+    budget = status.get("budget")
+    return f"{status['inFlight']}" if budget is None else f"{status['inFlight']}/{budget}"
 
 
 def _true_conditions(item: Object) -> str:
@@ -53,8 +54,8 @@ def _true_conditions(item: Object) -> str:
 
 
 _NAME = TableColumn("NAME", lambda item: item["metadata"]["name"])
-_POLICY = TableColumn("POLICY", lambda item: item.get("policy"))
-_STAGE = TableColumn("STAGE", lambda item: item.get("stage"))
+_POLICY = TableColumn("POLICY", lambda item: item["spec"].get("policy"))
+_STAGE = TableColumn("STAGE", lambda item: item["spec"].get("stage"))
 _WAITS_FOR = TableColumn("WAITS FOR", _hold_reason)
 _MESSAGE = TableColumn("MESSAGE", _hold_message, wide=True)
 COLUMNS: Mapping[str, Sequence[TableColumn]] = {
@@ -83,41 +84,43 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
     "stages": (
         _POLICY,
         _STAGE,
-        TableColumn("CANDIDATE", lambda item: item["candidate"]),
-        TableColumn("GATE", lambda item: item["gate"]),
-        TableColumn("VERDICT", lambda item: item["verdict"]),
+        TableColumn("CANDIDATE", lambda item: item["status"]["candidate"]),
+        TableColumn("GATE", lambda item: item["status"]["gate"]),
+        TableColumn("VERDICT", lambda item: item["status"]["verdict"]),
         TableColumn(
             "VARIANTS",
-            lambda item: ",".join(f"{name}={number}" for name, number in item["counts"].items()),
+            lambda item: ",".join(
+                f"{name}={number}" for name, number in item["status"]["counts"].items()
+            ),
         ),
         _WAITS_FOR,
-        TableColumn("NEXT", lambda item: item.get("next")),
+        TableColumn("NEXT", lambda item: item["status"].get("next")),
         TableColumn("IN FLIGHT", _format_in_flight, wide=True),
-        TableColumn("HALTED", lambda item: item["halted"], wide=True),
-        TableColumn("QUEUED", lambda item: ",".join(item["queued"]), wide=True),
+        TableColumn("HALTED", lambda item: item["status"]["halted"], wide=True),
+        TableColumn("QUEUED", lambda item: ",".join(item["status"]["queued"]), wide=True),
         _MESSAGE,
     ),
     "targets": (
-        TableColumn("TARGET", lambda item: item["target"]),
+        TableColumn("TARGET", lambda item: item["spec"]["target"]),
         _POLICY,
         _STAGE,
-        TableColumn("REPOSITORY", lambda item: item["repository"]),
-        TableColumn("PATH", lambda item: item["path"]),
-        TableColumn("STATE", lambda item: item["state"]),
+        TableColumn("REPOSITORY", lambda item: item["spec"]["repository"]),
+        TableColumn("PATH", lambda item: item["spec"]["path"]),
+        TableColumn("STATE", lambda item: item["status"]["state"]),
         _WAITS_FOR,
         _MESSAGE,
     ),
     "drafts": (
         _NAME,
         _STAGE,
-        TableColumn("REPOSITORY", lambda item: item["repository"]),
-        TableColumn("REVISION", lambda item: item["revision"]),
-        TableColumn("CURRENT", lambda item: item["current"]),
-        TableColumn("CONFLICTS", lambda item: item["conflicts"]),
-        TableColumn("EDITED", lambda item: item["edited"]),
-        TableColumn("STATE", lambda item: item["state"]),
-        TableColumn("TREE", lambda item: item["tree"], wide=True),
-        TableColumn("BRANCH", lambda item: item["branch"]),
+        TableColumn("REPOSITORY", lambda item: item["spec"]["repository"]),
+        TableColumn("REVISION", lambda item: item["status"]["revision"]),
+        TableColumn("CURRENT", lambda item: item["status"]["current"]),
+        TableColumn("CONFLICTS", lambda item: item["status"]["conflicts"]),
+        TableColumn("EDITED", lambda item: item["status"]["edited"]),
+        TableColumn("STATE", lambda item: item["status"]["state"]),
+        TableColumn("TREE", lambda item: item["status"]["tree"], wide=True),
+        TableColumn("BRANCH", lambda item: item["spec"]["branch"]),
     ),
     "repositories": (
         _NAME,

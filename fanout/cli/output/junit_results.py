@@ -6,11 +6,11 @@ from xml.sax.saxutils import escape, quoteattr
 from fanout.api.output_views import TestResult
 from fanout.cli.terminal import escape_control
 
-_COUNT_ATTRIBUTES = {"failed": "failures", "invalid": "errors", "empty": "skipped"}
+_COUNT_ATTRIBUTES = {"Failed": "failures", "Invalid": "errors", "Empty": "skipped"}
 _RESULT_ELEMENTS = {
-    "failed": ("failure", "not as expected"),
-    "invalid": ("error", "the scenario cannot be played"),
-    "empty": ("skipped", "nothing is expected"),
+    "Failed": ("failure", "not as expected"),
+    "Invalid": ("error", "the scenario cannot be played"),
+    "Empty": ("skipped", "nothing is expected"),
 }
 
 

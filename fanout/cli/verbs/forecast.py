@@ -7,7 +7,8 @@ import click
 
 from fanout.api.durations import parse_duration
 from fanout.api.field_errors import InvalidValue
-from fanout.api.output_views import ForecastView, HoldView, ViewMeta
+from fanout.api.output_views import ForecastView, ForecastViewSpec, ForecastViewStatus
+from fanout.api.view_base import HoldView, ViewMeta
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import complete_policies
@@ -27,12 +28,14 @@ from fanout.schedule.sweep_schedule import build_timetable
 
 _SECOND = timedelta(seconds=1)
 _COLUMNS = (
-    TableColumn("STAGE", lambda view: view["stage"]),
-    TableColumn("REVISION", lambda view: view["revision"]),
-    TableColumn("BEGINS", lambda view: view.get("begins")),
-    TableColumn("PASSES", lambda view: view.get("passes")),
-    TableColumn("WAITS FOR", lambda view: "; ".join(it["message"] for it in view["holds"])),
-    TableColumn("IF", lambda view: "; ".join(view["assumptions"])),
+    TableColumn("STAGE", lambda view: view["spec"]["stage"]),
+    TableColumn("REVISION", lambda view: view["spec"]["revision"]),
+    TableColumn("BEGINS", lambda view: view["status"].get("begins")),
+    TableColumn("PASSES", lambda view: view["status"].get("passes")),
+    TableColumn(
+        "WAITS FOR", lambda view: "; ".join(it["message"] for it in view["status"]["holds"])
+    ),
+    TableColumn("IF", lambda view: "; ".join(view["status"]["assumptions"])),
 )
 
 
@@ -133,15 +136,19 @@ def _serialize_reach(item: PolicyResult, reach: StageForecast) -> Object:
             name=f"{name}/{reach.stage}" if reach.stage else name,
             namespace=item.resolved_policy.namespace,
         ),
-        policy=name if item.resolved_policy.upstream_policy is not None else "",
-        stage=reach.stage,
-        revision=reach.revision,
-        begins=format_instant(reach.begins) if reach.begins else None,
-        passes=format_instant(reach.passes) if reach.passes else None,
-        assumptions=reach.assumptions,
-        holds=tuple(
-            HoldView(reason=str(hold.reason), message=hold.sentence, who=hold.actor)
-            for hold in reach.holds
+        spec=ForecastViewSpec(
+            policy=name if item.resolved_policy.upstream_policy is not None else "",
+            stage=reach.stage,
+            revision=reach.revision,
+        ),
+        status=ForecastViewStatus(
+            begins=format_instant(reach.begins) if reach.begins else None,
+            passes=format_instant(reach.passes) if reach.passes else None,
+            assumptions=reach.assumptions,
+            holds=tuple(
+                HoldView(reason=str(hold.reason), message=hold.sentence, who=hold.actor)
+                for hold in reach.holds
+            ),
         ),
     )
     return view.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -111,7 +111,7 @@ class ObjectFilter:
             and matches(self.labels, item["metadata"].get("labels") or {})
             and self.policy in ("", _label_or_field(item, Label.POLICY, "policy"))
             and self.stage in ("", _label_or_field(item, Label.STAGE, "stage"))
-            and self.state in ("", item.get("state") or item.get("status", {}).get("state"))
+            and self.state in ("", item.get("status", {}).get("state"))
         ]
 
 
@@ -122,33 +122,36 @@ def refuse_orphaned(
     missing = set(names) - {name for item in variants for name in _names_of_item(item)}
     for target in filter(_is_orphaned, targets):
         if not _names_of_item(target).isdisjoint(missing):
+            spec = target["spec"]
             raise InvalidInput(
-                f"the target of {target['target']} is gone; what is left of it is at"
-                f" {target['repository']}:{target['path']}",
+                f"the target of {spec['target']} is gone; what is left of it is at"
+                f" {spec['repository']}:{spec['path']}",
                 reason=Reason.TARGET_GONE,
-                remedy=f"`fanout remove {target['policy']} {target['target']}` removes it",
+                remedy=f"`fanout remove {spec['policy']} {spec['target']}` removes it",
             )
 
 
 def _names_of_item(item: Item) -> frozenset[str]:
     """Return all names of an item; for variants and targets also those of target and path."""
-    target = item.get("target") or item.get("status", {}).get("target") or ""
-    place = item.get("spec", {}).get("downstream") or item
+    spec = item.get("spec", {})
+    target = spec.get("target") or item.get("status", {}).get("target") or ""
+    place = spec.get("downstream") or spec
     path = place.get("package") or place.get("path") or ""
-    names = [item["metadata"]["name"], item.get("variant", "")]
-    names += [item["stage"]] if item["kind"] == "StageView" else []
+    names = [item["metadata"]["name"], spec.get("variant", "")]
+    names += [spec["stage"]] if item["kind"] == "StageView" else []
     names += [path, f"{place['repository']}:{path}"] if path else []
     names += [target, *target_names(target)] if target else []
     # The target object is deleted, so its own name is cut out of the variant's: policy, name,
     # digest.
     if _is_orphaned(item):
-        names.append(target.removeprefix(f"{item['policy']}-").rpartition("-")[0])
+        names.append(target.removeprefix(f"{spec['policy']}-").rpartition("-")[0])
     return frozenset(filter(None, names))
 
 
 def _is_orphaned(item: Item) -> bool:
-    holds = item.get("holds") or ()
-    return item["kind"] == "TargetView" and any(it["reason"] == Reason.TARGET_GONE for it in holds)
+    if item["kind"] != "TargetView":
+        return False
+    return any(it["reason"] == Reason.TARGET_GONE for it in item["status"].get("holds") or ())
 
 
 def _label_or_field(item: Item, label: Label, field: str) -> str:
@@ -175,7 +178,8 @@ def find_changed(
 
 def _item_key(item: Object) -> tuple[Any, ...]:
     """Return the key of an item. Policies can share a target, so its name alone is not unique."""
-    return item["kind"], item["metadata"]["namespace"], item["metadata"]["name"], item.get("policy")
+    policy = item.get("spec", {}).get("policy")
+    return item["kind"], item["metadata"]["namespace"], item["metadata"]["name"], policy
 
 
 def _is_unchanged(old: Any, new: Any, elapsed: timedelta) -> bool:

@@ -1,6 +1,6 @@
 """`fanout schedule`: print the meaning of cron lines and windows."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, TypeVar
@@ -138,17 +138,20 @@ def _read_flag(flag: str, read: Callable[[], Value]) -> Value:
 
 
 _INSTANT_COLUMNS = (
-    TableColumn("DAY", lambda view: view["weekday"]),
-    TableColumn("LOCAL", lambda view: view["local"]),
+    TableColumn("DAY", lambda view: view["status"]["weekday"]),
+    TableColumn("LOCAL", lambda view: view["status"]["local"]),
     TableColumn("UTC", lambda view: view["metadata"]["name"]),
 )
 _WINDOW_COLUMNS = (
-    TableColumn("PUBLICATION", lambda view: "open" if view["open"] else "closed"),
+    TableColumn("PUBLICATION", lambda view: "open" if view["status"]["open"] else "closed"),
     *_INSTANT_COLUMNS,
-    TableColumn("UNTIL", lambda view: view["until"] or "for ever"),
-    TableColumn("MESSAGE", lambda view: view["message"], wide=True),
+    TableColumn("UNTIL", lambda view: view["status"]["until"] or "for ever"),
+    TableColumn("MESSAGE", lambda view: view["status"]["message"], wide=True),
 )
-_AT_COLUMNS = (*_WINDOW_COLUMNS[:-1], TableColumn("MESSAGE", lambda view: view["message"]))
+_AT_COLUMNS = (
+    *_WINDOW_COLUMNS[:-1],
+    TableColumn("MESSAGE", lambda view: view["status"]["message"]),
+)
 
 
 @click.group()
@@ -176,7 +179,7 @@ def next_(
     start = parse_instant(after, "--after") if after else settings.now()
     instants = list_fires(parse_schedule(_single_argument(words)), zone, start, count)
     print_objects(
-        [_serialize_instant(at, at.astimezone(zone)) for at in instants],
+        [_serialize_instant(at, zone) for at in instants],
         _INSTANT_COLUMNS,
         settings,
     )
@@ -250,27 +253,30 @@ def _single_argument(words: Sequence[str]) -> str:
     return words[0]
 
 
-def _serialize_instant(at: datetime, local: datetime) -> Mapping[str, Any]:
+def _serialize_instant(at: datetime, zone: ZoneInfo) -> dict[str, Any]:
     """Return an InstantView of this time."""
+    local = at.astimezone(zone)
     return {
         "apiVersion": "fanout.dev/v1alpha1",
         "kind": "InstantView",
         "metadata": {"name": format_instant(at)},
-        "local": local.isoformat(),
-        "weekday": local.strftime("%a"),
+        "spec": {"timeZone": zone.key},
+        "status": {"local": local.isoformat(), "weekday": local.strftime("%a")},
     }
 
 
-def _serialize_opening(
-    at: datetime, opening_state: WindowState, zone: ZoneInfo
-) -> Mapping[str, Any]:
+def _serialize_opening(at: datetime, opening_state: WindowState, zone: ZoneInfo) -> dict[str, Any]:
     """Return a WindowView: whether publication is allowed, from when and until when."""
+    view = _serialize_instant(at, zone)
     return {
-        **_serialize_instant(at, at.astimezone(zone)),
+        **view,
         "kind": "WindowView",
-        "open": opening_state.open,
-        "until": format_instant(opening_state.until) if opening_state.until else None,
-        "promotionPolicy": opening_state.calendar,
-        "window": opening_state.window,
-        "message": opening_state.sentence,
+        "status": {
+            **view["status"],
+            "open": opening_state.open,
+            "until": format_instant(opening_state.until) if opening_state.until else None,
+            "promotionPolicy": opening_state.calendar,
+            "window": opening_state.window,
+            "message": opening_state.sentence,
+        },
     }

@@ -6,9 +6,10 @@ from pathlib import Path
 import click
 
 from fanout.api.field_errors import format_path
-from fanout.api.output_views import DifferenceView, TestResult, ViewMeta
+from fanout.api.output_views import DifferenceView, TestResult
 from fanout.api.scenario import Scenario
 from fanout.api.text_fields import pluralize
+from fanout.api.view_base import ViewMeta
 from fanout.cli.input.options import with_settings
 from fanout.cli.input.scenario_files import DeclaredScenarios, open_scenarios
 from fanout.cli.output.junit_results import format_junit
@@ -26,7 +27,7 @@ from fanout.scenarios.scenario_expectations import (
 )
 from fanout.scenarios.simulation_view import build_simulation
 
-_MARKS = {"passed": "ok", "failed": "FAILED", "invalid": "INVALID", "empty": "empty"}
+_MARKS = {"Passed": "ok", "Failed": "FAILED", "Invalid": "INVALID", "Empty": "empty"}
 
 
 @click.command()
@@ -69,7 +70,7 @@ def command(
             return _show_scenarios(declared, paths, settings)
         results = [_run_scenario(declared, scenario, settings) for scenario in declared.scenarios]
     # A mistyped path must not pass in CI as a test without failures.
-    if not declared.errors and all(result.result == "empty" for result in results):
+    if not declared.errors and all(result.result == "Empty" for result in results):
         raise InvalidInput(
             f"{' and '.join(map(str, paths))}: no Scenario with expectations",
             reason="NotFound",
@@ -78,9 +79,9 @@ def command(
     if report is not None:
         report.write_text(format_junit(results), encoding="utf-8")
     _print_results(results, len(declared.errors), settings.output)
-    if declared.errors or any(result.result == "invalid" for result in results):
+    if declared.errors or any(result.result == "Invalid" for result in results):
         return ExitCode.INVALID
-    failed = any(result.result == "failed" for result in results)
+    failed = any(result.result == "Failed" for result in results)
     return ExitCode.SOME_FAILED if failed else ExitCode.OK
 
 
@@ -130,13 +131,13 @@ def _run_scenario(
         policy=scenario.spec.policy or meta.name,
         file=where.file,
         line=where.line,
-        result="invalid"
+        result="Invalid"
         if is_invalid
-        else "failed"
+        else "Failed"
         if differences
-        else "passed"
+        else "Passed"
         if compared
-        else "empty",
+        else "Empty",
         expectations=len(compared),
         differences=differences,
     )
@@ -193,6 +194,6 @@ def _format_results(results: Sequence[TestResult], faults: int) -> Iterator[str]
             )
             if difference.why:
                 yield f"    {difference.why}\n"
-    failed = sum(result.result in ("failed", "invalid") for result in results)
+    failed = sum(result.result in ("Failed", "Invalid") for result in results)
     broken = f", {pluralize(faults, 'fault')} in others" if faults else ""
     yield f"{pluralize(len(results), 'scenario')}, {failed} failed{broken}\n"

@@ -8,17 +8,21 @@ from typing import Any
 from fanout.api.object_meta import API_VERSION, Label
 from fanout.api.output_views import (
     DraftView,
-    HoldView,
+    DraftViewSpec,
+    DraftViewStatus,
     OtherRevisionView,
     StageView,
+    StageViewSpec,
+    StageViewStatus,
     TargetView,
-    View,
-    ViewMeta,
+    TargetViewSpec,
+    TargetViewStatus,
 )
 from fanout.api.reasons import Reason
+from fanout.api.view_base import HoldView, View, ViewMeta, label_verdict
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
-from fanout.gates.evaluation_results import VariantEvaluation, VariantState
+from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation, VariantState
 from fanout.gates.gate_facts import Hold
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import format_instant
@@ -53,40 +57,41 @@ Plain = dict[str, Any]
 def list_stages(pass_plan: PassPlan) -> list[Plain]:
     """Return a StageView for every stage of every evaluated policy."""
     return [
-        _dump_view(
-            StageView(
-                metadata=_build_meta(
-                    policy_result,
-                    f"{policy_result.resolved_policy.name}/{name}"
-                    if name
-                    else policy_result.resolved_policy.name,
-                    {**_policy_labels(policy_result), **_fanout_labels(policy_result, name)},
-                ),
-                policy=_policy_name(policy_result),
-                stage=name,
-                candidate=stage.candidate,
-                verdict=stage.verdict.value,
-                gate=stage.gate.value,
-                verdicts={rev: verdict.value for rev, verdict in stage.verdicts.items()},
-                counts={state.value: number for state, number in stage.counts.items() if number},
-                queued=stage.queued,
-                others=tuple(
-                    OtherRevisionView(
-                        revision=other.revision, newer=other.newer, holds=_build_holds(other.holds)
-                    )
-                    for other in stage.alternatives
-                ),
-                in_flight=stage.aggregates.in_flight,
-                budget=stage.budget,
-                halted=stage.halted,
-                holds=_build_holds(stage.holds),
-                next=_format_time(stage.next),
-            )
-        )
+        _dump_view(_build_stage(policy_result, stage))
         for policy_result in pass_plan.policies
         if policy_result.decision is not None
-        for name, stage in policy_result.decision.stages.items()
+        for stage in policy_result.decision.stages.values()
     ]
+
+
+def _build_stage(policy_result: PolicyResult, stage: StageEvaluation) -> StageView:
+    policy = policy_result.resolved_policy.name
+    labels = {**_policy_labels(policy_result), **_fanout_labels(policy_result, stage.name)}
+    return StageView(
+        metadata=_build_meta(
+            policy_result, f"{policy}/{stage.name}" if stage.name else policy, labels
+        ),
+        spec=StageViewSpec(policy=_policy_name(policy_result), stage=stage.name),
+        status=StageViewStatus(
+            candidate=stage.candidate,
+            verdict=label_verdict(stage.verdict),
+            gate=label_verdict(stage.gate),
+            verdicts={rev: label_verdict(verdict) for rev, verdict in stage.verdicts.items()},
+            counts={state.value: number for state, number in stage.counts.items() if number},
+            queued=stage.queued,
+            others=tuple(
+                OtherRevisionView(
+                    revision=other.revision, newer=other.newer, holds=_build_holds(other.holds)
+                )
+                for other in stage.alternatives
+            ),
+            in_flight=stage.aggregates.in_flight,
+            budget=stage.budget,
+            halted=stage.halted,
+            holds=_build_holds(stage.holds),
+            next=_format_time(stage.next),
+        ),
+    )
 
 
 def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:
@@ -169,7 +174,7 @@ def _build_policy(policy_result: PolicyResult) -> Plain:
             bool(variant.observed.published_faults) for variant in policy_result.variants
         ),
         "stages": [
-            {"name": name, "candidate": stage.candidate, "verdict": stage.verdict.value}
+            {"name": name, "candidate": stage.candidate, "verdict": label_verdict(stage.verdict)}
             for name, stage in (decision.stages.items() if decision else ())
         ],
     }
@@ -204,7 +209,11 @@ def _build_variant(
             "candidate": decision.candidate,
             "conditions": _build_variant_conditions(variant, decision, undecided),
             "checks": [
-                {"name": check.name, "verdict": check.verdict.value, "message": check.sentence}
+                {
+                    "name": check.name,
+                    "verdict": label_verdict(check.verdict),
+                    "message": check.sentence,
+                }
                 for check in decision.checks
             ],
             **_list_packages(variant.observed),
@@ -300,14 +309,15 @@ def _build_target(
     spec = variant.spec
     return TargetView(
         metadata=_build_target_meta(policy_result, spec.target, spec.stage, spec.repository),
-        policy=_policy_name(policy_result),
-        target=spec.target,
-        variant=spec.name,
-        stage=spec.stage,
-        repository=spec.repository,
-        path=spec.path,
-        state=decision.state.value,
-        holds=_build_holds(decision.holds),
+        spec=TargetViewSpec(
+            policy=_policy_name(policy_result),
+            target=spec.target,
+            variant=spec.name,
+            stage=spec.stage,
+            repository=spec.repository,
+            path=spec.path,
+        ),
+        status=TargetViewStatus(state=decision.state.value, holds=_build_holds(decision.holds)),
     )
 
 
@@ -325,15 +335,19 @@ def _build_target_without_variant(
     """
     return TargetView(
         metadata=_build_target_meta(policy_result, failure.target, stage, location[0]),
-        policy=_policy_name(policy_result),
-        target=failure.target,
-        stage=stage,
-        repository=location[0],
-        path=location[1],
-        state=state.value,
-        holds=(
-            HoldView(reason=failure.reason, message=failure.problem),
-            *_build_holds(removal_holds),
+        spec=TargetViewSpec(
+            policy=_policy_name(policy_result),
+            target=failure.target,
+            stage=stage,
+            repository=location[0],
+            path=location[1],
+        ),
+        status=TargetViewStatus(
+            state=state.value,
+            holds=(
+                HoldView(reason=failure.reason, message=failure.problem),
+                *_build_holds(removal_holds),
+            ),
         ),
     )
 
@@ -357,21 +371,26 @@ def _build_draft_view(
     spec, draft = variant.spec, variant.observed.draft
     return DraftView(
         metadata=_build_meta(policy_result, spec.name, _variant_labels(policy_result, variant)),
-        policy=_policy_name(policy_result),
-        variant=spec.name,
-        stage=spec.stage,
-        repository=spec.repository,
-        path=spec.path,
-        branch=variant.observed.draft_ref.removeprefix("refs/heads/"),
-        commit=draft.commit,
-        tree=draft.tree or "",
-        revision=draft.trailers.revision,
-        digest=draft.trailers.digest,
-        conflicts=conflicts,
-        edited=draft.is_edited,
-        current=variant.selected.has_current_draft,
-        state=decision.state.value,
-        holds=_build_holds(decision.holds),
+        spec=DraftViewSpec(
+            policy=_policy_name(policy_result),
+            target=spec.target,
+            variant=spec.name,
+            stage=spec.stage,
+            repository=spec.repository,
+            path=spec.path,
+            branch=variant.observed.draft_ref.removeprefix("refs/heads/"),
+        ),
+        status=DraftViewStatus(
+            commit=draft.commit,
+            tree=draft.tree or "",
+            revision=draft.trailers.revision,
+            digest=draft.trailers.digest,
+            conflicts=conflicts,
+            edited=draft.is_edited,
+            current=variant.selected.has_current_draft,
+            state=decision.state.value,
+            holds=_build_holds(decision.holds),
+        ),
     )
 
 
