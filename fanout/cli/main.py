@@ -36,41 +36,47 @@ class Verb(NamedTuple):
     section: str
 
 
-_SEE, _DO, _SAY, _TOOLS = "See", "Do", "Say what was found or decided", "For machines and beginners"
+_OBSERVE, _CHANGE, _RECORD, _TOOLS = "Observe", "Change", "Record", "Tools"
 
 VERBS = {
-    "validate": Verb("validate", "Name every fault of every document.", _SEE),
-    "get": Verb("get", "List policies, variants, stages, drafts, records and the like.", _SEE),
-    "plan": Verb("plan", "Show what a sweep would do now.", _SEE),
-    "explain": Verb("explain", "Say what something waits for, and who can do what about it.", _SEE),
-    "forecast": Verb("forecast", "Say when each stage can have a revision at the earliest.", _SEE),
-    "diff": Verb("diff", "Compare a variant with what is published.", _SEE),
-    "render": Verb("render", "Print the files of a variant.", _SEE),
-    "sweep": Verb("sweep", "Bring drafts up to date, judge all gates, publish what may go.", _DO),
-    "promote": Verb("promote", "Publish in a stage by hand, through the same gates.", _DO),
-    "rollback": Verb("rollback", "Go back to an earlier revision and stay at it.", _DO),
-    "skip": Verb("skip", "Take variants out of the rollout of one revision.", _DO),
-    "retry": Verb("retry", "Let what has failed try again.", _DO),
-    "remove": Verb("remove", "Remove a variant whose target is gone, or what one left.", _DO),
-    "run": Verb("run", "Stay, and sweep by schedule.", _DO),
-    "report": Verb("report", "Record evidence: the answer to a check.", _SAY),
-    "approve": Verb("approve", "Record an approval of drafts.", _SAY),
-    "revoke": Verb("revoke", "Take an approval back.", _SAY),
-    "withdraw": Verb("withdraw", "Withdraw a decision that still stands, or evidence.", _SAY),
-    "accept-records": Verb(
-        "accept_records", "Accept records that were put back to an older state.", _SAY
+    "validate": Verb("validate", "Validate all documents and report every error.", _OBSERVE),
+    "get": Verb("get", "List resources and their observed state.", _OBSERVE),
+    "plan": Verb("plan", "Show what a sweep would do now.", _OBSERVE),
+    "explain": Verb("explain", "Explain what blocks a rollout, and who can unblock it.", _OBSERVE),
+    "forecast": Verb(
+        "forecast", "Print the earliest time at which each stage can have a revision.", _OBSERVE
     ),
-    "suspend": Verb("suspend", "Suspend a policy, a stage, a variant, or --all.", _SAY),
-    "resume": Verb("resume", "Resume what was suspended.", _SAY),
-    "resolve": Verb("resolve", "Decide the conflicts of drafts.", _SAY),
-    "package": Verb("package", "Merge, render, compare and check packages in directories.", _TOOLS),
-    "test": Verb("test", "Play scenarios, and compare with what they expect.", _TOOLS),
-    "schedule": Verb("schedule", "Say what a cron line or a window means.", _TOOLS),
-    "schema": Verb("schema", "Print JSON Schemas of the kinds, for editors.", _TOOLS),
+    "diff": Verb("diff", "Compare a variant with what is published.", _OBSERVE),
+    "render": Verb("render", "Print the files of a variant.", _OBSERVE),
+    "sweep": Verb("sweep", "Update drafts, evaluate gates, and publish what is allowed.", _CHANGE),
+    "promote": Verb("promote", "Publish drafts of a stage, through the same gates.", _CHANGE),
+    "rollback": Verb("rollback", "Return to an earlier revision and stay at it.", _CHANGE),
+    "skip": Verb("skip", "Skip one revision for variants.", _CHANGE),
+    "retry": Verb("retry", "Retry failed variants.", _CHANGE),
+    "remove": Verb("remove", "Remove variants whose target no longer exists.", _CHANGE),
+    "run": Verb("run", "Run continuously and sweep on schedule.", _CHANGE),
+    "report": Verb("report", "Record evidence: the result of a check.", _RECORD),
+    "approve": Verb("approve", "Approve drafts of a stage.", _RECORD),
+    "revoke": Verb("revoke", "Revoke an approval.", _RECORD),
+    "withdraw": Verb("withdraw", "Withdraw an active decision, or evidence.", _RECORD),
+    "accept-records": Verb(
+        "accept_records", "Accept records that were restored from an older copy.", _RECORD
+    ),
+    "suspend": Verb("suspend", "Suspend a policy, a stage, a variant, or everything.", _RECORD),
+    "resume": Verb(
+        "resume", "Resume a suspended policy, stage or variant, or everything.", _RECORD
+    ),
+    "resolve": Verb("resolve", "Resolve merge conflicts of drafts.", _RECORD),
+    "package": Verb(
+        "package", "Merge, render, compare and validate packages in directories.", _TOOLS
+    ),
+    "test": Verb("test", "Play scenarios and compare the results with expectations.", _TOOLS),
+    "schedule": Verb("schedule", "Print the times of a schedule or of windows.", _TOOLS),
+    "schema": Verb("schema", "Print the JSON Schemas of kinds and output views.", _TOOLS),
     "crds": Verb("crds", "Print the CustomResourceDefinitions.", _TOOLS),
-    "import": Verb("import_", "Print objects of other programs as fanout's.", _TOOLS),
-    "completion": Verb("completion", "Print the completion script of a shell.", _TOOLS),
-    "version": Verb("version", "Print versions of fanout and of what it stands on.", _TOOLS),
+    "import": Verb("import_", "Convert objects of other programs.", _TOOLS),
+    "completion": Verb("completion", "Print the completion script for a shell.", _TOOLS),
+    "version": Verb("version", "Print the versions of fanout and its dependencies.", _TOOLS),
 }
 
 # Verbs of earlier versions, each with the command that does the same.
@@ -112,7 +118,7 @@ class VerbGroup(click.Group):
         # click answers any broken pipe with exit code 1 and no message. A closed stdout arrives
         # here as its own exception, so what remains is a pipe to a child process.
         except BrokenPipeError as error:
-            raise Bug("a pipe to a child process broke and no room noticed") from error
+            raise Bug("a pipe to a child process broke unnoticed") from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the help of all verbs from the table, by section, without loading a verb."""
@@ -146,7 +152,7 @@ class VerbGroup(click.Group):
 @shared_options
 @click.pass_context
 def cli(ctx: click.Context, /, **flags: Any) -> None:
-    """Fan one upstream package out to many repositories, and promote it stage by stage."""
+    """Roll out one upstream package to many repositories, stage by stage."""
     session = ctx.ensure_object(CommandSession)
     session.flags_before_verb = dict(session.merge_flags(flags))
     if ctx.invoked_subcommand is None:

@@ -35,10 +35,10 @@ EXIT_CODE_HELP = {
     ExitCode.ERROR: "an error of fanout or of its use: a wrong flag or name, a server that did not"
     " answer or denied access, a bug",
     ExitCode.INVALID: "invalid input: objects, files, packages or scenarios with errors",
-    ExitCode.SOME_FAILED: "some policies, targets or variants failed, or are held by something that"
-    " a person must mend; the others were served",
-    ExitCode.NO_EFFECT: "nothing had the effect that was asked for: an approval that does not"
-    " count, a promotion that nothing follows, an outdated plan",
+    ExitCode.SOME_FAILED: "some policies, targets or variants failed or need a person; the others"
+    " were processed",
+    ExitCode.NO_EFFECT: "no effect: an approval that does not count, a promotion that publishes"
+    " nothing, an outdated plan",
     ExitCode.INTERRUPTED: "interrupted",
 }
 

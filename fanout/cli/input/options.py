@@ -34,29 +34,32 @@ _OBJECT_OPTIONS: dict[str, Option] = {
         "--files",
         multiple=True,
         metavar="DIR",
-        help="Directory or file with objects; may be given more than once.  [FANOUT_FILES]",
+        help="Directory or file with objects; can be repeated.  [FANOUT_FILES]",
     ),
     "namespace": click.option(
-        "-n", "--namespace", metavar="NAME", help="Only this namespace.  [FANOUT_NAMESPACE]"
+        "-n",
+        "--namespace",
+        metavar="NAME",
+        help="Only objects of this namespace.  [FANOUT_NAMESPACE]",
     ),
     "all_namespaces": click.option(
         "-A", "--all-namespaces", is_flag=True, help="All namespaces, the default in file mode."
     ),
     "config": click.option(
-        "--config", metavar="FILE", help="The administrator's FanoutConfiguration.  [FANOUT_CONFIG]"
+        "--config", metavar="FILE", help="File with the FanoutConfiguration.  [FANOUT_CONFIG]"
     ),
     "state_dir": click.option(
         "--state-dir",
         metavar="DIR",
-        help="Mirrors and default records; .fanout if not said.  [FANOUT_STATE_DIR]",
+        help="Directory of mirrors and of local records.  [default: .fanout]  [FANOUT_STATE_DIR]",
     ),
     "records": click.option(
-        "--records", metavar="URL", help="The records repository.  [FANOUT_RECORDS]"
+        "--records", metavar="URL", help="URL of the records repository.  [FANOUT_RECORDS]"
     ),
     "new_records": click.option(
         "--new-records",
         is_flag=True,
-        help="Where nothing is on record, begin anew, though fanout was at work downstream.",
+        help="Start with empty records although repositories show earlier publications.",
     ),
 }
 
@@ -64,7 +67,7 @@ _OBJECT_OPTIONS: dict[str, Option] = {
 _FILE_OPTIONS: dict[str, Option] = {
     "files": _OBJECT_OPTIONS["files"],
     "namespace": click.option(
-        "--namespace", metavar="NAME", help="Only this namespace.  [FANOUT_NAMESPACE]"
+        "--namespace", metavar="NAME", help="Only objects of this namespace.  [FANOUT_NAMESPACE]"
     ),
 }
 
@@ -74,7 +77,7 @@ _TERMINAL_OPTIONS: dict[str, Option] = {
         "--verbose",
         "verbosity",
         count=True,
-        help="Say more, and where an error came from.  [FANOUT_VERBOSITY]",
+        help="Print more detail, and traces of errors; can be repeated.  [FANOUT_VERBOSITY]",
     ),
     "quiet": click.option(
         "-q",
@@ -85,9 +88,12 @@ _TERMINAL_OPTIONS: dict[str, Option] = {
     "color": click.option(
         "--color",
         type=click.Choice([choice.value for choice in Color]),
-        help="Colour for people; auto, the default, heeds NO_COLOR.  [FANOUT_COLOR]",
+        help="Color of output; auto is off in pipes and with NO_COLOR.  [default: auto]  "
+        "[FANOUT_COLOR]",
     ),
-    "now": click.option("--now", metavar="TIME", hidden=True, help="Pretend that it is this time."),
+    "now": click.option(
+        "--now", metavar="TIME", hidden=True, help="Use this time as the current time."
+    ),
 }
 
 
@@ -161,7 +167,7 @@ detailed_option: Option = click.option(
     "--detailed-exitcode",
     "detailed",
     is_flag=True,
-    help="Exit with 0 when there are no changes, 2 when there are, and 1 for every error.",
+    help="Exit with code 0 without changes, 2 with changes, and 1 after any error.",
 )
 
 
@@ -216,7 +222,7 @@ def _output_option(formats: tuple[OutputFormat, ...]) -> Option:
         "-o",
         "--output",
         type=OutputType(formats),
-        help=f"How to print; {formats[0]} if not said.  [FANOUT_OUTPUT]",
+        help=f"Output format.  [default: {formats[0]}]  [FANOUT_OUTPUT]",
     )
 
 

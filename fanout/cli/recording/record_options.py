@@ -18,11 +18,11 @@ from fanout.values import frozen
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 policy_argument: Option = click.argument("policy", shell_complete=complete_policies)
-reason_option: Option = click.option("--reason", required=True, help="Why; it is recorded.")
+reason_option: Option = click.option("--reason", required=True, help="Reason, which is recorded.")
 _by_option: Option = click.option(
     "--by",
     metavar='"NAME <ADDRESS>"',
-    help="Who says it; by default the author of your commits.  [FANOUT_BY]",
+    help="Author of the record.  [default: author of your Git commits]  [FANOUT_BY]",
 )
 
 
@@ -63,15 +63,14 @@ def scope_options(function: Callable[..., Any]) -> Callable[..., Any]:
         metavar="STAGE",
         shell_complete=complete_stages,
         default="",
-        help="The stage that it is about.",
+        help="Stage of the policy.",
     )
     variants = click.option(
         "--variant",
         "variants",
         multiple=True,
         metavar="VARIANT",
-        help="A variant that it is about, by any of its names; may be given more than once. All, if"
-        " not said.",
+        help="Variant, by any of its names; can be repeated.  [default: all in scope]",
     )
     return stage(variants(function))
 

@@ -51,7 +51,7 @@ def build_command(action: Action, help_text: str, choose: VariantChooser) -> cli
 
     @click.command(help=help_text)
     @subject_options
-    @click.option("--revision", default="", help="The revision; by default the candidate.")
+    @click.option("--revision", default="", help="Revision.  [default: the candidate]")
     @reason_option
     @with_request
     @with_settings(formats=REPORT_FORMATS)

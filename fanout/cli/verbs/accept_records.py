@@ -27,12 +27,12 @@ from fanout.reconcile.records.rewound_records import describe_missing_records
 @with_request
 @with_settings()
 def command(settings: Settings, request: RecordRequest) -> None:
-    """Accept records that were put back to an older state.
+    """Accept records that were restored from an older copy.
 
-    A policy whose records are older than what was seen of them, or than what is published, is held
-    (RecordsRewound). This records a decision that the older copy is meant: what the repositories
-    have published is taken as it is, with clocks that start now. Suspensions, approvals and
-    evidence that are missing stay missing; those that are known are printed.
+    A policy is held with RecordsRewound if its records are older than those seen before, or than
+    what is published. This command records a decision to continue with the older records: the
+    published state of the repositories is kept, and clocks start now. Suspensions, approvals and
+    evidence that are missing are not restored; those that are known are printed.
     """
     with open_record_session(settings, request, find_policy) as session:
         item = session.item

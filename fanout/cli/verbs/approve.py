@@ -38,18 +38,20 @@ from fanout.reconcile.pass_results import PolicyResult
 
 @click.command()
 @subject_options
-@click.option("--revision", default="", help="The revision that they were rendered for; needed.")
-@click.option("--check", default="", help="The approval check; needed where there are several.")
+@click.option("--revision", default="", help="Revision of the drafts; required.")
+@click.option(
+    "--check", default="", help="Name of the approval check; required if the stage has several."
+)
 @with_request
 @with_settings()
 def command(settings: Settings, request: RecordRequest, revision: str, check: str) -> ExitCode:
-    """Record an approval of drafts.
+    """Approve drafts of a stage.
 
-    Of those of a stage as they are now; --stage and --revision say which. It counts for exactly
-    these trees: a draft that is rewritten asks again, for itself only. A stage has drafts of its
-    candidate; a newer revision is drafted, and can be approved, once it passes `after`. Drafts
-    with undecided merge conflicts are left out, unless their variants are named. Exits with 4 when
-    it counts for none of the drafts.
+    The approval counts for exactly the current content of the drafts: a draft that is rewritten
+    needs a new approval, the others do not. A stage has drafts of its candidate only; a newer
+    revision is drafted when it passes `after`. Drafts with undecided merge conflicts are left out,
+    unless their variants are named. Exits with code 4 if the approval counts for none of the
+    drafts.
     """
     with open_record_session(settings, request) as session:
         item, author = session.item, session.author

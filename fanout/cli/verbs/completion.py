@@ -10,7 +10,7 @@ from fanout.cli.output.printer import write_stdout
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(ctx: click.Context, /, shell: str) -> None:
-    """Print the completion script of a shell.
+    """Print the completion script for a shell.
 
     \b
     bash: source <(fanout completion bash)

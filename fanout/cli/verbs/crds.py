@@ -13,7 +13,7 @@ from fanout.cli.settings import OutputFormat, Settings
 def command(settings: Settings) -> None:
     """Print the CustomResourceDefinitions.
 
-    As YAML it is one document each: `fanout crds | kubectl apply -f -`.
+    YAML output has one document per kind: `fanout crds | kubectl apply -f -`.
     """
     if settings.output is OutputFormat.JSON:
         print_value(build_list(build_crds()), OutputFormat.JSON)

@@ -20,25 +20,27 @@ from fanout.package.package_patch import format_masked_patch
     type=click.Choice(["published", "draft", "upstream"]),
     default="published",
     show_default=True,
-    help="What the variant is compared with.",
+    help="What to compare the variant with.",
 )
 @click.option(
     "--three-way",
     "each_side",
     is_flag=True,
-    help="Show what each side did since both were one, and disputes.",
+    help="Print the changes of each side since their common base, and conflicts.",
 )
 @detailed_option
 @with_settings()
 def command(settings: Settings, variant: str, against: str, each_side: bool, **how: bool) -> int:
     """Compare a variant with what is published.
 
-    Prints a patch that makes what is published (or upstream's package) what the variant's next
-    draft holds, people's changes included; --against draft prints what people did to the draft
-    that fanout wrote, and then what the next one changes in it. With --three-way, prints what
-    fanout and people did since: to what was published, to the draft, or to upstream's package at
-    the revision that is published. Values of Secrets are masked as `***`. Exits with 3 when the
-    variant is held and no draft is to be written. VARIANT is a name, a target, or repository:path.
+    Prints a patch from the published package (or upstream's package) to the variant's next draft,
+    which includes the edits of people. --against draft prints the edits of people to the current
+    draft, then what the next draft changes in it. --three-way prints the changes of fanout and of
+    people separately, relative to the published package, the draft, or upstream's package at the
+    published revision.
+
+    VARIANT is a name, a target, or repository:path. Values of Secrets are masked as `***`. Exits
+    with code 3 if the variant is held and no draft can be written.
     """
     with open_program(settings) as program:
         files = open_variant_files(program, variant)

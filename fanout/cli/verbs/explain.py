@@ -47,12 +47,11 @@ from fanout.values import replace
 @click.argument("subject", metavar="POLICY[/STAGE[/VARIANT]]", shell_complete=complete_subjects)
 @with_settings(formats=REPORT_FORMATS)
 def command(settings: Settings, subject: str) -> ExitCode:
-    """Say what something waits for, and who can do what about it.
+    """Explain what blocks a rollout, and who can unblock it.
 
-    Of a policy, a stage or a variant. A variant may be named by its target, its path or
-    repository:path, and alone where no policy has that name, as one that was written by hand is.
-    Exits with 3 when the policy is stopped, or something of what is explained failed or is held by
-    what a person must mend.
+    A variant can be named by its name, its target, its path, or repository:path. Give it without a
+    policy if no policy has that name, and always if it has no policy. Exits with code 3 if the
+    policy is stopped, or if something that is explained failed or needs a person.
     """
     with open_program(settings) as program:
         faults = report_file_errors(program.read_declared())

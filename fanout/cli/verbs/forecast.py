@@ -41,23 +41,23 @@ _COLUMNS = (
 
 @click.command()
 @click.argument("policy", shell_complete=complete_policies)
-@click.option("--revision", help="The upstream revision; the newest allowed one, if not said.")
+@click.option("--revision", help="Upstream revision.  [default: the newest allowed]")
 @click.option(
     "--takes",
     multiple=True,
     metavar="STAGE=DURATION",
-    help="How long a variant of the stage takes to become ready; as was seen, if not said.",
+    help="Time that a variant of the stage takes to become ready.  [default: as measured]",
 )
 @with_settings(formats=tuple(OutputFormat))
 def command(
     settings: Settings, policy: str, revision: str | None, takes: Sequence[str]
 ) -> ExitCode:
-    """Say when each stage can have a revision at the earliest.
+    """Print the earliest time at which each stage can have a revision.
 
-    Soaks, windows, sweeps and budgets are reckoned with. What people still have to do is taken to
-    be done at once, and told. How long variants took to become ready is known of what they have at
-    present, not of what they had before. Exits with 3 when a stage can never be reached without a
-    person.
+    Soak times, windows, sweeps and rollout budgets are taken into account. Steps that need a person
+    are listed, and assumed to be done at once. The time that variants take to become ready is
+    measured only at their current revision. Exits with code 3 if a stage cannot be reached without
+    a person.
     """
     with open_program(settings) as program:
         faults = report_file_errors(program.read_declared())

@@ -227,14 +227,14 @@ _OBJECT_BUILDERS: Mapping[str, Callable[[PassPlan], list[dict[str, Any]]]] = {
     "--selector",
     default="",
     metavar="SELECTOR",
-    help="Only what has these labels: KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin (A,B), KEY or"
-    " !KEY, joined by commas.",
+    help="Only resources with these labels: KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin (A,B),"
+    " KEY or !KEY, separated by commas.",
 )
 @click.option(
-    "--policy", default="", shell_complete=complete_policies, help="Only what is this policy's."
+    "--policy", default="", shell_complete=complete_policies, help="Only resources of this policy."
 )
 @click.option(
-    "--stage", default="", shell_complete=complete_stages, help="Only what is in this stage."
+    "--stage", default="", shell_complete=complete_stages, help="Only resources of this stage."
 )
 @click.option(
     "--state",
@@ -242,7 +242,7 @@ _OBJECT_BUILDERS: Mapping[str, Callable[[PassPlan], list[dict[str, Any]]]] = {
     metavar="STATE",
     help="Only variants, targets and drafts in this state, such as Held.",
 )
-@click.option("-w", "--watch", is_flag=True, help="Print again whenever something changed.")
+@click.option("-w", "--watch", is_flag=True, help="Watch for changes, and print them.")
 @with_settings(formats=tuple(OutputFormat))
 def command(
     settings: Settings,
@@ -252,14 +252,14 @@ def command(
     watch: bool,
     **filters: str | None,
 ) -> ExitCode:
-    """List policies, variants, stages, drafts, records and the like.
+    """List resources and their observed state.
 
-    WHAT is policies, variants, stages, targets, repositories, drafts or records, as they are now;
-    nothing is changed. Of records (or evidence, approvals, decisions alone) NAMES
-    are those of policies. A target has the labels of its object, a draft those of
-    its variant, a stage those of its policy; all have fanout.dev/policy, fanout.dev/stage and
-    fanout.dev/repository. Variants, targets and drafts go by the name of their cluster too, by path
-    and by repository:path.
+    WHAT is policies, variants, stages, targets, repositories, drafts or records. For records (or
+    only evidence, approvals or decisions), NAMES are names of policies. Variants, targets and
+    drafts can also be named by their cluster, their path, or repository:path.
+
+    For --selector, a target has the labels of its object, a draft those of its variant, and a stage
+    those of its policy. All have fanout.dev/policy, fanout.dev/stage and fanout.dev/repository.
     """
     resource_type = _resolve_type(resource_type)
     criteria = {name: value or "" for name, value in filters.items()}

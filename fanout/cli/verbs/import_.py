@@ -63,18 +63,18 @@ class _Item(NamedTuple):
 
 @click.group()
 def command() -> None:
-    """Print objects of other programs as fanout's."""
+    """Convert objects of other programs."""
 
 
 @command.command("porch")
 @with_settings(formats=(OutputFormat.YAML, OutputFormat.JSON))
 def porch(settings: Settings) -> ExitCode:
-    """Print Porch's objects as fanout's.
+    """Convert objects of Porch.
 
-    PackageVariant, PackageVariantSet (v1alpha2) and Repository, from files, directories or
-    standard input (-f -). What has no translation is named on stderr, with its file, line and
-    field, and the status is 3; a line that begins with `note:` is about something that differs and
-    is not lost. The result passes `fanout validate`.
+    Reads PackageVariant, PackageVariantSet (v1alpha2) and Repository objects from files,
+    directories or standard input (-f -). Fields that cannot be converted are reported on stderr
+    with file, line and field, and the command exits with code 3. A line that starts with `note:`
+    describes a difference in behavior. The result passes `fanout validate`.
     """
     with open_sandbox(settings) as sandbox:
         return _import_objects(
@@ -85,13 +85,13 @@ def porch(settings: Settings) -> ExitCode:
 @command.command("kargo")
 @with_settings(formats=(OutputFormat.YAML, OutputFormat.JSON))
 def kargo(settings: Settings) -> ExitCode:
-    """Print Kargo's objects as fanout's.
+    """Convert objects of Kargo.
 
-    Warehouses with Git subscriptions, Stages and ProjectConfigs, from files, directories or
+    Reads Warehouses with Git subscriptions, Stages and ProjectConfigs from files, directories or
     standard input (-f -). A Warehouse and the Stages that request its freight become an
-    UpstreamPolicy. What has no translation is named on stderr, with its file, line and field, and
-    the status is 3; a line that begins with `note:` is about something that differs and is not
-    lost. What a person has to fill in is called `fill-in` in the result, which passes `fanout
+    UpstreamPolicy. Fields that cannot be converted are reported on stderr with file, line and
+    field, and the command exits with code 3. A line that starts with `note:` describes a difference
+    in behavior. Values that you must supply are `fill-in` in the result, which passes `fanout
     validate`.
     """
     return _import_objects(settings, lambda objects: from_kargo(objects, _validate_object))

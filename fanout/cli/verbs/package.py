@@ -14,7 +14,7 @@ from fanout.cli.verbs.package_validate import validate
 
 @click.group()
 def command() -> None:
-    """Merge, render, compare and check packages in directories."""
+    """Merge, render, compare and validate packages in directories."""
 
 
 for _verb in (merge, render, diff, validate):

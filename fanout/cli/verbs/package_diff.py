@@ -14,9 +14,9 @@ from fanout.package.package_patch import format_masked_patch
 
 
 @click.command()
-@click.option("--upstream", required=True, type=DIRECTORY, help="The upstream package.")
-@click.option("--local", required=True, type=DIRECTORY, help="The package with people's edits.")
-@click.option("--origin", type=DIRECTORY, help="What both began with: show what each side did.")
+@click.option("--upstream", required=True, type=DIRECTORY, help="Upstream package.")
+@click.option("--local", required=True, type=DIRECTORY, help="Local package with edits.")
+@click.option("--origin", type=DIRECTORY, help="Common origin; print the changes of each side.")
 @detailed_option
 @with_settings(objects=False)
 def diff(
@@ -26,10 +26,10 @@ def diff(
     origin: Path | None,
     **how: bool,
 ) -> int:
-    """Compare a local package with upstream's.
+    """Compare a local package with the upstream package.
 
-    Prints a patch that makes upstream's package the local one. With --origin, prints what each
-    side changed since then, and where they disagree. Values of Secrets are masked as `***`.
+    Prints a patch from the upstream package to the local one. With --origin, prints the changes of
+    each side since then, and where they conflict. Values of Secrets are masked as `***`.
     """
     upstream_files, local_files = read_files(upstream), read_files(local)
     lines = (

@@ -28,17 +28,17 @@ NEW_DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command()
-@click.option("--origin", required=True, type=DIRECTORY, help="What the other two began with.")
-@click.option("--upstream", required=True, type=DIRECTORY, help="The newer upstream package.")
-@click.option("--local", required=True, type=DIRECTORY, help="The package with people's edits.")
-@click.option("--to", type=NEW_DIRECTORY, help="Where the result goes: a new or empty directory.")
-@click.option("--in-place", is_flag=True, help="The result goes to the local directory.")
+@click.option("--origin", required=True, type=DIRECTORY, help="Common origin of both packages.")
+@click.option("--upstream", required=True, type=DIRECTORY, help="Newer upstream package.")
+@click.option("--local", required=True, type=DIRECTORY, help="Local package with edits.")
+@click.option("--to", type=NEW_DIRECTORY, help="Write the result to this new or empty directory.")
+@click.option("--in-place", is_flag=True, help="Write the result to the local directory.")
 @click.option(
     "--strategy",
     type=click.Choice([strategy.value for strategy in KptUpdateStrategy]),
     default=KptUpdateStrategy.RESOURCE_MERGE.value,
     show_default=True,
-    help="How to merge; the names are those of a Kptfile.",
+    help="Merge strategy, with the names of a Kptfile.",
 )
 @with_settings(objects=False, formats=REPORT_FORMATS)
 def merge(
@@ -50,10 +50,10 @@ def merge(
     in_place: bool,
     strategy: str,
 ) -> ExitCode:
-    """Make upstream's changes to a local package.
+    """Merge upstream changes into a local package.
 
-    The result is written also where there are conflicts: it has the winner's values. Exits with 3
-    when there are any.
+    The result is written even if there are conflicts; it then has the values of the winning side.
+    Exits with code 3 if there are conflicts.
     """
     target = _require_target(local, to, in_place)
     origin_files, upstream_files, local_files = (

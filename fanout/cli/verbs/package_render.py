@@ -27,13 +27,15 @@ from fanout.variants.package_preparation import find_errors
 
 @click.command()
 @click.argument("directory", type=DIRECTORY)
-@click.option("--to", type=NEW_DIRECTORY, help="Write to a new or empty directory instead.")
+@click.option(
+    "--to", type=NEW_DIRECTORY, help="Write the result to this new or empty directory instead."
+)
 @with_settings(objects=False, config=True, formats=REPORT_FORMATS)
 def render(settings: Settings, directory: Path, to: Path | None) -> ExitCode:
     """Run the functions of a package's Kptfile.
 
-    Those of subpackages run first. The package is changed in place, as a whole or not at all; not
-    at all where a function finds an error.
+    Functions of subpackages run first. The package is changed in place, completely or not at all.
+    It is not changed if a function reports an error.
     """
     target = directory if to is None else require_new_directory(to)
     before = read_files(directory)

@@ -24,10 +24,10 @@ from fanout.variants.functions.function_interface import FunctionResult
 @click.argument("directory", type=DIRECTORY)
 @with_settings(objects=False, config=True, formats=REPORT_FORMATS)
 def validate(settings: Settings, directory: Path) -> ExitCode:
-    """Name every fault of a package.
+    """Validate a package and report every error.
 
-    Its Kptfiles, manifests, duplicate objects, injection points and functions, and what no package
-    may have. Exits with 2 when there are any.
+    Checks its Kptfiles, manifests, duplicate objects, injection points, functions, and content that
+    no package can have. Exits with code 2 if there are errors.
     """
     files, scan_errors = scan_directory(directory)
     # Of a package that was read in part, missing files would be reported as errors of the

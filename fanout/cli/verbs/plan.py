@@ -20,11 +20,11 @@ from fanout.reconcile.pass_scope import PassMode
 
 @click.command()
 @click.argument("policies", nargs=-1, shell_complete=complete_policies)
-@click.option("--drafts-only", is_flag=True, help="Only what brings drafts up to date.")
+@click.option("--drafts-only", is_flag=True, help="Plan only updates of drafts.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
-    help="Save the plan, for `fanout sweep --plan`.",
+    help="Save the plan for `fanout sweep --plan`.",
 )
 @detailed_option
 @with_settings(formats=REPORT_FORMATS)
@@ -33,9 +33,9 @@ def command(
 ) -> int:
     """Show what a sweep would do now.
 
-    With POLICIES only these (or variants written by hand). Exits with 0 whether or not there is
-    something to do, and with 3 when something failed or is held by what a person must mend, as the
-    sweep would.
+    POLICIES limits the plan to these policies, or to variants that have no policy. Exits with code
+    0 whether or not there are changes, and with code 3 if something failed or needs a person, as
+    the sweep would.
     """
     # Checked before the pass, which can take minutes.
     if out is not None and not out.parent.is_dir():

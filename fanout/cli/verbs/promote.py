@@ -42,22 +42,22 @@ from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 
 @click.command()
 @subject_options
-@click.option("--revision", default="", help="Only this revision; by default the candidate.")
+@click.option("--revision", default="", help="Revision.  [default: the candidate]")
 @click.option(
     "--override",
     "overrides",
     multiple=True,
     type=click.Choice([item.value for item in OverridableGate]),
-    help="A gate to lift, and no other.",
+    help="Gate to override; can be repeated.",
 )
 @click.option(
     "--accept-conflicts",
     is_flag=True,
-    help="Publish the drafts of the variants named with --variant as they stand, undecided merge"
-    " conflicts included.",
+    help="Publish the variants named with --variant with the current result of their undecided"
+    " merge conflicts.",
 )
 @reason_option
-@click.option("--expires", default="", metavar="TIME", help="Until when the decision stands.")
+@click.option("--expires", default="", metavar="TIME", help="Time at which the decision expires.")
 @with_request
 @with_settings(formats=REPORT_FORMATS)
 def command(
@@ -68,14 +68,16 @@ def command(
     accept_conflicts: bool,
     expires: str,
 ) -> ExitCode:
-    """Publish in a stage by hand, through the same gates.
+    """Publish drafts of a stage, through the same gates.
 
-    What automation would do there, if it were switched on. The decision is recorded, with the
-    drafts that it is about, and stands until it is carried out, withdrawn (`fanout withdraw`) or
-    expired; what its gates still hold is published by a later sweep. A draft that is rewritten
-    asks anew. Overrides lift only what they name. Where there is nothing to publish, nothing is
-    recorded. Variants whose drafts have undecided merge conflicts are left out, unless they are
-    named and --accept-conflicts is given.
+    Records a decision to do what automation would do if it were on for the stage. The
+    decision names the drafts that it covers and is active until it is applied, withdrawn (`fanout
+    withdraw`) or expired. Drafts whose gates are closed are published by a later sweep. A draft
+    that is rewritten needs a new decision.
+    --override opens only the named gates. If there is nothing to publish, nothing is recorded.
+
+    Variants with undecided merge conflicts are left out, unless they are named with --variant and
+    --accept-conflicts is set.
     """
     until = _parse_expiry(expires, settings)
     overrides_verification = OverridableGate.VERIFICATION.value in overrides

@@ -53,28 +53,31 @@ from fanout.reconcile.selection.policy_resolution import are_all_promotions_read
 @click.command()
 @policy_argument
 @click.argument("variant", required=False)
-@click.option("--all-gone", is_flag=True, help="All variants whose targets are gone by now.")
-@click.option("--edited", is_flag=True, help="Remove also what people have changed in it.")
+@click.option("--all-gone", is_flag=True, help="Remove all variants whose targets no longer exist.")
+@click.option("--edited", is_flag=True, help="Remove the package even if it was edited.")
 @reason_option
 @with_request
 @with_settings()
 def command(
     settings: Settings, request: RecordRequest, variant: str | None, all_gone: bool, edited: bool
 ) -> ExitCode:
-    """Remove a variant whose target is gone, or what one left.
+    """Remove variants whose target no longer exists.
 
-    Sweeps remove it where automation is switched on; this is a person's word, which asks neither
-    automation nor removalLimit. One that moved leaves its package where it was until it is ready.
+    Sweeps do this if automation is on. This command records a decision that needs neither
+    automation nor removalLimit. A variant that moved leaves its old package in place until it is
+    ready.
 
-    In a repository with a forge a branch removes the package, whose pull request the next sweep
-    opens. Earlier stages are then left to sweeps as well.
+    VARIANT is its name, as `fanout get targets` lists it with TargetGone, its path, its
+    repository:path, or the name of its former target. Give it without POLICY if it has no policy.
+    Its package is deleted from the branch in one commit, unless deletionPolicy is Orphan. Its draft
+    is deleted too; with Orphan, only if nobody has committed to it. Its tags are kept. --all-gone
+    removes all such variants in order, those of the last stages first.
 
-    VARIANT is its name, as `fanout get targets` shows those with TargetGone, its path, its
-    repository:path, or what its target was called; one that was written by hand is named alone. Its
-    package leaves the branch in one commit, unless the deletionPolicy is Orphan; its draft goes,
-    with Orphan only where nobody has committed to it; its tags stay. With --all-gone all go, level
-    by level, those of the last stages first. While a window is closed the decision is recorded, a
-    sweep carries it out, and this exits with 4. Interrupted, it is run again.
+    In a repository with a forge, the package is removed on a branch, and the next sweep opens a
+    pull request for it. The removal of variants in earlier stages is then left to sweeps.
+
+    If a window is closed, the decision is recorded and applied by a sweep, and the command exits
+    with code 4. An interrupted command can be run again.
     """
     find = partial(_find_policy, without_variant=variant is None and not all_gone)
     with open_record_session(settings, request, find) as session:

@@ -59,16 +59,16 @@ def _is_applicable(value: Any) -> bool:
 @click.option(
     "--to",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write the files into this directory, which must be new or empty.",
+    help="Write the files to this new or empty directory.",
 )
 @with_settings()
 def command(settings: Settings, variant: str, to: Path | None) -> None:
     """Print the files of a variant.
 
-    As they are rendered for its candidate, each behind `---` and a comment with its path: what a
-    cluster takes, so that `kubectl apply -f -` can read it. The Kptfile, local configuration and
-    files that are no manifests stay out; with --to, all are written, as kpt takes them. VARIANT is
-    a name, a target, or repository:path.
+    The files are rendered for the variant's candidate. Each starts with `---` and a comment with
+    its path; `kubectl apply -f -` accepts the output. The Kptfile, local configuration and files
+    that are not manifests are left out; --to writes all files, as a kpt package. VARIANT is a name,
+    a target, or repository:path.
     """
     with open_program(settings) as program:
         files = open_variant_files(program, variant).read_merged()

@@ -117,21 +117,24 @@ def _branch_contains(view: RepositoryState, commit: str, git: GitStore) -> bool:
 
 @click.command()
 @subject_options
-@click.option("--check", required=True, help="The check's name.")
+@click.option("--check", required=True, help="Name of the check.")
 @click.option(
-    "--status", required=True, type=click.Choice(["passed", "failed", "pending"]), help="Answer."
+    "--status",
+    required=True,
+    type=click.Choice(["passed", "failed", "pending"]),
+    help="Result of the check.",
 )
-@click.option("--revision", default="", help="The revision that was checked.")
-@click.option("--commit", default="", help="The downstream commit that was checked.")
-@click.option("--link", default="", help="Where people can read more.")
+@click.option("--revision", default="", help="Revision that was checked.")
+@click.option("--commit", default="", help="Downstream commit that was checked.")
+@click.option("--link", default="", help="URL with details.")
 @with_request
 @with_settings()
 def command(settings: Settings, request: RecordRequest, **options: str) -> None:
-    """Record evidence: the answer to a check.
+    """Record evidence: the result of a check.
 
-    Exactly one of --revision and --commit says what the answer is about; it must be published, or
-    drafted where the stage requires the check. Of a commit that a publication or a draft made the
-    first seven digits are enough. An equal report of the last ten minutes is not recorded again.
+    Exactly one of --revision and --commit names what was checked. It must be published, or drafted
+    if the stage requires the check. The first seven digits of a commit of a publication or draft
+    are enough. A report that equals one of the last ten minutes is not recorded again.
     """
     if bool(options["revision"]) == bool(options["commit"]):
         raise invalid_setting(

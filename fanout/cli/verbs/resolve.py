@@ -31,17 +31,17 @@ from fanout.reconcile.pass_results import PolicyResult
     "side_choices",
     multiple=True,
     metavar="SIDE|KEY=SIDE",
-    help="Whose value wins, upstream's or the local one: in all conflicts, or in that of this key.",
+    help="Side whose value is used, upstream or local: in all conflicts, or in that of KEY.",
 )
 @reason_option
 @with_request
 @with_settings()
 def command(settings: Settings, request: RecordRequest, side_choices: tuple[str, ...]) -> None:
-    """Decide the conflicts of drafts.
+    """Resolve merge conflicts of drafts.
 
-    By default as they stand. `fanout diff` shows them with their keys, and whose value stands.
-    What is decided holds until one of the three values changes. A commit on a draft decides the
-    conflicts of the files that it changes, and otherwise if need be.
+    Without --take, the current result is accepted. `fanout diff` shows the conflicts with their
+    keys and whose value is used. A decision is in effect until one of the three values changes. A
+    commit on a draft resolves the conflicts of the files that it changes.
     """
     default_side, by_key = _parse_sides(side_choices)
     with open_record_session(settings, request) as session:

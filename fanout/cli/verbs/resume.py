@@ -5,6 +5,7 @@ from fanout.cli.recording.suspend_resume import build_suspension_command
 
 command = build_suspension_command(
     Action.RESUME,
-    "Resume what was suspended. What a file suspends, a file resumes; where no decision suspends"
-    " what is named, nothing is recorded. Exits with 4 when nothing goes on by it.",
+    "Resume a suspended policy, stage or variant, or everything. Ends suspensions by"
+    " `fanout suspend`, not those by a field of a file. If no decision suspends the subject,"
+    " nothing is recorded. Exits with code 4 if nothing is resumed.",
 )

@@ -55,8 +55,8 @@ def _choose_failed(
 
 command = build_command(
     Action.RETRY,
-    "Let what has failed try again. Failures that were recorded before count no more, and deadlines"
-    " and timeouts begin anew. By default all that have failed in the stage; who is named and was"
-    " skipped takes part again.",
+    "Retry failed variants. Failures recorded before no longer count, and deadlines and timeouts"
+    " start again. Without --variant, retries all failed variants of the stage. A named variant"
+    " that was skipped is included again.",
     _choose_failed,
 )

@@ -24,9 +24,10 @@ from fanout.reconcile.pass_results import PolicyResult
 @with_request
 @with_settings()
 def command(settings: Settings, request: RecordRequest, approval: str) -> ExitCode:
-    """Take an approval back.
+    """Revoke an approval.
 
-    APPROVAL is the name that `fanout approve` printed. Exits with 4 when it does not count.
+    APPROVAL is the name that `fanout approve` printed. Exits with code 4 if the revocation has no
+    effect.
     """
     name = approval.removeprefix("approval.fanout.dev/")
     with open_record_session(settings, request) as session:

@@ -152,14 +152,14 @@ def _format_subject(item: PolicyResult, stage: str) -> str:
 @click.option(
     "--revision",
     default="",
-    help="What to go back to; by default what was published before the present one.",
+    help="Revision to return to.  [default: the revision published before the current one]",
 )
 @click.option(
     "--override",
     "overrides",
     multiple=True,
     type=click.Choice([OverridableGate.WINDOW.value]),
-    help="Also while the window is closed.",
+    help="Gate to override: publish although the window is closed.",
 )
 @reason_option
 @with_request
@@ -167,13 +167,13 @@ def _format_subject(item: PolicyResult, stage: str) -> str:
 def command(
     settings: Settings, request: RecordRequest, revision: str, overrides: tuple[str, ...]
 ) -> ExitCode:
-    """Go back to an earlier revision and stay at it.
+    """Return to an earlier revision and stay at it.
 
-    Each variant gets the package that it last had of the revision, with what people had changed in
-    it by then, as a new commit. Neither the stages before nor soak, checks before publication and
-    budget are asked again; windows and suspension are. Nothing newer is drafted until the decision
-    is withdrawn (`fanout withdraw`) or another revision is promoted.
-    Where a rollback to the revision is in force, nothing is recorded, and it is carried on.
+    Each variant gets the package that it last had of that revision, including the edits of people
+    at that time, as a new commit. Gates of earlier stages, soak times, checks before publication
+    and rollout budgets are not evaluated; windows and suspension are. No newer revision is drafted
+    until the decision is withdrawn (`fanout withdraw`) or another revision is promoted. If a
+    rollback to the revision is already active, it continues and nothing is recorded.
     """
     with open_record_session(settings, request) as session:
         item, stage = session.item, request.stage

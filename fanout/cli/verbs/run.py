@@ -42,21 +42,21 @@ _log = structlog.get_logger()
     default="1m",
     show_default=True,
     metavar="DURATION",
-    help="How long after one look at all repositories the next one comes.",
+    help="Time between two listings of all repositories.",
 )
 @click.option(
     "--hooks",
     metavar="ADDRESS",
-    help="Receive webhooks of forges on HOST:PORT; needs the extra `serve`.",
+    help="Receive webhooks of forges on HOST:PORT; requires the extra `serve`.",
 )
 @with_settings()
 def command(settings: Settings, interval: str, hooks: str | None) -> ExitCode:
-    """Stay, and sweep by schedule.
+    """Run continuously and sweep on schedule.
 
-    Drafts are kept up to date at all times. A policy that a PromotionPolicy with a schedule names
-    is published at its instants; any other as soon as its gates open. A sweep that was missed while
-    nobody ran is made up once. SIGTERM and SIGINT end it after the pass that runs; a second one
-    ends it at once.
+    Drafts are always kept up to date. A policy with a schedule in a PromotionPolicy is published at
+    the scheduled times, any other policy as soon as its gates open. A sweep that was missed while
+    no process ran is done once. SIGTERM and SIGINT stop the process after the current pass; a
+    second signal stops it at once.
     """
     pause = _parse_interval(interval)
     _refuse_settings(settings)

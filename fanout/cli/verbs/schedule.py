@@ -156,24 +156,31 @@ _AT_COLUMNS = (
 
 @click.group()
 def command() -> None:
-    """Say what a cron line or a window means."""
+    """Print the times of a schedule or of windows."""
 
 
 @command.command("next")
 @click.argument("words", nargs=-1, metavar='"SCHEDULE"')
-@click.option("--time-zone", default="UTC", show_default=True, metavar="ZONE", help="IANA name.")
-@click.option("--after", metavar="TIME", help="From this time on; now, if not said.")
 @click.option(
-    "-n", "--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many."
+    "--time-zone", default="UTC", show_default=True, metavar="ZONE", help="IANA time zone."
+)
+@click.option("--after", metavar="TIME", help="Start at this time.  [default: now]")
+@click.option(
+    "-n",
+    "--count",
+    type=click.IntRange(1, 1000),
+    default=5,
+    show_default=True,
+    help="Number of times.",
 )
 @with_settings(objects=False, formats=tuple(OutputFormat))
 def next_(
     settings: Settings, words: tuple[str, ...], time_zone: str, after: str | None, count: int
 ) -> None:
-    """Print the next instants at which a schedule fires.
+    """Print the next times at which a schedule fires.
 
-    The schedule is what PromotionPolicy spec.schedule takes: the five fields of crontab(5), or a
-    macro such as @daily. Times that the clock skips or shows twice are what a sweep would do.
+    SCHEDULE has the syntax of PromotionPolicy spec.schedule: the five fields of crontab(5), or a
+    macro such as @daily. Times that a clock change skips or repeats are handled as by sweeps.
     """
     zone = parse_zone(time_zone)
     start = parse_instant(after, "--after") if after else settings.now()
@@ -187,22 +194,32 @@ def next_(
 
 @command.command("windows")
 @click.argument("names", nargs=-1, metavar="[NAMES]...", shell_complete=complete_promotions)
-@click.option("--allow", multiple=True, metavar='"SCHEDULE"', help="When an allowed time begins.")
-@click.option("--deny", multiple=True, metavar='"SCHEDULE"', help="When a denied time begins.")
-@click.option("--duration", default="", metavar="TIME", help="How long they last, as 8h30m.")
-@click.option("--until", default="", metavar='"SCHEDULE"', help="When they end.")
-@click.option("--time-zone", default="", metavar="ZONE", help="IANA name; UTC if not said.")
-@click.option("--after", metavar="TIME", help="From this time on; now, if not said.")
-@click.option("--at", metavar="TIME", help="What holds at this time, and until when, alone.")
 @click.option(
-    "-n", "--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many."
+    "--allow", multiple=True, metavar='"SCHEDULE"', help="Schedule at which an allowed time starts."
+)
+@click.option(
+    "--deny", multiple=True, metavar='"SCHEDULE"', help="Schedule at which a denied time starts."
+)
+@click.option("--duration", default="", metavar="TIME", help="Duration, such as 8h30m.")
+@click.option("--until", default="", metavar='"SCHEDULE"', help="Schedule at which they end.")
+@click.option("--time-zone", default="", metavar="ZONE", help="IANA time zone.  [default: UTC]")
+@click.option("--after", metavar="TIME", help="Start at this time.  [default: now]")
+@click.option("--at", metavar="TIME", help="Print only the state at this time, and until when.")
+@click.option(
+    "-n",
+    "--count",
+    type=click.IntRange(1, 1000),
+    default=5,
+    show_default=True,
+    help="Number of times.",
 )
 @with_settings(objects=False, files=True, formats=tuple(OutputFormat))
 def windows(settings: Settings, names: tuple[str, ...], **flags: Any) -> None:
     """Print when windows open and close.
 
-    They are those of the PromotionPolicies NAMES in the files of -f: open is when all of them are.
-    Or they are given by flags: --allow and --deny may be repeated, and all last alike.
+    NAMES are PromotionPolicies in the files of -f; the result is open when the windows of all of
+    them are open. Without -f, windows are defined with --allow and --deny, which can be repeated,
+    and one --duration or --until for all.
     """
     if flags["at"] and flags["after"]:
         raise invalid_setting("--at and --after exclude each other", "keep one of them")

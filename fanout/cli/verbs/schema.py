@@ -13,10 +13,10 @@ from fanout.errors import InvalidInput
 @click.argument("kind", required=False)
 @with_settings(objects=False, formats=(OutputFormat.JSON, OutputFormat.YAML))
 def command(settings: Settings, kind: str | None) -> None:
-    """Print JSON Schemas of the kinds, for editors.
+    """Print the JSON Schemas of kinds and output views.
 
-    And of the views that `fanout get` prints. With a KIND, such as UpstreamPolicy or StageView,
-    its schema; without, all of them by kind.
+    KIND is a kind, such as UpstreamPolicy, or a view that `fanout get` prints, such as StageView.
+    Without KIND, prints all schemas by kind. Editors use the schemas to complete and check files.
     """
     schemas = build_json_schemas()
     if kind is None:

@@ -57,8 +57,8 @@ def _choose_unskipped(
 
 command = build_command(
     Action.SKIP,
-    "Take variants out of the rollout of one revision. They are not released for it, count neither"
-    " as ready nor as failed, and wait for nobody; the next revision takes them along again."
-    " `fanout retry` puts them back.",
+    "Skip one revision for variants. They are not released for it, count neither as ready nor as"
+    " failed, and block nothing. The next revision includes them again. `fanout retry` ends the"
+    " skip.",
     _choose_unskipped,
 )

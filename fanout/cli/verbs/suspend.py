@@ -5,5 +5,6 @@ from fanout.cli.recording.suspend_resume import build_suspension_command
 
 command = build_suspension_command(
     Action.SUSPEND,
-    "Suspend a policy, a stage, a variant, or --all. No file is edited; `fanout resume` ends it.",
+    "Suspend a policy, a stage, a variant, or everything. Records a decision; no file is changed."
+    " `fanout resume` ends the suspension.",
 )

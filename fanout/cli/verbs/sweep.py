@@ -20,22 +20,22 @@ from fanout.reconcile.pass_scope import PassMode
 
 @click.command()
 @click.argument("policies", nargs=-1, shell_complete=complete_policies)
-@click.option("--drafts-only", is_flag=True, help="Bring drafts up to date and publish nothing.")
+@click.option("--drafts-only", is_flag=True, help="Update drafts and publish nothing.")
 @click.option(
     "--plan",
     "saved",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Do what a saved plan says, and only if the world is still as it saw it.",
+    help="Execute a saved plan, if it is not outdated.",
 )
 @with_settings(formats=REPORT_FORMATS)
 def command(
     settings: Settings, policies: tuple[str, ...], drafts_only: bool, saved: Path | None
 ) -> ExitCode:
-    """Bring drafts up to date, judge all gates, publish what may go.
+    """Update drafts, evaluate gates, and publish what is allowed.
 
-    It counts as a scheduled sweep. With POLICIES only these (or variants written by hand). Exits
-    with 3 when something failed or is held by what a person must mend; with 4, and nothing is done,
-    when a saved plan is outdated.
+    The pass counts as a scheduled sweep. POLICIES limits it to these policies, or to variants that
+    have no policy. Exits with code 3 if something failed or needs a person, and with code 4 if a
+    saved plan is outdated; nothing is done then.
     """
     mode = PassMode(
         publish=not drafts_only, only=frozenset(policies) or None, namespace=settings.namespace

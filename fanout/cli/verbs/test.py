@@ -33,29 +33,28 @@ _MARKS = {"Passed": "ok", "Failed": "FAILED", "Invalid": "INVALID", "Empty": "em
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--show", is_flag=True, help="Print the course of each scenario, and compare nothing."
+    "--show", is_flag=True, help="Print the events of each scenario instead of comparing."
 )
 @click.option(
     "--junit",
     "report",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the results there as JUnit XML, too.",
+    help="Also write the results to this file as JUnit XML.",
 )
 @with_settings(formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
 def command(
     settings: Settings, paths: Sequence[Path], report: Path | None, *, show: bool
 ) -> ExitCode:
-    """Play scenarios, and compare with what they expect.
+    """Play scenarios and compare the results with expectations.
 
-    PATHS are files and directories with scenarios.
+    PATHS are files and directories with scenarios. A Scenario states variants, records, events and
+    moments; the gates are evaluated at each moment. Policies are read from the same files and from
+    -f; no repository is read. With --show and -o json, prints a Simulation, or a List for several
+    scenarios.
 
-    A Scenario states variants, records, events and moments; the engine of every sweep evaluates
-    each moment. Policies are those in the same files, and those of -f; no repository is read.
-    Exits with 3 when something is not as it was expected, and says what the engine says about it;
-    with 2 when a scenario has faults.
-
-    With --show and -o json it prints a Simulation, or a List of them for several scenarios.
+    Exits with code 3 if a result differs from the expectation, and prints what the gates report;
+    with code 2 if a scenario has errors.
     """
     if show and report is not None:
         raise InvalidInput(

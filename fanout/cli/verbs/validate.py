@@ -33,11 +33,12 @@ from fanout.reconcile.validation.forge_hosts_check import find_forge_findings
 @click.command()
 @with_settings(formats=REPORT_FORMATS)
 def command(settings: Settings) -> ExitCode:
-    """Name every fault of every document.
+    """Validate all documents and report every error.
 
-    Each has its file, line and field, and what to do. Expressions and templates are compiled, and
-    evaluated against the objects that are there: a target that would fail is an error, and what may
-    be meant a warning. No repository is looked at. Exits with 2 when there is an error.
+    Each error has its file, line and field, and what to do. Expressions and templates are compiled
+    and evaluated against the objects in the files: a target for which one fails is an error, a
+    result that is probably not intended is a warning. No repository is read. Exits with code 2 if
+    there are errors.
     """
     files = open_files(settings)
     declared = files.read()

@@ -17,7 +17,7 @@ from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 @click.command()
 @with_settings(objects=False, formats=REPORT_FORMATS)
 def command(settings: Settings) -> None:
-    """Print versions of fanout and of what it stands on."""
+    """Print the versions of fanout and its dependencies."""
     versions = _read_versions()
     if settings.output is not OutputFormat.TABLE:
         print_value(versions, settings.output)

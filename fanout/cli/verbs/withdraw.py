@@ -37,14 +37,14 @@ _INACTIVE_SENTENCES = {
 @with_request
 @with_settings()
 def command(settings: Settings, request: RecordRequest, record_name: str) -> ExitCode:
-    """Withdraw a decision that still stands, or evidence.
+    """Withdraw an active decision, or evidence.
 
     RECORD is the name that `fanout promote`, `rollback`, `skip`, `retry`, `resolve`, `remove` or
-    `report` printed; `fanout get records` lists them and says which still stand. What has been
-    published stays: after a rollback the next sweep goes on to the newer revision. Without its
-    evidence a check is pending again; a verdict that the stage has reached stays, report `failed`
-    to withdraw that. An approval is taken back by `fanout revoke`. Exits with 4 when the decision
-    has been carried out or has expired.
+    `report` printed; `fanout get records` lists them with their state. What is published is not
+    changed: after the withdrawal of a rollback, the next sweep continues with the newer revision. A
+    check without its evidence is pending again. A verdict that a stage has reached is kept; to
+    change it, report `failed`. Approvals are revoked with `fanout revoke`. Exits with code 4 if the
+    decision was applied or has expired.
     """
     name = record_name.removeprefix("decision.fanout.dev/").removeprefix("evidence.fanout.dev/")
     with open_record_session(settings, request) as session:
