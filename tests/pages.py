@@ -72,7 +72,7 @@ def play(page: str, monkeypatch, before: Callable[[str], object] = lambda line: 
                 monkeypatch.setenv(*setting.split("=", 1))
         else:
             before(subject)
-            code, printed = _run(subject)
+            code, printed = run_line(subject)
             told = f"{subject}\n{printed}"
             assert code == _code(subject, content) or subject.endswith(_OR_TRUE), f"{code}: {told}"
             assert re.fullmatch(pattern(content), printed), told
@@ -86,7 +86,8 @@ def _code(line: str, shown: str) -> ExitCode:
     return ExitCode.SOME_FAILED if failed else ExitCode.OK
 
 
-def _run(line: str) -> tuple[int, str]:
+def run_line(line: str) -> tuple[int, str]:
+    """Run one command line; `fanout` in this process. Return exit code and output."""
     if not line.startswith("fanout "):
         done = subprocess.run(
             ["bash", "-c", line],

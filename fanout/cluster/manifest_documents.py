@@ -361,7 +361,7 @@ def _content_without_positions(items: Iterable[Any], namespace: str) -> Manifest
     for _, item in _flatten_lists((), items):
         if any(_object_faults(item)) or _is_for_fanout(item):
             return None
-        if not _has_plain_text(item["metadata"]):
+        if not (_has_plain_text(item["metadata"]) and _has_plain_data(item)):
             return None
         # Reached only for objects without any error; the first error restarts with positions.
         plain_objects.append(_in_namespace(item, namespace))
@@ -473,19 +473,37 @@ def _has_plain_text(meta: Mapping[str, Any]) -> bool:
     return True
 
 
+def _has_plain_data(item: Mapping[str, Any]) -> bool:
+    """Return whether the values of a ConfigMap are strings; True for other kinds."""
+    data = item.get("data") if _is_config_map(item) else None
+    return not data or (
+        isinstance(data, dict) and all(value.__class__ is str for value in data.values())
+    )
+
+
+def _is_config_map(item: Mapping[str, Any]) -> bool:
+    return (item["kind"], item["apiVersion"]) == ("ConfigMap", "v1")
+
+
 def _text_faults(item: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Yield an error for each label and annotation that is no string.
+    """Yield an error for each label, annotation and value of a ConfigMap that is no string.
 
     The object is used all the same: each target that selects by such a label is reported.
     """
-    for part in ("labels", "annotations"):
-        texts = item["metadata"].get(part) or {}
+    fields: list[tuple[FieldPath, Any]] = [
+        (("metadata", part), item["metadata"].get(part)) for part in ("labels", "annotations")
+    ]
+    # YAML reads 0644 as 420 and 1e3 as 1000.0: the value would reach the packages changed.
+    if _is_config_map(item):
+        fields.append((("data",), item.get("data")))
+    for parent, texts in fields:
+        if not texts:
+            continue
         if not isinstance(texts, Mapping):
-            remedy = "write names and their values"
-            yield FieldError(("metadata", part), "must be an object", remedy)
+            yield FieldError(parent, "must be an object", "write names and their values")
             continue
         for key, value in texts.items():
-            path = ("metadata", part, key)
+            path = (*parent, key)
             if value is None:
                 yield FieldError(path, "has no value", "give it one, or remove the key")
             elif not isinstance(value, str):

@@ -87,6 +87,10 @@ class ClusterObjectIndex:
         """Return all objects of the kind by (namespace, name), sorted."""
         return self._kinds.get((group, kind), {})
 
+    def has_name(self, namespace: str, name: str) -> bool:
+        """Return whether an object of any kind has the name."""
+        return any((namespace, name) in names for names in self._kinds.values())
+
     def groups(self, kind: str) -> tuple[str, ...]:
         """Return the groups that have objects of a kind of this name."""
         return tuple(group for group, name in self._kinds if name == kind)

@@ -51,7 +51,7 @@ def test_a_warning_is_no_fault(world, capsys):
     before = state(directory)
     assert run_arguments(["package", "validate", str(directory), *config]) == 0
     out = capsys.readouterr().out
-    assert out == f"warning: note: {directory}/m.yaml:6: data.text: odd\nno faults\n"
+    assert out == f"warning: note: {directory}/m.yaml:6: data.text: odd\nthe package is valid\n"
     assert run_arguments(["package", "validate", str(directory), *config, "-o", "json"]) == 0
     [warning] = json.loads(capsys.readouterr().out)
     assert (warning["severity"], warning["problem"], warning["line"]) == (

@@ -33,7 +33,7 @@ def validate(tmp_path, capsys):
 @pytest.mark.parametrize("package", ["packages/monitoring", "functions/set-labels/input"])
 def test_a_good_package_has_no_faults(package, capsys):
     assert run_arguments(["package", "validate", str(FIXTURES / package)]) == 0
-    assert capsys.readouterr().out == "no faults\n"
+    assert capsys.readouterr().out == "the package is valid\n"
 
 
 FAULTS = [
@@ -205,7 +205,7 @@ FREE = [
 
 @pytest.mark.parametrize("files", [row[1] for row in FREE], ids=[row[0] for row in FREE])
 def test_what_is_allowed_is_no_fault(validate, files):
-    assert validate({**GOOD, **files}) == (0, ["no faults"])
+    assert validate({**GOOD, **files}) == (0, ["the package is valid"])
 
 
 def links(directory):

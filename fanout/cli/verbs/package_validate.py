@@ -42,7 +42,7 @@ def validate(settings: Settings, directory: Path) -> ExitCode:
     warnings = [_with_directory(result, directory) for result in package_faults.warnings]
     if settings.output is OutputFormat.TABLE:
         lines = [*map(str, faults), *(f"warning: {result.sentence}" for result in warnings)]
-        write_lines(lines if faults else [*lines, "no faults"])
+        write_lines(lines if faults else [*lines, "the package is valid"])
     else:
         plain = [*map(_serialize_error, faults), *map(_serialize_warning, warnings)]
         print_value(plain, settings.output)

@@ -8,12 +8,13 @@ from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
 from fanout.cli.declarations import open_files
 from fanout.cli.input.options import with_settings
-from fanout.cli.output.printer import print_value, write_lines, write_stdout
+from fanout.cli.output.printer import print_value, write_lines
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import load_configuration, open_sandbox
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.file_cluster import FileCluster
+from fanout.cluster.file_secrets import FileSecrets
 from fanout.cluster.manifest_documents import FileFinding, ObjectKey, group_findings
 from fanout.errors import InvalidInput
 from fanout.reconcile.selection.selector_warnings import (
@@ -21,6 +22,7 @@ from fanout.reconcile.selection.selector_warnings import (
     find_unmatched_repositories,
     find_unmatched_selectors,
 )
+from fanout.reconcile.validation.closed_windows import find_closed_windows
 from fanout.reconcile.validation.declaration_findings import (
     Locate,
     find_function_findings,
@@ -28,6 +30,8 @@ from fanout.reconcile.validation.declaration_findings import (
 )
 from fanout.reconcile.validation.expression_validation import validate_expressions
 from fanout.reconcile.validation.forge_hosts_check import find_forge_findings
+from fanout.reconcile.validation.secret_findings import find_missing_secrets
+from fanout.telemetry.redaction import Redactor
 
 
 @click.command()
@@ -48,7 +52,12 @@ def command(settings: Settings) -> ExitCode:
             *validate_expressions(declared, sandbox),
             *find_function_findings(declared),
             *find_unmatched_repositories(declared),
+            *find_closed_windows(declared, settings.now()),
+            *find_missing_secrets(
+                declared, FileSecrets(Redactor(), settings.state_dir / "secrets").get
+            ),
         )
+        # Policies are often validated without their targets, as in the CI of their repository.
         if len(declared.objects):
             findings += (
                 *find_unmatched_selectors(declared, declared.policies),
@@ -67,10 +76,18 @@ def command(settings: Settings) -> ExitCode:
     else:
         warned = {"error": "", "warning": "warning: "}
         write_lines(f"{warned[it.severity]}{line}" for it, line in group_findings(findings))
-        write_stdout("" if findings or empty else "no faults\n")
+        if not errors and not empty:
+            write_lines([_format_summary(declared, len(findings))])
     if empty:
         raise _build_nothing_found(declared, settings)
     return ExitCode.INVALID if errors else ExitCode.OK
+
+
+def _format_summary(declared: DeclaredObjects, warnings: int) -> str:
+    count = declared.own_count + len(declared.objects)
+    verb = "is" if count == 1 else "are"
+    warned = f", with {pluralize(warnings, 'warning')}" if warnings else ""
+    return f"{pluralize(count, 'object')} {verb} valid{warned}"
 
 
 def _build_locator(files: FileCluster) -> Locate:

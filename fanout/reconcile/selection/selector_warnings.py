@@ -69,9 +69,15 @@ def find_missing_sources(
     """Yield injectors of a variant without a source: index and problem.
 
     An injection point takes the first existing object among the injectors of its kind, so a
-    kind is missing only if none of its injectors has an object. Injectors without a kind
-    are left out: the package defines their kind.
+    kind is missing only if none of its injectors has an object. The kind of injectors
+    without one is defined by the package, so they are missing only if no object of any kind
+    has one of their names.
     """
+    if spec.injectors and not any(it.kind for it in spec.injectors):
+        names = list(dict.fromkeys(it.name for it in spec.injectors))
+        if not any(objects.has_name(spec.namespace, name) for name in names):
+            problem = f"there is no object {' or '.join(names)} of any kind"
+            yield 0, f"{problem} in namespace {spec.namespace}"
     for kind in dict.fromkeys(it.kind for it in spec.injectors if it.kind):
         fitting_injectors = [
             (position, it) for position, it in enumerate(spec.injectors) if it.kind in (None, kind)
@@ -83,8 +89,8 @@ def find_missing_sources(
         ]
         if not sources:
             index = next(position for position, it in fitting_injectors if it.kind == kind)
-            names = " or ".join(dict.fromkeys(it.name for _, it in fitting_injectors))
-            yield index, f"there is no {kind} {names} in namespace {spec.namespace}"
+            fitting_names = " or ".join(dict.fromkeys(it.name for _, it in fitting_injectors))
+            yield index, f"there is no {kind} {fitting_names} in namespace {spec.namespace}"
 
 
 def _find_source(

@@ -24,6 +24,7 @@ from fanout.reconcile.pass_results import PassProblem
 from fanout.reconcile.problem_aggregation import ProblemGroup, group_problems
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, resolve_policies
 from fanout.reconcile.selection.selector_warnings import find_missing_sources
+from fanout.reconcile.validation.stage_expressions import find_stage_expression_failures
 from fanout.selection.label_selector import matches
 from fanout.selection.path_collisions import PathOwner
 from fanout.selection.target_selection import VariantTarget
@@ -72,21 +73,29 @@ def find_target_findings(
     return tuple(
         finding
         for resolved_policy in resolved_policies
-        for finding in _find_policy_findings(resolved_policy, collisions, declared, locate)
+        for finding in _find_policy_findings(
+            resolved_policy, _TargetChecks(collisions, declared, sandbox), locate
+        )
         if (finding.where.object, finding.where.field) not in fields_with_errors
     )
 
 
+@frozen
+class _TargetChecks:
+    """Inputs of the checks of targets: colliding paths, declared objects, the sandbox."""
+
+    collisions: Mapping[PathOwner, str]
+    declared: DeclaredObjects
+    sandbox: Sandbox
+
+
 def _find_policy_findings(
-    resolved_policy: ResolvedPolicy,
-    collisions: Mapping[PathOwner, str],
-    declared: DeclaredObjects,
-    locate: Locate,
+    resolved_policy: ResolvedPolicy, checks: _TargetChecks, locate: Locate
 ) -> Iterator[FileFinding]:
-    declaration = resolved_policy.declaration
+    declaration, declared = resolved_policy.declaration, checks.declared
     assert declaration is not None, "it was named for one of them"
     problems_by_field: defaultdict[tuple[str, Severity], list[PassProblem]] = defaultdict(list)
-    for target_problem in _find_target_problems(resolved_policy, collisions, declared):
+    for target_problem in _find_target_problems(resolved_policy, checks):
         target = resolved_policy.targets.get(target_problem.target)
         aliases = (target.readable,) if target is not None else ()
         problem = PassProblem(
@@ -136,11 +145,9 @@ def _locate_target(name: str, target: VariantTarget | None, namespace: str, loca
 
 
 def _find_target_problems(
-    resolved_policy: ResolvedPolicy,
-    collisions: Mapping[PathOwner, str],
-    declared: DeclaredObjects,
+    resolved_policy: ResolvedPolicy, checks: _TargetChecks
 ) -> Iterator[_TargetProblem]:
-    declaration = resolved_policy.declaration
+    declaration, declared = resolved_policy.declaration, checks.declared
     assert declaration is not None, "it was named for one of them"
     for failure in resolved_policy.failures:
         # The sentence of a pass begins with the place, which the finding has by itself.
@@ -149,10 +156,12 @@ def _find_target_problems(
         yield _TargetProblem(failure.field, failure.target, problem, failure.reason)
     for spec in resolved_policy.variants:
         yield from _find_variant_problems(resolved_policy, spec, declared)
-        if collision := collisions.get((spec.namespace, spec.name)):
+        if collision := checks.collisions.get((spec.namespace, spec.name)):
             field = _package_field(resolved_policy, spec.target)
             # A warning: the present owner keeps the path, and is unknown here.
             yield _TargetProblem(field, spec.target, collision, Reason.PATH_COLLISION, "warning")
+    for failed in find_stage_expression_failures(resolved_policy, checks.sandbox):
+        yield _TargetProblem(failed.field, failed.target, failed.problem, Reason.EXPRESSION_ERROR)
 
 
 def _find_variant_problems(
@@ -170,7 +179,10 @@ def _find_variant_problems(
             )
     for index, problem in find_missing_sources(spec, declared.objects):
         field = _injector_field(resolved_policy, spec.target, index)
-        sentence = f"{problem}; a required injection point of the package holds the variant"
+        sentence = (
+            f"{problem}; a required injection point of the package holds the variant: declare the"
+            " object, or correct the injector"
+        )
         reason = Reason.REQUIRED_INJECTION_MISSING
         yield _TargetProblem(field, spec.target, sentence, reason, "warning")
 

@@ -15,7 +15,7 @@ from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.cluster.declared_objects import DeclaredObjects, locate_broken
 from fanout.cluster.manifest_documents import FileFinding
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.package.revision import parse_range
+from fanout.package.revision import parse_range, parse_tag
 from fanout.plan.evidence.check_readings import RESPONSE_VARIABLES as ANSWERS
 from fanout.plan.pull_requests.template_variables import TEXT_VARIABLES, TITLE_VARIABLES
 from fanout.ports import Sandbox
@@ -31,6 +31,7 @@ _ANSWER_FIELDS = frozenset({"cel", "observedRevision"})
 _CHECK_VARIABLES = ("target", "upstream", "variant")
 _STRING_PATTERN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 _FIELD_PATTERN = re.compile(r"(?<![\w.\])])(stage|upstream|variant)\s*\.\s*([A-Za-z_]\w*)")
+_COMMIT_PATTERN = re.compile(r"[0-9a-f]{40}")
 _PLAIN_TEXT_PATTERN = re.compile(r"[A-Za-z][-/A-Za-z0-9]*")
 
 
@@ -74,7 +75,7 @@ def validate_expressions(declared: DeclaredObjects, sandbox: Sandbox) -> tuple[F
         for (where, _), fault in zip(located_code, faults, strict=True)
         if fault
     ]
-    return (*broken, *_find_invalid_ranges(declared))
+    return (*broken, *_find_invalid_ranges(declared), *_find_impossible_revisions(declared))
 
 
 def _find_code(declared: DeclaredObjects) -> Iterator[tuple[ErrorLocation, DeclaredCode]]:
@@ -160,6 +161,35 @@ def _find_invalid_ranges(declared: DeclaredObjects) -> Iterator[FileFinding]:
         except InvalidInput as error:
             where = declared.where(declaration, "spec.upstream.revision.semver")
             yield FileFinding(where, error.problem, error.remedy)
+
+
+def _find_impossible_revisions(declared: DeclaredObjects) -> Iterator[FileFinding]:
+    """Yield findings about tags and pins that no revision of a package can have."""
+    with_upstream: tuple[UpstreamPolicy | PackageVariant, ...] = (
+        *declared.policies,
+        *declared.variants,
+    )
+    for declaration in with_upstream:
+        upstream = declaration.spec.upstream
+        if (tag := upstream.revision.tag) and not (
+            parse_tag(tag, "") or parse_tag(tag, upstream.package)
+        ):
+            yield _impossible_revision(declared, declaration, "spec.upstream.revision.tag", tag)
+    for policy in declared.policies:
+        for index, stage in enumerate(policy.spec.stages):
+            if (pin := stage.pin) and not (parse_tag(pin, "") or _COMMIT_PATTERN.fullmatch(pin)):
+                yield _impossible_revision(declared, policy, f"spec.stages[{index}].pin", pin)
+
+
+def _impossible_revision(
+    declared: DeclaredObjects, declaration: KRMObject, field: str, name: str
+) -> FileFinding:
+    by_commit = ", or a commit's 40 digits" if field.endswith("pin") else ""
+    return FileFinding(
+        declared.where(declaration, field),
+        f"{name} names no revision",
+        f"write a version like v3 or v1.2.3{by_commit}",
+    )
 
 
 def _find_object_code(declaration: KRMObject) -> Iterator[DeclaredCode]:

@@ -1,0 +1,25 @@
+"""Warnings about windows that never allow a publication."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from fanout.calendar.publication_calendar import compute_window_state
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.cluster.manifest_documents import FileFinding
+from fanout.plan.gates.policy_windows import build_calendars
+
+
+def find_closed_windows(declared: DeclaredObjects, now: datetime) -> Iterator[FileFinding]:
+    """Yield a warning for each PromotionPolicy whose windows never open from `now` on."""
+    for promotion in declared.promotions:
+        calendars = build_calendars([promotion])
+        if not calendars:
+            continue
+        state = compute_window_state(calendars, now)
+        if not state.open and state.until is None:
+            yield FileFinding(
+                declared.where(promotion, "spec.windows"),
+                f"nothing is ever published: {state.sentence}",
+                "shorten the deny windows, or add an allow window outside them",
+                "warning",
+            )

@@ -1,0 +1,91 @@
+"""Evaluation of the expressions of stages for the targets that are in them.
+
+A condition or a check whose expression fails for a target holds that target's variant in every
+pass, and the pass reports it only once the variant is that far.
+"""
+
+from collections.abc import Iterator
+
+from fanout.api.stages import Check, Stage
+from fanout.api.text_fields import format_value
+from fanout.ports import Sandbox
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+from fanout.selection.variant_spec import ExpressionFailure
+from fanout.values import frozen
+
+
+@frozen
+class StageExpressionFailure:
+    """Expression of a stage that yields no usable value for one target."""
+
+    field: str
+    target: str  # its key
+    problem: str
+
+
+def find_stage_expression_failures(
+    resolved_policy: ResolvedPolicy, sandbox: Sandbox
+) -> Iterator[StageExpressionFailure]:
+    """Yield a failure for each expression of a stage and each target for which it fails.
+
+    Only expressions that read `target` and nothing else: the state of a rollout, the revision
+    and the answer to a check are known in a pass only.
+    """
+    policy = resolved_policy.upstream_policy
+    for index, stage in enumerate(policy.spec.stages if policy is not None else ()):
+        variants = [
+            it
+            for it in resolved_policy.variants
+            if it.stage == stage.name and it.name in resolved_policy.expression_variables
+        ]
+        if not variants:
+            continue
+        rows = [
+            {"target": resolved_policy.expression_variables[it.name]["target"]} for it in variants
+        ]
+        expressions = _select_evaluable(dict(_find_expressions(stage)), sandbox)
+        values = sandbox.evaluate(list(expressions.values()), rows) if expressions else []
+        for (field, text), row_values in zip(expressions.items(), values, strict=True):
+            is_condition = field.startswith("propagateWhen")
+            for variant, value in zip(variants, row_values, strict=True):
+                if problem := _describe_failure(value, is_condition=is_condition):
+                    yield StageExpressionFailure(
+                        f"spec.stages[{index}].{field}", variant.target, f"{text}: {problem}"
+                    )
+
+
+def _find_expressions(stage: Stage) -> Iterator[tuple[str, str]]:
+    """Yield field path within the stage and text of conditions and of addresses of checks."""
+    for number, text in enumerate(stage.propagate_when):
+        yield f"propagateWhen[{number}]", text
+    for section, checks in (("requires", stage.requires), ("verification", stage.verification)):
+        for number, check in enumerate(checks):
+            for field, text in _find_check_expressions(check):
+                yield f"{section}[{number}].{check.method.value}.{field}", text
+
+
+def _find_check_expressions(check: Check) -> Iterator[tuple[str, str]]:
+    for name in ("name_expr", "address_expr", "query_expr", "url_expr"):
+        if text := getattr(check.machine_check, name, None):
+            yield f"{name.removesuffix('_expr')}Expr", text
+
+
+def _select_evaluable(texts: dict[str, str], sandbox: Sandbox) -> dict[str, str]:
+    """Return the expressions that compile and read only `target`."""
+    broken = sandbox.compile(list(texts.values()), [])
+    free_variables, _ = sandbox.free_variables(list(texts.values()), [])
+    return {
+        field: text
+        for (field, text), names in zip(texts.items(), free_variables, strict=True)
+        if text not in broken and names <= {"target"}
+    }
+
+
+def _describe_failure(value: object, *, is_condition: bool) -> str:
+    if isinstance(value, ExpressionFailure):
+        return f"{value.problem}; {value.remedy or 'correct the expression, or the target'}"
+    if is_condition:
+        is_usable, wanted = isinstance(value, bool), "true or false"
+    else:
+        is_usable, wanted = isinstance(value, str) and value != "", "a string that is not empty"
+    return "" if is_usable else f"yields {format_value(value)}; it must yield {wanted}"
