@@ -10,6 +10,7 @@ import click
 
 from fanout.cli.main import VERBS, cli
 from fanout.cli.process_exit import EXIT_CODE_HELP
+from fanout.serve.metric_table import METRICS
 
 DOCS = Path(__file__).parent
 WIDTH = 96
@@ -17,7 +18,10 @@ WIDTH = 96
 
 def pages() -> dict[Path, str]:
     """Every generated page and what belongs in it."""
-    return {DOCS / "reference" / "commands.md": "\n".join(_commands())}
+    return {
+        DOCS / "reference" / "commands.md": "\n".join(_commands()),
+        DOCS / "reference" / "metrics.md": "\n".join(_metrics()),
+    }
 
 
 def _commands() -> Iterator[str]:
@@ -34,6 +38,22 @@ def _commands() -> Iterator[str]:
         command = cli.get_command(top, name)
         assert command is not None
         yield from _section(command, name, top)
+    yield ""
+
+
+def _metrics() -> Iterator[str]:
+    """The table of metrics."""
+    yield "# Metrics\n\nGenerated from the program by `make docs`.\n"
+    yield (
+        "`fanout run --listen ADDRESS` serves these on `/metrics`, and the `process_` metrics of"
+        " its own process.\n[Monitoring](../guides/monitoring.md) shows how to use them. No label"
+        " names a variant or a target: the number of\nseries grows with policies and stages, not"
+        " with the fleet.\n"
+    )
+    yield "| metric | type | labels | meaning |\n|---|---|---|---|"
+    for metric in METRICS:
+        labels = ", ".join(f"`{label}`" for label in metric.labels)
+        yield f"| `{metric.name}` | {metric.type} | {labels} | {metric.meaning} |"
     yield ""
 
 

@@ -252,6 +252,12 @@ class ForgeDirectory(Protocol):
     def limits_of(self, url: str) -> HostLimits | None:
         """Return the limits of a repository's host; None if the host is not listed."""
 
+    def remaining_calls(self) -> Mapping[tuple[str, str], int]:
+        """Return how many more calls each host takes now, by host and limit.
+
+        The limits are `calls` (a minute) and `creations` (an hour).
+        """
+
 
 @runtime_checkable
 class RequestSearch(Protocol):

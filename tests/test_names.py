@@ -63,6 +63,7 @@ TECHNICAL = """
     built builtin cache canonical case catalog changed chars class cleanup client close closed
     closures characters code
     collisions color column command comment completion confirmation content control conversion
+    counts
     converted counter counters cross damaged detection detector diagnostics digest discovery disk
     dispute disputes document documents durations edit editor edits element embedded encoding engine
     entry error errors evaluation evaluator execution executor exit expectation expectations
@@ -70,6 +71,7 @@ TECHNICAL = """
     format hosted idempotency ids index input inputs instant interface inventory item layout layouts
     lazy limit limited limiter limits line listen listing location locations lock log logged
     logging lookup
+    metric
     loop machine main markdown marker message messages meta method metrics mode model naming node
     nodes notes operation options outcome output oversize parameter parameterized parameters parse
     parsed patterns percentages

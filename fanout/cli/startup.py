@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -43,6 +43,7 @@ from fanout.sandbox.evaluator import ProcessSandbox
 from fanout.sandbox.function_runner import ProgramRunner, find_allowed_programs
 from fanout.sandbox.worker_limits import WorkerLimits as SandboxLimits
 from fanout.telemetry.error_isolation import LOGGER_NAME, TracebackFilter
+from fanout.telemetry.event_counters import EventCounters
 from fanout.telemetry.metrics import Counters, NoProgress, ProgressReporter
 from fanout.telemetry.redaction import Redactor
 from fanout.values import frozen, replace
@@ -138,6 +139,7 @@ class LazyForgeDirectory:
 
     hosts: Sequence[ForgeHost]
     secrets: Callable[[str], Credentials]
+    events: EventCounters
     _directory: Any = None
 
     def forge_of(self, url: str) -> tuple[Forge, RepositoryName]:
@@ -150,6 +152,13 @@ class LazyForgeDirectory:
         limits: HostLimits | None = self._open().limits_of(url)
         return limits
 
+    def remaining_calls(self) -> Mapping[tuple[str, str], int]:
+        """Return how many more calls each host takes, by host and limit; load nothing for it."""
+        remaining: Mapping[tuple[str, str], int] = (
+            self._directory.remaining_calls() if self._directory is not None else {}
+        )
+        return remaining
+
     def close(self) -> None:
         """End the connections that were made."""
         if self._directory is not None:
@@ -158,7 +167,7 @@ class LazyForgeDirectory:
     def _open(self) -> Any:
         if self._directory is None:
             module = load_module("forge.forge_hosts")
-            self._directory = module.ForgeHosts(self.hosts, self.secrets)
+            self._directory = module.ForgeHosts(self.hosts, self.secrets, self.events)
         return self._directory
 
 
@@ -250,7 +259,7 @@ def open_program(
     tracebacks = show_tracebacks(redactor, enabled=bool(settings.verbosity) and not long_running)
     with (
         tracebacks,
-        closing(LazyForgeDirectory(configuration.forges, secrets)) as forges,
+        closing(LazyForgeDirectory(configuration.forges, secrets, counters.events)) as forges,
         ProcessSandbox(_sandbox_limits(configuration), counters, expression_cache) as sandbox,
     ):
         world, sweeps = _open_world(settings, configuration, sandbox, counters, secrets)

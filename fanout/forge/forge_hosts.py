@@ -4,7 +4,7 @@ There is one client for each host, so one governor counts all calls with its cre
 module loads httpx2: it is imported where hosts are configured, and nowhere else.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 
 from fanout.api.fanout_configuration import ForgeHost, ForgeProgram
@@ -15,6 +15,7 @@ from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_location import locate_repository
 from fanout.plan.pull_requests.call_limits import HostLimits, limits_of_host
 from fanout.ports import Credentials, Forge
+from fanout.telemetry.event_counters import EventCounters
 
 
 class ForgeHosts:
@@ -23,8 +24,17 @@ class ForgeHosts:
     Thread-safe.
     """
 
-    def __init__(self, hosts: Sequence[ForgeHost], secrets: Callable[[str], Credentials]) -> None:
-        """Create an empty set; `secrets` returns a secret by name, or raises Denied."""
+    def __init__(
+        self,
+        hosts: Sequence[ForgeHost],
+        secrets: Callable[[str], Credentials],
+        events: EventCounters | None = None,
+    ) -> None:
+        """Create an empty set; `secrets` returns a secret by name, or raises Denied.
+
+        Calls are counted in `events`.
+        """
+        self._events = events
         self._hosts = {host.host: host for host in hosts}
         self._secrets = secrets
         self._clients: dict[str, ForgeHttp] = {}
@@ -47,7 +57,9 @@ class ForgeHosts:
             raise InvalidInput(f"{host.type} is not supported yet", reason="InvalidObject")
         with self._lock:  # a second client would have limits of its own
             if name not in self._clients:
-                self._clients[name] = ForgeHttp(self._access(host), limits_of_host(host))
+                self._clients[name] = ForgeHttp(
+                    self._access(host), limits_of_host(host), events=self._events
+                )
             return GiteaForge(self._clients[name]), repository
 
     def limits_of(self, url: str) -> HostLimits | None:
@@ -58,6 +70,19 @@ class ForgeHosts:
             return None
         host = self._hosts.get(name)
         return None if host is None else HostLimits(name, limits_of_host(host))
+
+    def remaining_calls(self) -> Mapping[tuple[str, str], int]:
+        """Return how many more calls each host takes now, by host and limit.
+
+        Hosts that were not called yet are left out. Raises Unavailable while they are closed.
+        """
+        with self._lock:
+            clients = dict(self._clients)
+        return {
+            (host, limit): number
+            for host, client in clients.items()
+            for limit, number in client.remaining_calls().items()
+        }
 
     def close(self) -> None:
         """End the connections to all hosts."""

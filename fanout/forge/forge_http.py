@@ -30,6 +30,7 @@ from fanout.forge.call_queue import CallDeferred, CallQueue, instant_after
 from fanout.forge.governor import CircuitBreaker, Governor
 from fanout.plan.pull_requests.call_limits import CallKind, CallLimits
 from fanout.ports import Credentials, authorization_header
+from fanout.telemetry.event_counters import EventCounters, EventName
 from fanout.telemetry.redaction import Redactor
 from fanout.values import frozen
 
@@ -122,14 +123,16 @@ class ForgeHttp:
         access: HostAccess,
         call_limits: CallLimits | None = None,
         http_limits: HttpLimits | None = None,
+        events: EventCounters | None = None,
     ) -> None:
-        """Create a client.
+        """Create a client, which counts its calls in `events`.
 
         Raises Denied if no header can carry the secret, InvalidInput if the authority is no PEM.
         """
         self.access = access
         self._limits = http_limits or HttpLimits()
         self._governor = Governor(call_limits or CallLimits())
+        self._events = events or EventCounters()
         self._breaker = CircuitBreaker()
         self._redactor = Redactor()
         self._redactor.register(access.secret.password, access.secret.username)
@@ -161,6 +164,17 @@ class ForgeHttp:
             self._governor.share_creations(demand, monotonic())
 
         self._connect().run(share())
+
+    def remaining_calls(self) -> Mapping[str, int]:
+        """Return how many more calls each limit allows now; empty before the first call."""
+        connection = self._connection
+        if connection is None:
+            return {}
+
+        async def read() -> Mapping[str, int]:
+            return self._governor.remaining_calls(monotonic())
+
+        return connection.run(read())
 
     def quote(self, text: str) -> str:
         """Return a text of the server for a message: one line, shortened, without secrets."""
@@ -232,9 +246,11 @@ class ForgeHttp:
         if call.query:
             url += f"?{urlencode(call.query)}"
         request = client.build_request(call.method, url, json=call.body)
+        started, code = monotonic(), "none"
         try:
             async with asyncio.timeout(self._limits.seconds):
                 response = await client.send(request, stream=True)
+                code = str(response.status_code)
                 try:
                     return response.status_code, response.headers, await self._content(response)
                 finally:
@@ -246,6 +262,10 @@ class ForgeHttp:
             raise self._failure(call, f"no connection within {waited}") from None
         except _TRANSPORT_ERRORS as error:
             raise self._failure(call, self.quote(str(error) or type(error).__name__)) from None
+        finally:
+            host, seconds = self.access.host, monotonic() - started
+            self._events.add(EventName.FORGE_CALL, host, call.method, code)
+            self._events.add(EventName.FORGE_SECONDS, host, number=seconds)
 
     async def _content(self, response: httpx2.Response) -> bytes:
         """Read an answer. Raises ValueError if it is compressed or too large."""

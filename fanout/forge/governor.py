@@ -105,6 +105,10 @@ class Governor:
         """Start no call before this instant: the host asks for that (Retry-After)."""
         self._held_until = max(self._held_until, instant)
 
+    def remaining_calls(self, now: float) -> Mapping[str, int]:
+        """Return how many calls and how many creations the limits allow now."""
+        return {"calls": self._minute.free(now), "creations": self._hour.free(now)}
+
     def share_creations(self, demand: Mapping[str, int], now: float) -> None:
         """Divide the creations that the host still takes among the policies that want some.
 

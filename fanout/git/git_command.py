@@ -22,6 +22,7 @@ from fanout.api.urls import GitProtocol
 from fanout.errors import Unavailable
 from fanout.git.credentials import RemoteAccess, provide_credentials, write_askpass
 from fanout.git.git_errors import translate_failure
+from fanout.telemetry.event_counters import EventName
 from fanout.telemetry.metrics import Counters
 from fanout.values import frozen
 
@@ -125,7 +126,13 @@ class GitProgram:
         """
         seconds = min(timeout or self._timeout, self._timeout)
         command_line = [word for setting in settings for word in ("-c", setting)] + [*arguments]
-        with self.counters.times.work(f"git {arguments[0]}"):
+        operation = arguments[0]
+        with (
+            self.counters.times.work(f"git {operation}"),
+            self.counters.events.operation(
+                EventName.GIT_OPERATION, EventName.GIT_SECONDS, operation
+            ),
+        ):
             if access is None:
                 return self._execute(mirror, command_line, {}, None, stdin, seconds)
             with provide_credentials(access, self._directory, self._askpass) as variables:

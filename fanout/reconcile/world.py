@@ -1,6 +1,6 @@
 """Ports and installation settings of a pass: the only things outside that it may touch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, field
 
 from fanout.errors import Bug, InvalidInput
@@ -73,6 +73,10 @@ class NoForge:
     def limits_of(self, url: str) -> HostLimits | None:  # noqa: ARG002 as of the port
         """Return None: no host is listed."""
         return None
+
+    def remaining_calls(self) -> Mapping[tuple[str, str], int]:
+        """Return nothing: no host is listed."""
+        return {}
 
 
 @frozen

@@ -9,12 +9,13 @@ are computed in `calendar`, because APScheduler's cron counts weekdays from Mond
 joins the two day fields by "and", and fires twice in autumn.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import partial
+from math import inf
 from queue import Empty, SimpleQueue
 from threading import Lock
 from time import monotonic
@@ -33,6 +34,7 @@ from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode, PassSubject
 from fanout.reconcile.variant_dependencies import find_dependents
 from fanout.schedule.log_throttling import LoopLog
+from fanout.schedule.loop_health import LoopHealth, LoopObserver, ScheduledPass
 from fanout.schedule.repository_index import RepositoryIndex
 from fanout.schedule.sweep_schedule import SweepState, SweepTimetable, build_mode, build_timetable
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
@@ -74,7 +76,7 @@ class TriggerQueue:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._pending: dict[TriggerKey, None] = {}
+        self._pending: dict[TriggerKey, float] = {}  # with the instant of arrival
         # SimpleQueue alone may be put into while the same thread takes: close() is for a signal.
         self._signal: SimpleQueue[None] = SimpleQueue()
         self._closed = False
@@ -83,11 +85,16 @@ class TriggerQueue:
         """Queue a key unless it is pending already."""
         with self._lock:
             if key not in self._pending:
-                self._pending[key] = None
+                self._pending[key] = monotonic()
                 self._signal.put(None)
 
-    def take(self, timeout: float) -> tuple[TriggerKey, ...] | None:
-        """Return all pending keys in order of arrival.
+    def arrivals(self) -> Sequence[float]:
+        """Return when each pending key was queued, by the monotonic clock."""
+        with self._lock:
+            return tuple(self._pending.values())
+
+    def take(self, timeout: float) -> Mapping[TriggerKey, float] | None:
+        """Return all pending keys in order of arrival, with its instant.
 
         Empty after `timeout` seconds, None if the queue is closed.
         """
@@ -97,7 +104,7 @@ class TriggerQueue:
         if self._closed:
             return None
         with self._lock:
-            keys = tuple(self._pending)
+            keys = dict(self._pending)
             self._pending.clear()
             while not self._signal.empty():  # one signal per key
                 self._signal.get()
@@ -161,12 +168,13 @@ _log = structlog.get_logger()
 
 @frozen
 class LoopDependencies:
-    """Dependencies of the loop: files, passes, sweep log and clock."""
+    """Dependencies of the loop: files, passes, sweep log, clock, and who observes it."""
 
     read_files: Callable[[], DeclaredObjects]  # returns the previous object if nothing changed
     run_pass: Callable[[DeclaredObjects, datetime, PassMode], PassReport]  # one pass
     sweep_log: SweepLog
     clock: Callable[[], datetime]
+    observers: Sequence[LoopObserver] = ()
 
 
 class RunLoop:
@@ -190,7 +198,10 @@ class RunLoop:
         self._declared = self._read_files()
         # Changed files, until a second check finds them unchanged.
         self._changed_files = self._declared
-        self._pending = {TriggerKey(Trigger.START): None}
+        self._pending = {TriggerKey(Trigger.START): monotonic()}  # as in the queue
+        self._served: frozenset[TriggerKey] = frozenset()  # by a round that failed
+        self._last_end = monotonic()  # of a round
+        self._made_passes, self._failure = 0, ""
         self._timer_keys: frozenset[TriggerKey] = frozenset()
         # By the monotonic clock.
         self._poll_at = self._check_files_at = self._resume_at = self._hooks_at = 0.0
@@ -212,6 +223,13 @@ class RunLoop:
             self._queue.put(TriggerKey(Trigger.HOOK, subject.namespace, subject.name))
         return bool(subjects)
 
+    def health(self) -> LoopHealth:
+        """Return the present state of the loop. For any thread."""
+        arrivals = [*self._queue.arrivals(), *self._pending.values()]
+        since = max(min(arrivals, default=inf), self._last_end)
+        seconds = max(monotonic() - since, 0.0)
+        return LoopHealth(len(arrivals), seconds, self._made_passes, self._failure)
+
     def run(self) -> None:
         """Run passes until `stop`."""
         timer = RequeueTimer(self._queue.put)
@@ -219,7 +237,10 @@ class RunLoop:
         timeout = 0.0
         try:
             while (keys := self._queue.take(timeout)) is not None:
-                self._pending |= dict.fromkeys((*keys, *self._detect_triggers()))
+                detected = dict.fromkeys(self._detect_triggers(), monotonic())
+                # Replaced and never changed, so that `health` needs no lock. A key that is
+                # pending already keeps its arrival.
+                self._pending = {**detected, **keys, **self._pending}
                 if self._is_due():
                     self._run_round(timer)
                 timeout = FILE_CHECK_INTERVAL
@@ -263,24 +284,38 @@ class RunLoop:
 
     def _run_round(self, timer: RequeueTimer) -> None:
         """Serve all pending keys. After an error they stay pending, with increasing pauses."""
-        keys = list(self._pending)
+        keys, started = list(self._pending), monotonic()
+        waits = [started - at for key, at in self._pending.items() if key not in self._served]
+        self._observe(lambda it: it.begin_round(waits))
+        made_pass, failure = None, None
         try:
             with BARRIER:  # one failed pass must not end the process
-                self._serve(keys, timer)
+                made_pass = self._serve(keys, timer)
         except FanoutError as error:
-            pause = compute_pause(self._failures)
+            failure, pause = error, compute_pause(self._failures)
             self._failures += 1
             self._resume_at = monotonic() + pause
             self._loop_log.log_failed_pass(error, pause)
+            self._served = frozenset(keys)
         else:
             self._failures = 0
             self._loop_log.log_recovery()
-            for key in keys:
-                del self._pending[key]
+            self._pending = {key: at for key, at in self._pending.items() if key not in keys}
+            self._served = frozenset()
+            self._made_passes += made_pass is not None
             if any(key.trigger is Trigger.HOOK for key in keys):
                 self._hooks_at = monotonic() + HOOK_PAUSE
+        self._last_end, self._failure = monotonic(), str(failure or "")
+        self._observe(lambda it: it.end_round(made_pass, failure))
 
-    def _serve(self, keys: Iterable[TriggerKey], timer: RequeueTimer) -> None:
+    def _observe(self, call: Callable[[LoopObserver], None]) -> None:
+        """Call all observers. What fails in one of them does not concern the loop."""
+        for observer in self._dependencies.observers:
+            result = run_isolated(partial(call, observer))
+            self._loop_log.log_internal_error(type(observer).__name__, result)
+
+    def _serve(self, keys: Iterable[TriggerKey], timer: RequeueTimer) -> ScheduledPass | None:
+        """Serve keys; return the pass, or None if nothing was to be evaluated."""
         now = self._dependencies.clock()
         table = build_timetable(self._declared, self._namespace).without_failing(now)
         self._loop_log.log_file_errors(self._declared)
@@ -301,22 +336,26 @@ class RunLoop:
             for it in table.schedules
         }
         evaluated = publishable | requested
+        made_pass = None
         if evaluated:
             mode = build_mode(evaluated, publishable, table, self._namespace)
-            instants |= self._run_pass(mode, triggers, table.all_subjects)
+            report, pass_instants = self._run_pass(mode, triggers, table.all_subjects)
+            made_pass = ScheduledPass(report, table.all_subjects)
+            instants |= pass_instants
         # After the pass: a process killed during a sweep must find it due again.
         self._sweep_state.mark_done(due, now)
         self._set_timer(timer, instants, evaluated, table)
         if requested >= table.all_subjects:
             self._poll_at = monotonic() + self._interval
+        return made_pass
 
     def _run_pass(
         self, mode: PassMode, triggers: set[Trigger], subjects: frozenset[PassSubject]
-    ) -> dict[TriggerKey, datetime]:
+    ) -> tuple[PassReport, dict[TriggerKey, datetime]]:
         """Run a pass.
 
-        Return the instants at which gates of evaluated policies open by themselves, or hosts
-        take calls of theirs again.
+        Return it, and the instants at which gates of evaluated policies open by themselves, or
+        hosts take calls of theirs again.
         """
         report = self._dependencies.run_pass(self._declared, self._dependencies.clock(), mode)
         log_result = run_isolated(partial(self._loop_log.log_report, report, mode, triggers))
@@ -336,7 +375,7 @@ class RunLoop:
             key = TriggerKey(Trigger.INSTANT, action.namespace, action.policy or action.variant)
             if instant is not None:
                 instants[key] = min(instant, instants.get(key, instant))
-        return instants
+        return report, instants
 
     def _queue_follow_ups(self, report: PassReport) -> None:
         """Queue the policies that took a step, and those that wait for them.

@@ -17,7 +17,7 @@ from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_location import locate_repository
 from fanout.ports import Credentials
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.telemetry.metrics import Counters
+from fanout.telemetry.event_counters import EventCounters, EventName
 from fanout.values import frozen
 
 MAX_BODY = 1024 * 1024  # bytes
@@ -79,7 +79,7 @@ class HookReceiver:
         secret_names: Mapping[str, str],
         secrets: Callable[[str], Credentials],
         notify: Callable[[Callable[[str], bool]], bool],
-        counters: Counters,
+        events: EventCounters,
     ) -> None:
         """Create a receiver for the hosts in `secret_names`, which has their secrets' names.
 
@@ -89,7 +89,7 @@ class HookReceiver:
         self._secret_names = secret_names
         self._secrets = secrets
         self._notify = notify
-        self._counters = counters
+        self._events = events
         self._reported: set[tuple[str, str]] = set()
         for host in secret_names:
             self._secret(host)
@@ -106,7 +106,7 @@ class HookReceiver:
 
     def count(self, outcome: HookOutcome) -> None:
         """Count a hook that was not judged, because it never arrived as a whole."""
-        self._counters.add_hook(outcome)
+        self._events.add(EventName.HOOK, outcome)
 
     def _judge(self, hook: Hook) -> HookOutcome:
         if hook.host not in self._secret_names:

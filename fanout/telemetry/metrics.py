@@ -5,12 +5,12 @@ Shown with -v and described in docs/reference/performance.md.
 
 import resource
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
 from typing import Protocol
 
+from fanout.telemetry.event_counters import EventCounters
 from fanout.values import frozen
 
 PHASES = (
@@ -142,14 +142,14 @@ COUNTER_NAMES = (
 class Counters:
     """Thread-safe counters, each starting at 0; `times` has the time per phase.
 
-    Hooks are counted by outcome, apart from what a pass costs.
+    `events` has counts with labels, which are not about the costs of one pass.
     """
 
     def __init__(self) -> None:
         self.times = PhaseTimes()
+        self.events = EventCounters()
         self._lock = Lock()
         self._counts = dict.fromkeys(COUNTER_NAMES, 0)
-        self._hooks: Counter[str] = Counter()
 
     def add(self, name: str, number: int = 1) -> None:
         """Increase a counter. Raises KeyError for an unknown name."""
@@ -161,18 +161,8 @@ class Counters:
         with self._lock:
             return dict(self._counts)
 
-    def add_hook(self, outcome: str) -> None:
-        """Count a hook with this outcome."""
-        with self._lock:
-            self._hooks[outcome] += 1
-
-    def read_hooks(self) -> Mapping[str, int]:
-        """Return the number of hooks by outcome since the process started."""
-        with self._lock:
-            return dict(self._hooks)
-
     def reset(self) -> None:
-        """Reset all counters and times for a new pass, except those of hooks."""
+        """Reset all counters and times for a new pass, except `events`."""
         with self._lock:
             self._counts = dict.fromkeys(COUNTER_NAMES, 0)
         self.times.reset()

@@ -13,7 +13,7 @@ from fanout.errors import Denied
 from fanout.ports import Credentials
 from fanout.serve import hook_receiver
 from fanout.serve.hook_receiver import Hook, HookOutcome, HookReceiver, parse_repository
-from fanout.telemetry.metrics import Counters
+from fanout.telemetry.event_counters import EventCounters, EventName
 
 HOST, SECRET = "git.example.com", "canary-of-the-webhook"
 URLS = ["https://git.example.com/Platform/edge.git", "/srv/git/edge.git"]
@@ -31,13 +31,13 @@ class Secrets:
         return Credentials("git", self.texts[name])
 
 
-def receiver(secrets=None, counters=None):
+def receiver(secrets=None, events=None):
     """A receiver of one host, whose loop has policies that use URLS."""
     return HookReceiver(
         {HOST: "hooks"},
         secrets or Secrets(hooks=SECRET),
         lambda is_repository: any(map(is_repository, URLS)),
-        counters or Counters(),
+        events or EventCounters(),
     )
 
 
@@ -130,18 +130,18 @@ def test_a_secret_that_cannot_sign_is_refused_at_the_start(secrets):
 
 def test_outcomes_are_counted_and_each_problem_is_logged_once(capsys):
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.INFO))
-    counters = Counters()
-    judge, body = receiver(counters=counters), event("Platform/edge")
+    events = EventCounters()
+    judge, body = receiver(events=events), event("Platform/edge")
     for _ in range(3):
         judge.receive(signed(body))
         judge.receive(signed(body, "wrong"))
         judge.receive(Hook(HOST, [], body))
         judge.receive(Hook("\nforged line", [], body))
-    assert counters.read_hooks() == {
-        "queued": 3,
-        "wrongly-signed": 3,
-        "unsigned": 3,
-        "unknown-host": 3,
+    assert events.read(EventName.HOOK) == {
+        ("queued",): 3,
+        ("wrongly-signed",): 3,
+        ("unsigned",): 3,
+        ("unknown-host",): 3,
     }
     log = capsys.readouterr().out
     assert log.count("A hook is refused") == 2

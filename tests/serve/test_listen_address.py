@@ -3,7 +3,7 @@
 import pytest
 
 from fanout.errors import InvalidInput
-from fanout.serve.listen_address import format_address, open_socket
+from fanout.serve.listen_address import format_address, is_loopback, open_socket
 
 REFUSED = [
     "",
@@ -25,17 +25,25 @@ REFUSED = [
 @pytest.mark.parametrize("text", REFUSED)
 def test_no_address(text):
     with pytest.raises(InvalidInput, match="is no address"):
-        open_socket(text)
+        open_socket(text, "--hooks")
 
 
 @pytest.mark.parametrize("text", ["192.0.2.1:0", "a" * 70 + ":0", "no-such-host.invalid:0"])
 def test_nothing_can_listen_on(text):
     with pytest.raises(InvalidInput, match="cannot listen on"):
-        open_socket(text)
+        open_socket(text, "--hooks")
 
 
 def test_port_0_is_a_free_one():
-    with open_socket("127.0.0.1:0") as listening:
+    with open_socket("127.0.0.1:0", "--hooks") as listening:
         host, _, port = format_address(listening).rpartition(":")
     assert host == "127.0.0.1"
     assert int(port) > 0
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [("127.0.0.1:80", True), ("[::1]:80", True), ("0.0.0.0:80", False), ("[::]:80", False)],
+)
+def test_loopback(address, expected):
+    assert is_loopback(address) is expected

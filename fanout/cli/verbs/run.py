@@ -6,10 +6,12 @@ Watch the files, sweep on schedule, and stop at a safe point.
 import logging
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
+from importlib.metadata import version
 from types import FrameType
+from typing import Any
 
 import click
 import structlog
@@ -28,10 +30,13 @@ from fanout.cluster.file_secrets import FileSecrets
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
+from fanout.schedule.loop_health import LoopObserver
 from fanout.schedule.run_loop import LoopDependencies, RunLoop
 from fanout.telemetry.error_isolation import LOGGER_NAME, TracebackFilter
 from fanout.telemetry.logging_setup import configure_logging
 
+_HOOK_MODULES = ("http_server", "hook_receiver")
+_MONITORING_MODULES = ("http_server", "run_metrics")
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _log = structlog.get_logger()
 
@@ -49,8 +54,14 @@ _log = structlog.get_logger()
     metavar="ADDRESS",
     help="Receive webhooks of forges on HOST:PORT; requires the extra `serve`.",
 )
+@click.option(
+    "--listen",
+    metavar="ADDRESS",
+    help="Serve /metrics, /healthz and /readyz on HOST:PORT; requires the extra"
+    " `serve`. The address can be that of --hooks.",
+)
 @with_settings()
-def command(settings: Settings, interval: str, hooks: str | None) -> ExitCode:
+def command(settings: Settings, interval: str, hooks: str | None, listen: str | None) -> ExitCode:
     """Run continuously and sweep on schedule.
 
     Drafts are always kept up to date. A policy with a schedule in a PromotionPolicy is published at
@@ -69,53 +80,99 @@ def command(settings: Settings, interval: str, hooks: str | None) -> ExitCode:
         )
         # an error can occur in every pass
         logging.getLogger(LOGGER_NAME).addFilter(TracebackFilter())
-        loop = RunLoop(_build_dependencies(program), pause, settings.namespace)
-        with _handle_signals(loop.stop), _serve_hooks(program, loop, hooks):
+        # The metrics observe the loop and read its health, so they are added after it is made.
+        observers: list[LoopObserver] = []
+        loop = RunLoop(_build_dependencies(program, observers), pause, settings.namespace)
+        with _handle_signals(loop.stop), _serve(program, loop, observers, hooks, listen):
             _log.info("Started", install=program.world.setup.install, interval=interval)
             loop.run()
             _log.info("Stopped")
     return ExitCode.OK
 
 
-def _build_dependencies(program: Program) -> LoopDependencies:
+def _build_dependencies(
+    program: Program, observers: Sequence[LoopObserver] = ()
+) -> LoopDependencies:
     def run(declared: DeclaredObjects, now: datetime, mode: PassMode) -> PassReport:
         return run_pass(program.world, program.reconciler, declared, now, mode)
 
-    return LoopDependencies(program.cluster.read, run, program.sweeps, program.settings.now)
+    clock = program.settings.now
+    return LoopDependencies(program.cluster.read, run, program.sweeps, clock, observers)
 
 
 @contextmanager
-def _serve_hooks(program: Program, loop: RunLoop, address: str | None) -> Iterator[None]:
-    """Receive hooks for the loop while open, if there is an address.
+def _serve(
+    program: Program,
+    loop: RunLoop,
+    observers: list[LoopObserver],
+    hooks: str | None,
+    listen: str | None,
+) -> Iterator[None]:
+    """Serve hooks, and metrics and health, each on its address if there is one.
 
-    Raises InvalidInput if that is impossible, Denied if a secret is unusable.
+    Adds the metrics to the observers of the loop. Raises InvalidInput if that is impossible,
+    Denied if a secret is unusable.
     """
-    if address is None:
-        yield
-        return
     forges = program.configuration.forges
     secret_names = {it.host: it.webhook_secret_ref.name for it in forges if it.webhook_secret_ref}
+    routes: dict[str, tuple[str, list[Any]]] = {}  # option and routes by address
+    if hooks is not None:
+        routes[hooks] = "--hooks", _build_hook_routes(program, loop, secret_names)
+    if listen is not None:
+        server, module = (_load_extra(f"serve.{it}", "--listen") for it in _MONITORING_MODULES)
+        world = program.world
+        metrics = module.RunMetrics(
+            version("fanout"), world.counters, loop.health, world.forges.remaining_calls
+        )
+        observers.append(metrics)
+        option, others = routes.get(listen, ("--listen", []))
+        routes[listen] = option, [*others, *server.route_monitoring(metrics, loop.health)]
+    with ExitStack() as stack:
+        for address, (option, served) in routes.items():
+            server = _load_extra("serve.http_server", option)
+            actual = stack.enter_context(server.serve_http(address, option, served))
+            if address == hooks:
+                _log.info("Hooks are received", address=actual, hosts=sorted(secret_names))
+            if address == listen:
+                _log.info("Metrics and health are served", address=actual)
+                if not load_module("serve.listen_address").is_loopback(actual):
+                    _log.warning(
+                        "Metrics are served to everybody who reaches the address",
+                        address=actual,
+                        remedy="listen on 127.0.0.1, or let only Prometheus and probes through",
+                    )
+        yield
+
+
+def _build_hook_routes(
+    program: Program, loop: RunLoop, secret_names: Mapping[str, str]
+) -> list[Any]:
     if not secret_names:
         raise invalid_setting(
             "no host in forges of the FanoutConfiguration has a webhookSecretRef",
             "name the secret that its webhooks are signed with",
             "--hooks",
         )
+    server, receivers = (_load_extra(f"serve.{it}", "--hooks") for it in _HOOK_MODULES)
+    secrets = FileSecrets(program.redactor, program.settings.state_dir / "secrets").get
+    events = program.world.counters.events
+    routes: list[Any] = server.route_hooks(
+        receivers.HookReceiver(secret_names, secrets, loop.notify, events)
+    )
+    return routes
+
+
+def _load_extra(name: str, option: str) -> Any:
+    """Load a module that needs the extra `serve`. Raises InvalidInput where it is missing."""
     try:
-        server, receivers = load_module("serve.hook_server"), load_module("serve.hook_receiver")
+        return load_module(name)
     except ModuleNotFoundError as error:
         library = str(error.name).partition(".")[0]
         if library == "fanout":
             raise
         problem = f"the library {library} is not installed"
         remedy = "install the extra: pip install 'fanout[serve]'"
-        raise invalid_setting(problem, remedy, "--hooks") from error
-    secrets = FileSecrets(program.redactor, program.settings.state_dir / "secrets").get
-    counters = program.world.counters
-    receiver = receivers.HookReceiver(secret_names, secrets, loop.notify, counters)
-    with server.serve_hooks(address, receiver, counters) as actual:
-        _log.info("Hooks are received", address=actual, hosts=sorted(secret_names))
-        yield
+        raise invalid_setting(problem, remedy, option) from error
 
 
 def _parse_interval(text: str) -> timedelta:

@@ -1,4 +1,4 @@
-"""The server of hooks over real connections, with what a stranger may send."""
+"""The server of hooks and metrics over real connections, with what a stranger may send."""
 
 import gzip
 import hmac
@@ -11,8 +11,10 @@ import pytest
 
 from fanout.errors import InvalidInput
 from fanout.ports import Credentials
-from fanout.serve import hook_server
+from fanout.schedule.loop_health import STALL_LIMIT, LoopHealth
+from fanout.serve import http_server
 from fanout.serve.hook_receiver import MAX_BODY, HookReceiver
+from fanout.serve.run_metrics import RunMetrics
 from fanout.telemetry.metrics import Counters
 
 PATIENCE = 60  # seconds, for a slow machine
@@ -22,6 +24,7 @@ SECRET, OTHER_SECRET = SECRETS.values()
 USED = "https://git.example.com/platform/edge.git"
 EVENT = json.dumps({"repository": {"full_name": "platform/edge"}}).encode()
 STRANGE = EVENT.replace(b"edge", b"unknown")
+HOOKS_TOTAL = "fanout_hooks_total{"
 LONG, VERY_LONG = MAX_BODY + 1, 10 * 1024 * 1024
 
 
@@ -55,8 +58,8 @@ class Site:
         """The counts that are not 0, by outcome."""
         status, body = self.send(head("GET /metrics HTTP/1.1"))
         assert status == 200
-        lines = [line.split('"') for line in body.decode().splitlines() if line[0] != "#"]
-        return {outcome: int(rest[2:]) for _, outcome, rest in lines if rest != "} 0"}
+        lines = [it.split('"') for it in body.decode().splitlines() if it.startswith(HOOKS_TOTAL)]
+        return {outcome: int(float(rest[2:])) for _, outcome, rest in lines if rest != "} 0.0"}
 
     def until(self, condition):
         deadline = monotonic() + PATIENCE
@@ -92,10 +95,18 @@ def serving():
         {HOST: "hooks", OTHER: "other"},
         lambda name: Credentials("git", SECRETS[name]),
         lambda is_repository: is_repository(USED),
-        counters,
+        counters.events,
     )
-    with hook_server.serve_hooks("127.0.0.1:0", receiver, counters) as address:
+    with http_server.serve_http("127.0.0.1:0", "--hooks", routes(receiver, counters)) as address:
         yield Site(address)
+
+
+def routes(receiver, counters, health=LoopHealth):
+    metrics = RunMetrics("0.1.0", counters, health, dict)
+    return [
+        *http_server.route_hooks(receiver),
+        *http_server.route_monitoring(metrics, health),
+    ]
 
 
 @pytest.fixture
@@ -210,7 +221,7 @@ def test_other_requests_are_answered_and_no_hooks(site, sentence, request_, stat
 
 
 def test_slow_clients_are_cut_off_and_others_are_served(site, monkeypatch):
-    monkeypatch.setattr(hook_server, "DEADLINE", 0.5)
+    monkeypatch.setattr(http_server, "DEADLINE", 0.5)
     line = f"POST /hooks/{HOST} HTTP/1.1"
     requests = [b"", head(line)[:20], head(line, "Content-Length: 100") + b"{"]
     slow = [site.connect() for _ in requests]
@@ -224,8 +235,8 @@ def test_slow_clients_are_cut_off_and_others_are_served(site, monkeypatch):
 
 
 def test_the_oldest_connection_makes_room_for_a_hook(site, monkeypatch):
-    monkeypatch.setattr(hook_server, "MAX_CONNECTIONS", 3)
-    monkeypatch.setattr(hook_server, "DEADLINE", 3600)
+    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 3)
+    monkeypatch.setattr(http_server, "DEADLINE", 3600)
     idle = [site.connect() for _ in range(3)]
     assert site.post() == 204
     assert ended(idle[0])
@@ -238,10 +249,10 @@ def test_the_oldest_connection_makes_room_for_a_hook(site, monkeypatch):
 
 
 def test_a_crowd_of_slow_clients_keeps_no_hook_out(site, monkeypatch):
-    monkeypatch.setattr(hook_server, "DEADLINE", 3600)
-    crowd = [site.connect() for _ in range(4 * hook_server.MAX_CONNECTIONS)]
+    monkeypatch.setattr(http_server, "DEADLINE", 3600)
+    crowd = [site.connect() for _ in range(4 * http_server.MAX_CONNECTIONS)]
     assert [site.post() for _ in range(5)] == [204] * 5
-    assert all(ended(connection) for connection in crowd[: -hook_server.MAX_CONNECTIONS])
+    assert all(ended(connection) for connection in crowd[: -http_server.MAX_CONNECTIONS])
     for connection in crowd:
         connection.close()
 
@@ -266,17 +277,48 @@ def test_no_library_names_itself_and_no_answer_shows_a_secret(site):
 
 def test_the_server_ends_while_clients_are_connected(monkeypatch):
     """It does not wait for their deadline, an hour in this test."""
-    monkeypatch.setattr(hook_server, "DEADLINE", 3600)
+    monkeypatch.setattr(http_server, "DEADLINE", 3600)
     with serving() as site, site.connect() as connection:
         connection.sendall(head(f"POST /hooks/{HOST} HTTP/1.1", "Content-Length: 100"))
         assert site.post() == 204
 
 
 def test_an_address_is_free_again_when_the_server_has_ended():
-    receiver = HookReceiver({}, lambda name: Credentials(), lambda is_repository: False, Counters())
-    with hook_server.serve_hooks("127.0.0.1:0", receiver, Counters()) as address:
-        second = hook_server.serve_hooks(address, receiver, Counters())
-        with pytest.raises(InvalidInput, match=r"cannot listen on 127\.0\.0\.1"), second:
+    with http_server.serve_http("127.0.0.1:0", "--listen", []) as address:
+        second = http_server.serve_http(address, "--listen", [])
+        with pytest.raises(InvalidInput, match=r"--listen: cannot listen on 127\.0\.0\.1"), second:
             pass
-    with hook_server.serve_hooks(address, receiver, Counters()) as again:
+    with http_server.serve_http(address, "--listen", []) as again:
         assert again == address
+
+
+HEALTH = [
+    ("before the first pass", LoopHealth(waiting=1), 200, 503),
+    ("at rest", LoopHealth(made_passes=1), 200, 200),
+    ("while a pass runs", LoopHealth(1, STALL_LIMIT, made_passes=1), 200, 200),
+    ("while a pass hangs", LoopHealth(1, STALL_LIMIT + 60, made_passes=1), 503, 200),
+    ("while the records cannot be reached", LoopHealth(1, 5.0, 1, "canary"), 200, 503),
+    ("after days at rest", LoopHealth(0, 0.0, 9), 200, 200),
+]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "state", "healthy", "ready"), HEALTH, ids=[it[0] for it in HEALTH]
+)
+def test_probes_answer_by_the_state_of_the_loop(sentence, state, healthy, ready):
+    monitoring = routes(None, Counters(), lambda: state)
+    with http_server.serve_http("127.0.0.1:0", "--listen", monitoring) as address:
+        site = Site(address)
+        answers = [site.send(head(f"GET /{it} HTTP/1.1")) for it in ("healthz", "readyz")]
+    assert [status for status, _ in answers] == [healthy, ready]
+    assert not any(b"canary" in body for _, body in answers)
+
+
+FORMATS = [("application/openmetrics-text; version=1.0.0", True), ("*/*", False), ("", False)]
+
+
+@pytest.mark.parametrize(("accepted", "is_open"), FORMATS)
+def test_the_page_of_metrics_is_in_the_format_that_is_asked_for(site, accepted, is_open):
+    status, body = site.send(head("GET /metrics HTTP/1.1", f"Accept: {accepted}"))
+    assert status == 200
+    assert body.endswith(b"# EOF\n") is is_open

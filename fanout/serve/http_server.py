@@ -6,13 +6,14 @@ many of them. Each carries one request.
 
 import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from threading import Thread
 from typing import cast
 
 import structlog
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, Router
@@ -20,6 +21,7 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fanout.errors import FanoutError
+from fanout.schedule.loop_health import LoopHealth
 from fanout.serve.hook_receiver import (
     MAX_BODY,
     STATUS_BY_OUTCOME,
@@ -28,8 +30,8 @@ from fanout.serve.hook_receiver import (
     HookReceiver,
 )
 from fanout.serve.listen_address import format_address, open_socket
+from fanout.serve.run_metrics import RunMetrics
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.telemetry.metrics import Counters
 
 DEADLINE = 10.0  # seconds from the first byte to the last of one connection
 MAX_CONNECTIONS = 64
@@ -65,15 +67,15 @@ class LimitedProtocol(H11Protocol):
 
 
 @contextmanager
-def serve_hooks(address: str, receiver: HookReceiver, counters: Counters) -> Iterator[str]:
+def serve_http(address: str, option: str, routes: Sequence[Route]) -> Iterator[str]:
     """Serve on `HOST:PORT` while the block runs; yield the address as the system has it.
 
-    Raises InvalidInput if nothing can listen there.
+    Raises InvalidInput, which names the option, if nothing can listen there.
     """
-    listening = open_socket(address)
+    listening = open_socket(address, option)
     server = Server(
         Config(
-            build_application(receiver, counters),
+            Router(routes, redirect_slashes=False),
             http=LimitedProtocol,
             ws="none",
             loop="asyncio",
@@ -91,7 +93,8 @@ def serve_hooks(address: str, receiver: HookReceiver, counters: Counters) -> Ite
         )
     )
     actual_address = format_address(listening)
-    thread = Thread(target=_run, args=(server, listening), name="hooks", daemon=True)
+    arguments = (server, listening, actual_address)
+    thread = Thread(target=_run, args=arguments, name=f"http {option}", daemon=True)
     thread.start()
     try:
         yield actual_address
@@ -100,8 +103,8 @@ def serve_hooks(address: str, receiver: HookReceiver, counters: Counters) -> Ite
         thread.join()
 
 
-def build_application(receiver: HookReceiver, counters: Counters) -> Router:
-    """Build the application: `POST /hooks/<host>`, `GET /healthz` and `GET /metrics`."""
+def route_hooks(receiver: HookReceiver) -> list[Route]:
+    """Return the route for webhooks: `POST /hooks/<host>`."""
 
     async def receive_hook(request: Request) -> Response:
         try:
@@ -112,20 +115,39 @@ def build_application(receiver: HookReceiver, counters: Counters) -> Router:
         hook = Hook(request.path_params["host"], request.headers.items(), body)
         return Response(status_code=STATUS_BY_OUTCOME[receiver.receive(hook)])
 
+    return [Route("/hooks/{host}", receive_hook, methods=["POST"])]
+
+
+def route_monitoring(metrics: RunMetrics, health: Callable[[], LoopHealth]) -> list[Route]:
+    """Return the routes `GET /metrics`, `GET /healthz` and `GET /readyz`."""
+
+    async def report_metrics(request: Request) -> Response:
+        # In a thread: a large page would hold up the hooks of the same server.
+        page = await run_in_threadpool(metrics.format_page, request.headers.get("accept", ""))
+        return Response(page[0], headers={"content-type": page[1]})
+
     async def report_health(_: Request) -> Response:
-        return PlainTextResponse("ok\n")
+        state = health()
+        if not state.is_stalled:
+            return PlainTextResponse("ok\n")
+        minutes = int(state.seconds_without_pass // 60)
+        return PlainTextResponse(
+            f"{state.waiting} keys wait, and no pass has ended for {minutes} minutes\n", 503
+        )
 
-    async def report_metrics(_: Request) -> Response:
-        return PlainTextResponse(_format_metrics(counters), media_type="text/plain; version=0.0.4")
+    async def report_readiness(_: Request) -> Response:
+        state = health()
+        if state.is_ready:
+            return PlainTextResponse("ok\n")
+        # Not the text of the error: whoever asks need not be allowed to read it.
+        problem = "the last pass failed; see the log" if state.failure else "no pass has ended yet"
+        return PlainTextResponse(f"{problem}\n", 503)
 
-    return Router(
-        [
-            Route("/hooks/{host}", receive_hook, methods=["POST"]),
-            Route("/healthz", report_health),
-            Route("/metrics", report_metrics),
-        ],
-        redirect_slashes=False,
-    )
+    return [
+        Route("/metrics", report_metrics),
+        Route("/healthz", report_health),
+        Route("/readyz", report_readiness),
+    ]
 
 
 async def _read_body(request: Request) -> bytes | None:
@@ -146,15 +168,8 @@ async def _read_body(request: Request) -> bytes | None:
     return bytes(body) if length <= MAX_BODY else None
 
 
-def _format_metrics(counters: Counters) -> str:
-    """Return the counts of hooks in the text format of Prometheus."""
-    counts = counters.read_hooks()
-    lines = [f'fanout_hooks_total{{outcome="{it}"}} {counts.get(it, 0)}\n' for it in HookOutcome]
-    return "# TYPE fanout_hooks_total counter\n" + "".join(lines)
-
-
-def _run(server: Server, listening: socket.socket) -> None:
+def _run(server: Server, listening: socket.socket, address: str) -> None:
     result = run_isolated(partial(server.run, sockets=[listening]))
     # Hooks are a saving of time: without them the loop still looks at each interval.
     if isinstance(result, FanoutError):
-        _log.error("Hooks are not served any more", problem=str(result))
+        _log.error("Nothing is served any more", address=address, problem=str(result))

@@ -1,0 +1,56 @@
+"""Health of the loop, and the observer of its rounds, for probes and metrics."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from fanout.errors import FanoutError
+from fanout.reconcile.pass_results import PassReport
+from fanout.reconcile.pass_scope import PassSubject
+from fanout.values import frozen
+
+# A restart helps only where a pass hangs. The longest that makes progress clones hundreds of
+# repositories, and one that fails is tried again after five minutes at most.
+STALL_LIMIT = 1800.0  # seconds
+
+
+@frozen
+class LoopHealth:
+    """State of the loop at one instant; seconds are by the monotonic clock."""
+
+    waiting: int = 0  # keys
+    # while keys wait, since the first of them came or a pass ended, whichever was later
+    seconds_without_pass: float = 0.0
+    made_passes: int = 0  # that did not fail as a whole
+    failure: str = ""  # error of the last round; "": it succeeded
+
+    @property
+    def is_stalled(self) -> bool:
+        """True if keys wait and no pass has ended for too long."""
+        return self.seconds_without_pass > STALL_LIMIT
+
+    @property
+    def is_ready(self) -> bool:
+        """True if a pass was made, and the last one did not fail: it reached the records."""
+        return self.made_passes > 0 and not self.failure
+
+
+@frozen
+class ScheduledPass:
+    """Pass that a round made, and all policies and variants that were declared then."""
+
+    report: PassReport
+    declared: frozenset[PassSubject]
+
+
+class LoopObserver(Protocol):
+    """Observer of the loop, called on the loop's thread. What it raises ends nothing."""
+
+    def begin_round(self, waits: Sequence[float]) -> None:
+        """Take note of a round that begins.
+
+        `waits` has the seconds since each of its keys was queued, without keys that an earlier
+        round failed to serve.
+        """
+
+    def end_round(self, made_pass: ScheduledPass | None, failure: FanoutError | None) -> None:
+        """Take note of a round that ended: with its pass, its error, or nothing to evaluate."""

@@ -1,0 +1,176 @@
+"""Table of all metrics of `fanout run`: names, types, labels and meanings.
+
+Names are those that dashboards of controllers know (controller-runtime) where a metric is the
+same. No label has values without a bound: they are words of closed lists, names of policies and
+stages, or names that the FanoutConfiguration has. Variants and targets are counted, never named.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+from fanout.values import frozen
+
+
+class MetricType(StrEnum):
+    """Type of a metric, as Prometheus names it."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+    SUMMARY = "summary"
+
+
+@frozen
+class Metric:
+    """One metric; the name of a counter ends in `_total`."""
+
+    name: str
+    type: MetricType
+    meaning: str
+    labels: tuple[str, ...] = ()
+
+
+_COUNTER, _GAUGE = MetricType.COUNTER, MetricType.GAUGE
+_POLICY = ("namespace", "policy")
+_STAGE = (*_POLICY, "stage")
+
+BUILD: Final = Metric("fanout_build_info", _GAUGE, "1, with the version of fanout.", ("version",))
+RECONCILES: Final = Metric(
+    "fanout_reconcile_total",
+    _COUNTER,
+    "Passes by result: `success`, `failed` (made, and something in it failed or must be fixed), or"
+    " `error` (stopped by an error, and tried again).",
+    ("result",),
+)
+RECONCILE_ERRORS: Final = Metric(
+    "fanout_reconcile_errors_total",
+    _COUNTER,
+    "Passes that an error stopped, and actions that failed, by reason.",
+    ("reason",),
+)
+RECONCILE_SECONDS: Final = Metric(
+    "fanout_reconcile_duration_seconds",
+    MetricType.HISTOGRAM,
+    "Duration of passes.",
+)
+PHASE_SECONDS: Final = Metric(
+    "fanout_reconcile_phase_seconds_total", _COUNTER, "Time of passes by phase.", ("phase",)
+)
+LAST_SUCCESS: Final = Metric(
+    "fanout_sweep_last_success_timestamp_seconds",
+    _GAUGE,
+    "When the last pass ended that no error stopped; 0 before the first.",
+)
+ACTIONS: Final = Metric(
+    "fanout_actions_total",
+    _COUNTER,
+    "Actions of passes by kind and result: `done`, `failed`, or `deferred` (a later pass does it).",
+    ("kind", "result"),
+)
+POLICIES: Final = Metric(
+    "fanout_policies",
+    _GAUGE,
+    "1 for the state of each policy: `Ready`, `Progressing`, `Failed`, `Suspended` or `Stopped`."
+    " Variants that are written by hand are counted per namespace, with an empty name.",
+    (*_POLICY, "state"),
+)
+STAGES: Final = Metric(
+    "fanout_stages",
+    _GAUGE,
+    "1 for the state of each stage at its candidate: `Passed`, `Pending`, `Failed` or `Halted`.",
+    (*_STAGE, "state"),
+)
+VARIANTS: Final = Metric("fanout_variants", _GAUGE, "Variants by state.", (*_STAGE, "state"))
+HOLDS: Final = Metric(
+    "fanout_holds",
+    _GAUGE,
+    "Variants that are held, by reason; 1 for a hold of a stage or of a policy as a whole.",
+    (*_STAGE, "reason"),
+)
+PROBLEMS: Final = Metric(
+    "fanout_problems",
+    _GAUGE,
+    "What failed or must be fixed by a person, by reason: policies, repositories, targets and"
+    " variants.",
+    (*_POLICY, "reason"),
+)
+QUEUE_DEPTH: Final = Metric("workqueue_depth", _GAUGE, "Keys that wait.", ("name",))
+QUEUE_ADDS: Final = Metric("workqueue_adds_total", _COUNTER, "Keys that were served.", ("name",))
+QUEUE_RETRIES: Final = Metric(
+    "workqueue_retries_total", _COUNTER, "Rounds that are repeated after an error.", ("name",)
+)
+QUEUE_SECONDS: Final = Metric(
+    "workqueue_queue_duration_seconds",
+    MetricType.HISTOGRAM,
+    "How long keys waited for their first pass.",
+    ("name",),
+)
+WORK_SECONDS: Final = Metric(
+    "workqueue_work_duration_seconds",
+    MetricType.HISTOGRAM,
+    "Duration of rounds: passes, and looks at schedules that made none.",
+    ("name",),
+)
+UNFINISHED_SECONDS: Final = Metric(
+    "workqueue_unfinished_work_seconds",
+    _GAUGE,
+    "While keys wait: since the first of them came or a pass ended, whichever was later.",
+    ("name",),
+)
+GIT_OPERATIONS: Final = Metric(
+    "fanout_git_operations_total",
+    _COUNTER,
+    "Runs of git by command and result: `success`, or the reason of the error.",
+    ("operation", "result"),
+)
+GIT_SECONDS: Final = Metric(
+    "fanout_git_operation_duration_seconds",
+    MetricType.SUMMARY,
+    "Duration of runs of git by command.",
+    ("operation",),
+)
+FORGE_CALLS: Final = Metric(
+    "fanout_forge_calls_total",
+    _COUNTER,
+    "Calls to forges by HTTP method and status; `none` is a call without an answer.",
+    ("host", "method", "code"),
+)
+FORGE_SECONDS: Final = Metric(
+    "fanout_forge_call_duration_seconds", MetricType.SUMMARY, "Duration of calls.", ("host",)
+)
+FORGE_REMAINING: Final = Metric(
+    "fanout_forge_rate_limit_remaining",
+    _GAUGE,
+    "How many more calls each host takes: `calls` in this minute, `creations` of pull requests in"
+    " this hour.",
+    ("host", "limit"),
+)
+HOOKS: Final = Metric(
+    "fanout_hooks_total", _COUNTER, "Webhooks that arrived, by outcome.", ("outcome",)
+)
+METRICS: Final = (
+    BUILD,
+    RECONCILES,
+    RECONCILE_ERRORS,
+    RECONCILE_SECONDS,
+    PHASE_SECONDS,
+    LAST_SUCCESS,
+    ACTIONS,
+    POLICIES,
+    STAGES,
+    VARIANTS,
+    HOLDS,
+    PROBLEMS,
+    QUEUE_DEPTH,
+    QUEUE_ADDS,
+    QUEUE_RETRIES,
+    QUEUE_SECONDS,
+    WORK_SECONDS,
+    UNFINISHED_SECONDS,
+    GIT_OPERATIONS,
+    GIT_SECONDS,
+    FORGE_CALLS,
+    FORGE_SECONDS,
+    FORGE_REMAINING,
+    HOOKS,
+)

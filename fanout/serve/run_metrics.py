@@ -1,0 +1,172 @@
+"""Metrics of `fanout run` for Prometheus: counted as the loop runs, or read at each scrape."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import monotonic, time
+from typing import Any
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    SummaryMetricFamily,
+)
+from prometheus_client.core import (
+    Metric as Family,
+)
+from prometheus_client.exposition import choose_encoder
+
+from fanout.errors import FanoutError
+from fanout.plan.actions import ActionResult
+from fanout.reconcile.pass_results import PassReport
+from fanout.schedule.loop_health import LoopHealth, ScheduledPass
+from fanout.serve import metric_table as table
+from fanout.serve.hook_receiver import HookOutcome
+from fanout.serve.metric_table import Metric, MetricType
+from fanout.serve.state_counts import StateCounts
+from fanout.telemetry.event_counters import EventName, Labels
+from fanout.telemetry.metrics import PHASES, Counters
+
+QUEUE = "fanout"  # name of the queue in the metrics
+_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
+_RESULTS = ("success", "failed", "error")
+
+
+class RunMetrics:
+    """Observer of the loop, and source of the page `/metrics`."""
+
+    def __init__(
+        self,
+        version: str,
+        counters: Counters,
+        health: Callable[[], LoopHealth],
+        remaining_calls: Callable[[], Mapping[tuple[str, str], int]],
+    ) -> None:
+        """Create metrics; `health` and `remaining_calls` are read at each scrape."""
+        # Series with the instants at which counters were made double the size of the page.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._version = version
+        self._counters = counters
+        self._health = health
+        self._remaining_calls = remaining_calls
+        self._states = StateCounts()
+        self._registry = CollectorRegistry()
+        self._reconciles = self._counter(table.RECONCILES)
+        self._errors = self._counter(table.RECONCILE_ERRORS)
+        self._phases = self._counter(table.PHASE_SECONDS)
+        self._actions = self._counter(table.ACTIONS)
+        self._adds = self._counter(table.QUEUE_ADDS).labels(QUEUE)
+        self._retries = self._counter(table.QUEUE_RETRIES).labels(QUEUE)
+        self._waits = self._histogram(table.QUEUE_SECONDS).labels(QUEUE)
+        self._work = self._histogram(table.WORK_SECONDS).labels(QUEUE)
+        self._durations = self._histogram(table.RECONCILE_SECONDS)
+        for result in _RESULTS:  # so that rates are known from the first failure on
+            self._reconciles.labels(result)
+        self._last_success = 0.0
+        self._started, self._phase_clocks = monotonic(), dict.fromkeys(PHASES, 0.0)
+        self._registry.register(self)
+        ProcessCollector(registry=self._registry)
+
+    # ---- observer of the loop ------------------------------------------------------------------
+
+    def begin_round(self, waits: Sequence[float]) -> None:
+        """Count the keys of a round, and start its clocks."""
+        for seconds in waits:
+            self._waits.observe(seconds)
+        self._adds.inc(len(waits))
+        self._started, self._phase_clocks = monotonic(), self._read_phases()
+
+    def end_round(self, made_pass: ScheduledPass | None, failure: FanoutError | None) -> None:
+        """Count a round with its pass or its error."""
+        seconds = monotonic() - self._started
+        self._work.observe(seconds)
+        if failure is not None:
+            self._retries.inc()
+            self._reconciles.labels("error").inc()
+            self._errors.labels(failure.reason).inc()
+        elif made_pass is not None:
+            result = "failed" if made_pass.report.fix_count else "success"
+            self._reconciles.labels(result).inc()
+            self._last_success = time()
+            self._count_actions(made_pass.report)
+            self._states.update(made_pass)
+        else:
+            return
+        self._durations.observe(seconds)
+        for phase, clock in self._read_phases().items():
+            self._phases.labels(phase).inc(max(clock - self._phase_clocks[phase], 0.0))
+
+    def _count_actions(self, report: PassReport) -> None:
+        failed = {id(it) for it in report.failed_outcomes}
+        for outcome in report.outcomes:
+            self._actions.labels(str(outcome.action.kind), _result_of(outcome, failed)).inc()
+            if id(outcome) in failed:
+                self._errors.labels(outcome.reason).inc()
+
+    def _read_phases(self) -> dict[str, float]:
+        # On the thread of the loop: it alone may read the times of phases.
+        return {name: it.clock for name, it in self._counters.times.read().items()}
+
+    # ---- the page ------------------------------------------------------------------------------
+
+    def format_page(self, accepted: str) -> tuple[bytes, str]:
+        """Return the page and its type, in the format that the header Accept asks for."""
+        encode, content_type = choose_encoder(accepted)
+        return encode(self._registry), content_type
+
+    def collect(self) -> Iterable[Family]:
+        """Yield the metrics that are read at a scrape, as prometheus_client asks for them."""
+        health, read = self._health(), self._counters.events.read
+        yield _family(table.BUILD, {(self._version,): 1})
+        yield _family(table.LAST_SUCCESS, {(): self._last_success})
+        yield _family(table.QUEUE_DEPTH, {(QUEUE,): health.waiting})
+        yield _family(table.UNFINISHED_SECONDS, {(QUEUE,): health.seconds_without_pass})
+        for metric, counts in self._states.read().items():
+            yield _family(metric, counts)
+        operations = read(EventName.GIT_OPERATION)
+        yield _family(table.GIT_OPERATIONS, operations)
+        yield _summary(table.GIT_SECONDS, operations, read(EventName.GIT_SECONDS))
+        calls = read(EventName.FORGE_CALL)
+        yield _family(table.FORGE_CALLS, calls)
+        yield _summary(table.FORGE_SECONDS, calls, read(EventName.FORGE_SECONDS))
+        yield _family(table.FORGE_REMAINING, self._remaining_calls())
+        hooks = read(EventName.HOOK)
+        yield _family(table.HOOKS, {(it.value,): hooks.get((it.value,), 0) for it in HookOutcome})
+
+    def _counter(self, metric: Metric) -> Counter:
+        return Counter(metric.name, metric.meaning, metric.labels, registry=self._registry)
+
+    def _histogram(self, metric: Metric) -> Histogram:
+        return Histogram(
+            metric.name, metric.meaning, metric.labels, registry=self._registry, buckets=_BUCKETS
+        )
+
+
+def _result_of(outcome: ActionResult, failed: set[int]) -> str:
+    if outcome.is_done:
+        return "done"
+    return "failed" if id(outcome) in failed else "deferred"
+
+
+def _family(metric: Metric, counts: Mapping[Any, float]) -> Family:
+    kind = CounterMetricFamily if metric.type is MetricType.COUNTER else GaugeMetricFamily
+    family = kind(metric.name, metric.meaning, labels=metric.labels)
+    for labels, number in sorted(counts.items()):
+        family.add_metric(labels, number)
+    return family
+
+
+def _summary(
+    metric: Metric, counts: Mapping[Labels, float], seconds: Mapping[Labels, float]
+) -> Family:
+    """Return sums of seconds; the first label of `counts` is that of `seconds`."""
+    family = SummaryMetricFamily(metric.name, metric.meaning, labels=metric.labels)
+    for labels, total in sorted(seconds.items()):
+        number = sum(it for key, it in counts.items() if key[:1] == labels)
+        family.add_metric(labels, int(number), total)
+    return family
