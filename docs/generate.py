@@ -1,6 +1,6 @@
-"""Writes the pages that are generated from the code (`make docs`).
+"""Generator of the reference pages (`make docs`).
 
-A test compares them with what stands in the repository, so they cannot go stale.
+A test compares the pages in the repository with its output.
 """
 
 from collections.abc import Iterator
@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from fanout.api.reason_remedies import REMEDIES
+from fanout.api.reasons import NEEDS_REPAIR, Reason, ReasonClass, classify_reason
 from fanout.cli.main import VERBS, cli
 from fanout.cli.process_exit import EXIT_CODE_HELP
 from fanout.serve.metric_table import METRICS
@@ -17,11 +19,33 @@ WIDTH = 96
 
 
 def pages() -> dict[Path, str]:
-    """Every generated page and what belongs in it."""
+    """Return the text of every generated page by its path."""
     return {
         DOCS / "reference" / "commands.md": "\n".join(_commands()),
         DOCS / "reference" / "metrics.md": "\n".join(_metrics()),
+        DOCS / "troubleshooting" / "reasons.md": "\n".join(_reasons()),
     }
+
+
+def _reasons() -> Iterator[str]:
+    """Yield the index of reasons: a table by class, then cause and remedy of each."""
+    yield "# Index of reasons\n\nGenerated from the program by `make docs`.\n"
+    yield "Every hold, condition and error has one of these reasons. `fanout plan` and"
+    yield "`fanout sweep` exit with code 3 while a variant has a reason in **bold**.\n"
+    yield "| class | meaning | reasons |\n|---|---|---|"
+    for reason_class in ReasonClass:
+        links = (
+            f"**{link}**" if reason in NEEDS_REPAIR else link
+            for reason in Reason
+            if classify_reason(reason) is reason_class
+            for link in [f"[{reason}](#{reason.lower()})"]
+        )
+        yield f"| `{reason_class}` | {reason_class.meaning} | {', '.join(links)} |"
+    for reason in Reason:
+        remedy = REMEDIES[reason]
+        yield f"\n## {reason}\n\nClass `{classify_reason(reason)}`: {reason.meaning}.\n"
+        yield f"- Cause: {remedy.cause}\n- Remedy: {remedy.action}"
+    yield ""
 
 
 def _commands() -> Iterator[str]:

@@ -79,7 +79,7 @@ TECHNICAL = """
     previous printer problem process program programs progress protocol queue range reader
     receiver
     reading readings rearranged rearrangement recovery recurring redaction redactor regex
-    regexsyntax
+    regexsyntax remedies remedy
     registry remark remarks repeat reporter resolution response responses result results rewrite
     root round rule rules run runner scalar scalars script search searched sequence serialized
     series session set setting settings setup shape shared size span serve server signatures
