@@ -11,6 +11,7 @@ from fanout.errors import Denied, FanoutError
 from fanout.package.package_limits import SizeLimits
 from fanout.package.tree_ids import TreeEntry
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
+from fanout.plan.history.status_revision import StatusRevision
 from fanout.plan.observation.observed_request import (
     BranchFacts,
     ChangedPaths,
@@ -411,6 +412,9 @@ class RecordStore(Protocol):
 
     def read_all(self, keys: Sequence[RecordsKey]) -> Mapping[RecordsKey, PolicyRecords]:
         """Read the records and status of all policies, these and others."""
+
+    def read_status_revisions(self, key: RecordsKey) -> Sequence[StatusRevision]:
+        """Return all changes of a policy's status, oldest first, up to the head read last."""
 
     def heads_unchanged(self, heads: Mapping[RecordsKey, str]) -> bool:
         """Return whether these heads equal the ones that this process listed last."""

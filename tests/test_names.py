@@ -16,7 +16,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # Kubernetes, Git, kpt, Porch, Argo CD, Flux and Kargo, and the formats and protocols they use.
 FIELD = """
     active adoption annotations api approval approvals approve approver blob blobs branch cel chain
-    check
+    admission check
     checking checks cli clone cluster commit condition conditions config configuration conflict
     conflicts container context crd crds credentials cron declaration declarations declared declined
     delete deletion delta dependencies dependency deployment diff directory downstream draft

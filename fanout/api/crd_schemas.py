@@ -12,6 +12,7 @@ from fanout.api.field_errors import FieldPath
 from fanout.api.kind_registry import CUSTOM_RESOURCES, KINDS
 from fanout.api.object_meta import GROUP, VERSION, KRMObject, Model
 from fanout.api.output_views import SCENARIO_RESULTS, VIEWS
+from fanout.api.publication_view import HISTORY_VIEWS
 from fanout.api.validators.unsupported_fields import (
     UNSUPPORTED_FIELDS,
     UnsupportedField,
@@ -207,7 +208,8 @@ def build_json_schemas() -> Mapping[str, dict[str, Any]]:
     """Return a JSON Schema (draft 2020-12) by kind or view. Rules across fields are not in them."""
     schemas = {name: _build_json_schema(model) for name, model in KINDS.items()}
     return schemas | {
-        view.__name__: _build_json_schema(view) for view in (*VIEWS, *SCENARIO_RESULTS)
+        view.__name__: _build_json_schema(view)
+        for view in (*VIEWS, *HISTORY_VIEWS, *SCENARIO_RESULTS)
     }
 
 

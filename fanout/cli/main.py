@@ -46,6 +46,7 @@ VERBS = {
     "forecast": Verb(
         "forecast", "Print the earliest time at which each stage can have a revision.", _OBSERVE
     ),
+    "history": Verb("history", "Print what was in force when, and what let it in.", _OBSERVE),
     "diff": Verb("diff", "Compare a variant with what is published.", _OBSERVE),
     "render": Verb("render", "Print the files of a variant.", _OBSERVE),
     "sweep": Verb("sweep", "Update drafts, evaluate gates, and publish what is allowed.", _CHANGE),

@@ -156,6 +156,20 @@ def parse_shard(data: bytes, path: str) -> Mapping[str, Mapping[str, Any]]:
     return lines
 
 
+def parse_status_lines(lines: Iterable[bytes]) -> dict[str, Mapping[str, Any] | None]:
+    """Parse single lines of status files by key; those that cannot be read are left out."""
+    parsed: dict[str, Mapping[str, Any] | None] = {}
+    for line in sorted(lines):
+        try:
+            value = _parse_json(line)
+        except UnreadableStateError:
+            continue
+        key = value.pop("key", None) if isinstance(value, dict) else None
+        if isinstance(key, str):
+            parsed[key] = value
+    return parsed
+
+
 def encode_shard(lines: Mapping[str, Mapping[str, Any]]) -> bytes:
     """Encode the lines of a status file, sorted by key."""
     return b"".join(encode_canonical({**value, "key": key}) for key, value in sorted(lines.items()))

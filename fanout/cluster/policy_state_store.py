@@ -37,9 +37,11 @@ from fanout.cluster.policy_state_files import (
     shard_path,
 )
 from fanout.cluster.records_repository import RecordsRepository, retry_conflicts
+from fanout.cluster.status_history import read_status_revisions
 from fanout.disk_cache import read_cache_file, write_cache_file
 from fanout.errors import Bug, ErrorLocation, FanoutError, InvalidInput
 from fanout.package.tree_ids import blob_id
+from fanout.plan.history.status_revision import StatusRevision
 from fanout.plan.observation.repository_state import CommitIdentity, FileCommit
 from fanout.plan.records.policy_records import (
     PolicyRecords,
@@ -148,6 +150,17 @@ class PolicyStateStore:
         A policy that is no longer declared keeps its state. Raises Unavailable, Denied.
         """
         return self._read_states(dict.fromkeys(keys, "") | self.heads())
+
+    def read_status_revisions(self, key: RecordsKey) -> Sequence[StatusRevision]:
+        """Return all changes of a policy's status, oldest first, up to the head read last.
+
+        Raises Unavailable.
+        """
+        head = self._last_read(key).state.head
+        if not head:
+            return ()
+        with self._repository.reader() as reader:
+            return tuple(read_status_revisions(reader, head))
 
     def heads(self) -> dict[RecordsKey, str]:
         """Return the heads of all policy state branches, by one listing.

@@ -50,6 +50,7 @@ class VariantEvaluation:
     candidate: str
     state: VariantState
     release: bool = False  # this pass releases it and records the grant
+    released_by: tuple[str, ...] = ()  # `Kind/name` of the objects that let it be released
     publish: bool = False  # its open draft may be merged now
     # The gates let its draft be merged, whether or not the draft itself can be yet.
     let_through: bool = False

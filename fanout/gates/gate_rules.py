@@ -108,6 +108,7 @@ class StageRule:
     control_flow: bool = False  # a stage without targets that joins others
     pin: str = ""  # revision of a rollback in the spec
     automatic: bool = False  # an administrator switched automation on
+    automating_policies: tuple[str, ...] = ()  # PromotionPolicies that switch automation on
     # PromotionPolicies that leave the stage manual while others switch automation on.
     opposing_policies: tuple[str, ...] = ()
     suspended: bool = False  # by spec

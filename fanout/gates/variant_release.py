@@ -219,7 +219,22 @@ class StageReleaseEvaluator:
         let_through = state is VariantState.PROPOSED and not blockers
         result = self._build_result(variant, state, holds, checks, next_change, release=release)
         publish = let_through and draft.publish_hold is None
-        return replace(result, let_through=let_through, publish=publish)
+        released_by = self._find_releasers(inputs) if release else ()
+        return replace(result, let_through=let_through, publish=publish, released_by=released_by)
+
+    def _find_releasers(self, inputs: _ReleaseInputs) -> tuple[str, ...]:
+        """Return `Kind/name` of the objects that let the variant be released.
+
+        These are decisions of people, else a pin of the spec, else the PromotionPolicies.
+        """
+        decisions = [it.decision for it in inputs.applicable_decisions]
+        if inputs.pin is not None and inputs.pin.decision is not None:
+            decisions = [inputs.pin.decision]
+        if decisions:
+            return tuple(f"Decision/{it.name}" for it in decisions)
+        if inputs.pin is not None:
+            return (f"UpstreamPolicy/{self._evaluation.policy_facts.name}",)
+        return tuple(f"PromotionPolicy/{it}" for it in self._stage_rule.automating_policies)
 
     def _collect_inputs(self, variant: TalliedVariant, draft: DraftFacts) -> _ReleaseInputs:
         variant_facts = variant.facts

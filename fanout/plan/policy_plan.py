@@ -215,7 +215,8 @@ def _line_before_push(planned: DecidedVariant, moment: RecordPosition) -> Varian
     if planned.step is VariantStep.ADOPT:
         line = replace(line, grant=None, published=_adopted_publication(variant, moment))
     if planned.release:
-        line = replace(line, grant=_build_grant(variant, moment))
+        released_by = planned.evaluation.released_by if planned.evaluation else ()
+        line = replace(line, grant=replace(_build_grant(variant, moment), by=released_by))
     return line if line.answers == planned.answers else replace(line, answers=planned.answers)
 
 

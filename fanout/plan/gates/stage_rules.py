@@ -57,6 +57,9 @@ def build_stage_rules(
             pin=stage.pin or "",
             # Without any automation nobody opposes either, and the stage must stay manual.
             automatic=bool(automations) and not opposing[stage.name],
+            automating_policies=tuple(
+                name for name, _ in automations if name not in opposing[stage.name]
+            ),
             # If all of them leave the stage manual, none opposes another.
             opposing_policies=tuple(opposing[stage.name])
             if len(opposing[stage.name]) < len(automations)
@@ -69,10 +72,8 @@ def build_stage_rules(
 
 def build_hand_written_rule(name: str, promotions: Iterable[PromotionPolicy]) -> StageRule:
     """Build the rule of a PackageVariant written by hand, automatic if promoted by name."""
-    return StageRule(
-        name=HAND_WRITTEN,
-        automatic=any(name in promotion.spec.variants for promotion in promotions),
-    )
+    naming = tuple(it.metadata.name for it in promotions if name in it.spec.variants)
+    return StageRule(name=HAND_WRITTEN, automatic=bool(naming), automating_policies=naming)
 
 
 def build_check_rule(check: Check) -> CheckRule:

@@ -36,6 +36,7 @@ class GrantLine:
     reads: Mapping[str, str] = field(default_factory=dict)  # cluster objects in it: key → version
     rejected: tuple[str, ...] = ()  # values not taken at merge conflicts: see `plan.rejected`
     records: str = ""  # newest record at that time; "": written by an older version
+    by: tuple[str, ...] = ()  # `Kind/name` of what released it; empty: an older version's line
 
 
 @frozen
@@ -289,7 +290,8 @@ def _parse_grant(grant: Mapping[str, Any]) -> GrantLine:
     place = (
         {"repository": normalize_identity(grant["repository"])} if grant.get("repository") else {}
     )
-    return GrantLine(**{**grant, **place, **_parse_common_fields(grant)})
+    releasers = {"by": tuple(map(str, grant.get("by", ())))}
+    return GrantLine(**{**grant, **place, **releasers, **_parse_common_fields(grant)})
 
 
 def _parse_published(published: Mapping[str, Any]) -> PublishedLine:

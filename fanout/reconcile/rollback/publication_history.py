@@ -7,7 +7,7 @@ example by squashing, and nothing is stated, Kptfile and rendering branch descri
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import chain
 
@@ -112,6 +112,17 @@ class PublicationHistory:
         publications = self._list_by_commits() if self._lacks_commits else self._list_by_numbers()
         return tuple(publication.revision for publication, _, _ in publications)
 
+    def describe_numbered(self, number: int) -> PublishedLine | None:
+        """Return the publication with this number, dated by its commit, if it was the variant's.
+
+        None if no draft of the variant was merged there, or if that never was on the branch.
+        """
+        commit, trailers, publication = self._read_publication(number)
+        if not commit or trailers is None or publication is None or not self._is_on_branch(commit):
+            return None
+        at = datetime.fromtimestamp(self.reader.commit(commit).timestamp, UTC)
+        return self._build_line(publication, number, commit, at)
+
     def find_newest(self, at: datetime) -> PublishedLine | None:
         """Return the newest publication as statement or draft describe it, recorded `at` a time.
 
@@ -128,18 +139,23 @@ class PublicationHistory:
                 continue
             if trailers is None or publication is None:
                 return None
-            tag = tag_ref(self.spec.path, number)
-            return PublishedLine(
-                revision=publication.revision,
-                commit=publication.commit,
-                digest=publication.digest,
-                tree=publication.tree,
-                at=at,
-                merge=commit,
-                tag=tag.removeprefix("refs/tags/") if tag in self.repository_state.refs else "",
-                pristine=publication.pristine_tree,
-            )
+            return self._build_line(publication, number, commit, at)
         return None
+
+    def _build_line(
+        self, publication: EarlierPublication, number: int, commit: str, at: datetime
+    ) -> PublishedLine:
+        tag = tag_ref(self.spec.path, number)
+        return PublishedLine(
+            revision=publication.revision,
+            commit=publication.commit,
+            digest=publication.digest,
+            tree=publication.tree,
+            at=at,
+            merge=commit,
+            tag=tag.removeprefix("refs/tags/") if tag in self.repository_state.refs else "",
+            pristine=publication.pristine_tree,
+        )
 
     def _numbers(self) -> range:
         """Return the numbers of the publications at the path, newest first."""

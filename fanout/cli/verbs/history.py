@@ -1,0 +1,212 @@
+"""`fanout history`: print what was in force when, and what let it in."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import click
+
+from fanout.api.durations import format_duration, parse_duration
+from fanout.api.field_errors import InvalidValue
+from fanout.cli.command_errors import invalid_setting, not_found
+from fanout.cli.declarations import build_not_found, check_policies
+from fanout.cli.input.completion import complete_policies
+from fanout.cli.input.name_lookup import find_named_variants, find_policy, match_orphaned
+from fanout.cli.input.options import with_settings
+from fanout.cli.output.pass_output import report_file_errors
+from fanout.cli.output.printer import Object, TableColumn, check_output, print_objects
+from fanout.cli.process_exit import ExitCode
+from fanout.cli.settings import OutputFormat, Settings, parse_instant
+from fanout.cli.startup import open_program
+from fanout.cli.terminal import print_message
+from fanout.plan.history.history_entry import HistoryEntry
+from fanout.plan.history.stage_revisions import StageRevision, group_by_stage
+from fanout.plan.records import policy_status
+from fanout.reconcile.history.policy_history import PolicyHistory, read_policy_history
+from fanout.reconcile.history.publication_objects import HistoryViews
+from fanout.reconcile.pass_results import PolicyResult
+
+_SHORT_DIGITS = 8  # digits of a commit id in a cell
+
+
+def _format_time(instant: str) -> str:
+    """Return an instant as people read it: `2026-03-02 09:00`, in UTC."""
+    return instant[:16].replace("T", " ")
+
+
+def _format_passed(item: Object) -> str:
+    passed = item["status"].get("passed")
+    if passed is None:
+        return ""
+    began = policy_status.parse_instant(item["metadata"]["creationTimestamp"])
+    elapsed = policy_status.parse_instant(passed) - began
+    return f"after {format_duration(elapsed)}"
+
+
+def _format_stage_admissions(item: Object) -> str:
+    return "; ".join(it["message"] for it in item["status"]["admissions"])
+
+
+def _format_tag(item: Object) -> str:
+    """Return the tag without the path, which the variant has in common."""
+    return str(item["status"]["tag"]).rpartition("/")[2]
+
+
+def _format_evidence(item: Object) -> str:
+    """Return the last answer of each check."""
+    results = {it["check"]: it["result"] for it in item["status"]["evidence"]}
+    return ",".join(f"{check}={result}" for check, result in results.items())
+
+
+def _format_approvals(item: Object) -> str:
+    return ",".join(dict.fromkeys(it["by"] for it in item["status"]["approvals"]))
+
+
+_STAGE_COLUMNS = (
+    TableColumn(
+        "BEGAN (UTC)",
+        lambda item: _format_time(item["metadata"]["creationTimestamp"]),
+        priority=0,
+    ),
+    TableColumn("STAGE", lambda item: item["spec"]["stage"], priority=0),
+    TableColumn("REVISION", lambda item: item["spec"]["revision"], priority=0),
+    TableColumn("VARIANTS", lambda item: item["status"]["variants"], priority=3),
+    TableColumn("PASSED", _format_passed, priority=2),
+    TableColumn("STATE", lambda item: item["status"]["state"], wide=True),
+    TableColumn("DROPPED", lambda item: item["status"]["dropped"], wide=True),
+    TableColumn("LET IN BY", _format_stage_admissions, can_cut=True),
+)
+_PUBLICATION_COLUMNS = (
+    TableColumn(
+        "SINCE (UTC)",
+        lambda item: _format_time(item["metadata"]["creationTimestamp"]),
+        priority=0,
+    ),
+    TableColumn("TAG", _format_tag, priority=0),
+    TableColumn("REVISION", lambda item: item["spec"]["revision"], priority=0),
+    TableColumn("COMMIT", lambda item: item["status"]["commit"][:_SHORT_DIGITS], priority=3),
+    TableColumn("STATE", lambda item: item["status"]["state"], wide=True),
+    TableColumn("EVIDENCE", _format_evidence, priority=2),
+    TableColumn("APPROVED BY", _format_approvals, wide=True),
+    TableColumn("DROPPED", lambda item: len(item["status"]["dropped"]), priority=3),
+    TableColumn("LET IN BY", lambda item: item["status"]["admission"]["message"], can_cut=True),
+    TableColumn("REPOSITORY", lambda item: item["spec"]["repository"], wide=True),
+    TableColumn("PATH", lambda item: item["spec"]["path"], wide=True),
+    TableColumn("VALUES", lambda item: "; ".join(item["status"]["dropped"]), wide=True),
+)
+
+
+@click.command()
+@click.argument("subject", metavar="POLICY[/STAGE[/VARIANT]]", shell_complete=complete_policies)
+@click.option(
+    "--since",
+    default="",
+    metavar="DURATION|INSTANT",
+    help="Only what came into force since then, such as 24h or 2026-03-01T12:00:00Z.",
+)
+@click.option("--limit", type=click.IntRange(min=1), help="Print at most this many entries.")
+@click.option("--reverse", is_flag=True, help="Print the oldest entry first.")
+@with_settings(formats=tuple(OutputFormat))
+def command(
+    settings: Settings, subject: str, since: str, limit: int | None, *, reverse: bool
+) -> ExitCode:
+    """Print what was in force when, and what let it in.
+
+    For a policy or a stage: one entry for each revision that a stage took, with the number of
+    variants that took it. For a variant: one entry for each publication, with tag, commit,
+    evidence, and the number of values that merge conflicts dropped. The newest entry comes first.
+    Moved and removed variants are found by the names that they had.
+    """
+    check_output(settings)
+    start = _parse_since(since, settings.now()) if since else None
+    policy, _, remainder = subject.partition("/")
+    stage, _, variant = remainder.partition("/")
+    with open_program(settings) as program:
+        faults = report_file_errors(program.read_declared())
+        check_policies([policy], program.read_declared(), settings.namespace)
+        item = find_policy(program, policy)
+        history = read_policy_history(program.world, item)
+    views = HistoryViews(item)
+    if stage and stage not in _list_stages(item, history):
+        # `POLICY/VARIANT` names a variant where no stage has that name; a path has slashes.
+        if not _find_variants(item, history, "", remainder):
+            raise build_not_found("stage", [stage], _list_stages(item, history))
+        stage, variant = "", remainder
+    by_publication = variant or item.resolved_policy.upstream_policy is None
+    if by_publication:
+        entries = _select_entries(item, history, stage, variant)
+        objects = [views.publication(it) for it in entries if start is None or it.at >= start]
+    else:
+        groups = _select_groups(history, stage)
+        objects = [views.stage_revision(it) for it in groups if start is None or it.began >= start]
+    newest_first = objects[::-1][:limit]
+    if newest_first or not settings.output.is_table:
+        columns = _PUBLICATION_COLUMNS if by_publication else _STAGE_COLUMNS
+        print_objects(newest_first[::-1] if reverse else newest_first, columns, settings)
+    else:
+        print_message("nothing was published", settings.color)
+    return ExitCode.SOME_FAILED if faults else ExitCode.OK
+
+
+def _parse_since(text: str, now: datetime) -> datetime:
+    """Return the instant of `--since`: a duration before now, or an instant."""
+    if text[0].isdecimal() and ("-" in text or ":" in text):
+        return parse_instant(text, "--since")
+    try:
+        elapsed: timedelta = parse_duration(text)
+    except InvalidValue as error:
+        remedy = "write a duration such as 24h, or an instant such as 2026-03-01T12:00:00Z"
+        raise invalid_setting(f"{text}: {error.problem}", remedy, "--since") from None
+    return now - elapsed
+
+
+def _list_stages(item: PolicyResult, history: PolicyHistory) -> list[str]:
+    """Return the names of all stages, those of the past last."""
+    declared = [rule.name for rule in item.rules]
+    past = sorted({entry.recorded.stage for entry in history.entries} - set(declared) - {""})
+    return [*declared, *past]
+
+
+def _select_groups(history: PolicyHistory, stage: str) -> list[StageRevision]:
+    groups = group_by_stage(history.entries, history.verdicts)
+    return [group for group in groups if stage in ("", group.stage)]
+
+
+def _select_entries(
+    item: PolicyResult, history: PolicyHistory, stage: str, variant: str
+) -> Sequence[HistoryEntry]:
+    """Return the publications of the one variant of this name."""
+    if not variant:
+        return history.entries
+    names = _find_variants(item, history, stage, variant)
+    if len(names) == 1:
+        return [entry for entry in history.entries if entry.recorded.variant in names]
+    if names:
+        choices = ", ".join(sorted(names))
+        raise not_found(f"{variant} is several variants", f"name one of them: {choices}")
+    current = {it.spec.name for it in item.variants if stage in ("", it.spec.stage)}
+    past = {it.recorded.variant for it in history.entries if stage in ("", it.recorded.stage)}
+    raise build_not_found("variant", [variant], sorted(current | past))
+
+
+def _find_variants(
+    item: PolicyResult, history: PolicyHistory, stage: str, name: str
+) -> frozenset[str]:
+    """Return the variants of a name, present ones first; those of a stage at any time."""
+    stages: dict[str, set[str]] = {}
+    names: dict[str, set[str]] = {}
+    for entry in history.entries:
+        recorded = entry.recorded
+        stages.setdefault(recorded.variant, set()).add(recorded.stage)
+        names.setdefault(recorded.variant, {recorded.variant}).add(recorded.path)
+    for present in item.variants:
+        stages.setdefault(present.spec.name, set()).add(present.spec.stage)
+    in_stage = {it for it, known in stages.items() if not stage or stage in known}
+    variants = [it for it in item.variants if it.spec.name in in_stage]
+    matches = frozenset(it.spec.name for it in find_named_variants(variants, name))
+    if matches or name in in_stage:
+        return matches or frozenset([name])
+    by_path = frozenset(it for it in in_stage if name in names.get(it, ()))
+    if by_path:
+        return by_path
+    past = in_stage - {it.spec.name for it in item.variants}
+    return frozenset(match_orphaned(item.resolved_policy, sorted(past), names, name))

@@ -1,0 +1,62 @@
+"""Reading of all revisions of a policy's status from the commits of its records branch."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+
+from fanout.cluster.policy_state_files import (
+    STATE_LIMITS,
+    STATUS_DIRECTORY,
+    UnreadableStateError,
+    list_tree,
+    parse_status_lines,
+)
+from fanout.errors import InvalidInput
+from fanout.package.tree_ids import TreeEntry
+from fanout.plan.history.status_revision import StatusRevision
+from fanout.plan.observation.repository_state import Commit
+from fanout.ports import ObjectReader
+
+
+def read_status_revisions(reader: ObjectReader, head: str) -> Iterator[StatusRevision]:
+    """Yield the changes of the status up to a commit of the records branch, oldest first.
+
+    Only files that differ between two commits are read, and of those only the lines that differ.
+    Files and lines that cannot be read are left out.
+    """
+    previous_tree: str | None = None
+    previous_files: Mapping[str, TreeEntry] = {}
+    for commit in reversed(list(_list_commits(reader, head))):
+        tree = reader.paths(commit.oid, [STATUS_DIRECTORY])[STATUS_DIRECTORY].tree
+        if tree == previous_tree:
+            continue
+        files = list_tree(reader, tree)
+        removed: set[bytes] = set()
+        added: set[bytes] = set()
+        for name in sorted(previous_files.keys() | files.keys()):
+            old, new = previous_files.get(name), files.get(name)
+            if old != new:
+                old_lines, new_lines = _read_lines(reader, old), _read_lines(reader, new)
+                removed |= old_lines - new_lines
+                added |= new_lines - old_lines
+        lines = dict.fromkeys(parse_status_lines(removed)) | parse_status_lines(added)
+        if lines:
+            yield StatusRevision(datetime.fromtimestamp(commit.timestamp, UTC), lines)
+        previous_tree, previous_files = tree, files
+
+
+def _list_commits(reader: ObjectReader, head: str) -> Iterator[Commit]:
+    """Yield the commits of the branch along first parents, newest first."""
+    oid = head
+    while oid and reader.has(oid):
+        commit = reader.commit(oid)
+        yield commit
+        oid = next(iter(commit.parents), "")
+
+
+def _read_lines(reader: ObjectReader, entry: TreeEntry | None) -> frozenset[bytes]:
+    if entry is None:
+        return frozenset()
+    try:
+        return frozenset(reader.blob(entry.oid, STATE_LIMITS.file_size).splitlines())
+    except (InvalidInput, UnreadableStateError):
+        return frozenset()

@@ -1,0 +1,1 @@
+"""History of what a policy published: what was in force when, and what let it in."""

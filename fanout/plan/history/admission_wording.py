@@ -1,0 +1,51 @@
+"""Wording of what let publications in."""
+
+from collections.abc import Iterable
+
+from fanout.plan.history.admission import Admission, AdmissionType
+
+_VERBS = {AdmissionType.PROMOTED: "promote", AdmissionType.ROLLED_BACK: "rollback"}
+
+
+def describe_admission(admission: Admission) -> str:
+    """Return one phrase about what let a publication in, and who."""
+    person = format_person(admission.by)
+    match admission.type:
+        case AdmissionType.AUTOMATIC:
+            return f"automatic: PromotionPolicy {', '.join(admission.promotion_policies)}"
+        case AdmissionType.PROMOTED | AdmissionType.ROLLED_BACK:
+            return f"{person}: {_describe_decision(admission)}"
+        case AdmissionType.PINNED:
+            return f"pinned in UpstreamPolicy {admission.policy}"
+        case AdmissionType.MERGED:
+            return f"merged on the forge by {person or 'a person'}"
+        case AdmissionType.OUT_OF_BAND:
+            return f"out of band: merged by {person or 'a person'}"
+        case AdmissionType.UNCHANGED:
+            return "package unchanged"
+        case AdmissionType.UNKNOWN:
+            return "not recorded"
+
+
+def describe_admissions(admissions: Iterable[Admission]) -> str:
+    """Return what let several publications in, each phrase once."""
+    return "; ".join(dict.fromkeys(map(describe_admission, admissions)))
+
+
+def format_person(author: str) -> str:
+    """Return the name of "name <email>", or the address if there is no name."""
+    name, _, address = author.partition(" <")
+    return name or address.rstrip(">")
+
+
+def _describe_decision(admission: Admission) -> str:
+    decision = admission.decision
+    assert decision is not None, "a promotion has a decision"
+    words = [f"fanout {_VERBS[admission.type]}"]
+    if decision.spec.get("overrides"):
+        words.append(f"override {', '.join(decision.spec['overrides'])}")
+    if decision.spec.get("acceptConflicts"):
+        words.append("conflicts accepted")
+    if decision.spec.get("reason"):
+        words.append(f"reason: {decision.spec['reason']}")
+    return "; ".join(words)

@@ -1,0 +1,48 @@
+"""The commit on the target branch by which a publication came into force."""
+
+from datetime import UTC, datetime
+
+from fanout.api.commit_trailers import Trailer
+from fanout.plan.draft_trailers import parse_last_record, parse_trailers
+from fanout.plan.observation.repository_state import Commit
+from fanout.plan.stage_drafts.stage_commit import parse_stage_commit
+from fanout.values import frozen
+
+
+@frozen
+class PublicationCommit:
+    """Statements of a commit that published packages, and its author."""
+
+    oid: str
+    at: datetime  # the committer's time
+    is_own: bool  # made by fanout, or by a forge with fanout's message
+    author: str = ""  # "name <email>" of the person who merged; "": fanout, or unknown
+    approvers: tuple[str, ...] = ()  # whose reviews counted
+
+
+def parse_publication_commit(commit: Commit, own_identity: str) -> PublicationCommit:
+    """Parse a commit; `own_identity` is "name <email>" of fanout's commits."""
+    is_draft = parse_trailers(commit.message) is not None or (
+        parse_stage_commit(commit.message) is not None
+    )
+    is_own = not is_draft and _is_publication_message(commit.message)
+    # Forges squash in the name of who opened the request, which is fanout; the person is then the
+    # committer, or nobody that Git knows.
+    people = [it for it in (commit.author, commit.committer) if it and it != own_identity]
+    author = "" if is_own or is_draft or not people else people[0]
+    return PublicationCommit(
+        oid=commit.oid,
+        at=datetime.fromtimestamp(commit.timestamp, UTC),
+        is_own=is_own,
+        author=author,
+        approvers=tuple(_list_values(commit.message, Trailer.APPROVED_BY)),
+    )
+
+
+def _is_publication_message(message: str) -> bool:
+    return bool(parse_last_record(message) or _list_values(message, Trailer.POLICY))
+
+
+def _list_values(message: str, key: Trailer) -> list[str]:
+    prefix = f"{key.value}: "
+    return [line.removeprefix(prefix) for line in message.splitlines() if line.startswith(prefix)]

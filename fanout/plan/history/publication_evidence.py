@@ -1,0 +1,125 @@
+"""Approvals and evidence about a publication, as records, reviews and machine answers have them."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+
+from fanout.api.gate_vocabulary import Verdict
+from fanout.plan.history.publication_commit import PublicationCommit
+from fanout.plan.history.recorded_publications import RecordedPublication
+from fanout.plan.records.policy_records import RecordEntry, active_records
+from fanout.values import frozen
+
+
+@frozen
+class ApprovalEntry:
+    """One approval that a publication had when it came into force."""
+
+    by: str
+    check: str = ""  # "": known from the publication's message, which does not name it
+    at: datetime | None = None
+    record: str = ""
+
+
+@frozen
+class EvidenceEntry:
+    """One answer to a check about a publication."""
+
+    check: str
+    verdict: Verdict
+    at: datetime
+    by: str = ""  # "": a machine check
+    record: str = ""
+    link: str = ""
+
+
+@frozen
+class RecordIndex:
+    """Evidence and approvals of a policy that were not withdrawn, by stage and revision."""
+
+    evidence: Mapping[tuple[str, str], Sequence[RecordEntry]]  # with revision "": by commit
+    approvals: Mapping[tuple[str, str], Sequence[RecordEntry]]
+    revoked_at: Mapping[str, datetime]  # by the name of the approval
+
+
+def index_records(records: Iterable[RecordEntry]) -> RecordIndex:
+    """Index all records of a policy, in record order."""
+    evidence: dict[tuple[str, str], list[RecordEntry]] = {}
+    approvals: dict[tuple[str, str], list[RecordEntry]] = {}
+    revoked_at: dict[str, datetime] = {}
+    for record in active_records(records):
+        spec = record.spec
+        key = (spec.get("stage", ""), spec.get("revision", ""))
+        if record.kind == "Evidence" and not record.withdrawn:
+            evidence.setdefault(key, []).append(record)
+        elif record.kind == "Approval" and spec.get("revokes"):
+            revoked_at[spec["revokes"]] = record.at
+        elif record.kind == "Approval":
+            approvals.setdefault(key, []).append(record)
+    return RecordIndex(evidence, approvals, revoked_at)
+
+
+def list_approvals(
+    publication: RecordedPublication, commit: PublicationCommit | None, index: RecordIndex
+) -> tuple[ApprovalEntry, ...]:
+    """Return the approvals of exactly this package when it was published, oldest first."""
+    trees = {publication.line.tree}
+    if publication.grant is not None:
+        trees.add(publication.grant.tree)
+    at = publication.line.at
+    recorded = [
+        ApprovalEntry(it.by, it.spec.get("check", ""), it.at, it.name)
+        for it in index.approvals.get((publication.stage, publication.line.revision), ())
+        if it.at <= at
+        and _names(it, publication)
+        and not trees.isdisjoint(it.spec.get("trees", ()))
+        and index.revoked_at.get(it.name, at) >= at
+    ]
+    reviewed = commit.approvers if commit is not None else ()
+    return (*recorded, *(ApprovalEntry(name) for name in reviewed))
+
+
+def list_evidence(
+    publication: RecordedPublication, index: RecordIndex, commits: Collection[str] = ()
+) -> tuple[EvidenceEntry, ...]:
+    """Return what was reported about a publication while it was in force, oldest first.
+
+    `commits` are those of the branch, besides its own, at which the package was the same.
+    """
+    line = publication.line
+    since = _earliest_answer(publication)
+    own_commits = {line.merge, *commits} - {""}
+    by_revision = index.evidence.get((publication.stage, line.revision), ())
+    by_commit = index.evidence.get((publication.stage, ""), ())
+    recorded = [
+        EvidenceEntry(
+            it.spec["check"],
+            Verdict(it.spec["status"]),
+            it.at,
+            it.by,
+            it.name,
+            it.spec.get("link", ""),
+        )
+        for it in (*by_revision, *(one for one in by_commit if one.spec["commit"] in own_commits))
+        if (since is None or since <= it.at)
+        and (publication.until is None or it.at < publication.until)
+        and _names(it, publication)
+    ]
+    answered = [EvidenceEntry(it.check, it.verdict, it.at) for it in publication.answers]
+    return tuple(sorted([*recorded, *answered], key=lambda it: it.at))
+
+
+def _names(record: RecordEntry, publication: RecordedPublication) -> bool:
+    variants = record.spec.get("variants")
+    return not variants or publication.variant in variants
+
+
+def _earliest_answer(publication: RecordedPublication) -> datetime | None:
+    """Return the time from which answers about the revision are about this publication.
+
+    Answers to `requires` come before it, so only an earlier publication of the same revision
+    limits them. None: any time.
+    """
+    previous, grant = publication.previous, publication.grant
+    if previous is None or previous.revision != publication.line.revision:
+        return previous.at if previous is not None else None
+    return grant.at if grant is not None else publication.line.at

@@ -1,0 +1,193 @@
+"""Publications of a policy, derived from the revisions of its recorded status.
+
+A status line has only the publication in force; the commits of the records branch have all earlier
+ones, each with the release before it. Lines that cannot be read are left out.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
+from fanout.plan.history.status_revision import StatusRevision
+from fanout.plan.records.policy_status import (
+    GrantLine,
+    PublishedLine,
+    RecordedStatus,
+    VariantLine,
+    parse_status,
+)
+from fanout.values import frozen, replace
+
+
+@frozen
+class RecordedPublication:
+    """One publication of a variant, with the time at which it ended."""
+
+    _: KW_ONLY
+    variant: str
+    stage: str  # at the time; "": none, or unknown
+    repository: str  # identity of the Git repository; "": unknown
+    path: str
+    line: PublishedLine
+    grant: GrantLine | None = None  # the release before it; None: none is on record
+    answers: tuple[CheckAnswer, ...] = ()  # of machine checks
+    previous: PublishedLine | None = None  # the variant's publication before
+    until: datetime | None = None  # None: it is in force
+    is_removed: bool = False  # at `until` the package was removed, not replaced
+    is_recovered: bool = False  # read from its repository; the time of recording is later
+    is_unchanged: bool = False  # new inputs or another revision of the same package
+
+
+@frozen
+class VerdictChange:
+    """A recorded change of what a stage remembers about a revision."""
+
+    at: datetime
+    stage: str
+    revision: str
+    history: RevisionHistory | None  # None: it was removed from the status
+
+
+@frozen
+class RecordedHistory:
+    """Publications and verdicts of one policy, oldest first."""
+
+    publications: tuple[RecordedPublication, ...] = ()
+    verdicts: tuple[VerdictChange, ...] = ()
+
+
+def derive_history(revisions: Iterable[StatusRevision]) -> RecordedHistory:
+    """Derive publications and verdicts from revisions of the status, oldest first."""
+    timelines: dict[str, _VariantTimeline] = {}
+    verdicts: list[VerdictChange] = []
+    for revision in revisions:
+        status = _parse_readable(revision.lines)
+        for key, value in revision.lines.items():
+            kind, _, name = key.partition("/")
+            if kind == "variant" and (value is None or name in status.variants):
+                timeline = timelines.setdefault(name, _VariantTimeline(name))
+                timeline.add(status.variants.get(name), revision.at)
+            elif kind == "removed" and value is not None and name in timelines:
+                timelines[name].end(revision.at)
+            elif kind == "stage":
+                stage, _, package_revision = name.partition("/")
+                history = status.history.get((stage, package_revision))
+                verdicts.append(VerdictChange(revision.at, stage, package_revision, history))
+    publications = [it for timeline in timelines.values() for it in timeline.publications]
+    return RecordedHistory(tuple(sorted(publications, key=_order)), tuple(verdicts))
+
+
+def _order(publication: RecordedPublication) -> tuple[datetime, str]:
+    return publication.line.at, publication.variant
+
+
+_READ_KINDS = ("variant/", "stage/")
+
+
+def _parse_readable(lines: Mapping[str, Mapping[str, Any] | None]) -> RecordedStatus:
+    """Parse the lines of variants and stages; those that are not understood are left out."""
+    present = {
+        key: line for key, line in lines.items() if line is not None and key.startswith(_READ_KINDS)
+    }
+    try:
+        return parse_status(present)
+    except ValueError:
+        return parse_status(dict(_readable_lines(present)))
+
+
+def _readable_lines(
+    lines: Mapping[str, Mapping[str, Any]],
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for key, line in lines.items():
+        try:
+            parse_status({key: line})
+        except ValueError:
+            continue
+        yield key, line
+
+
+@dataclass(slots=True)
+class _VariantTimeline:
+    """Publications of one variant up to a revision of the status."""
+
+    variant: str
+    publications: list[RecordedPublication] = field(default_factory=list)
+    _grant: GrantLine | None = None
+
+    def add(self, line: VariantLine | None, at: datetime) -> None:
+        """Add a changed line of the variant; None: it was removed from the status."""
+        if line is None or line.published is None:
+            self.end(at)
+            self._grant = line.grant if line is not None else None
+            return
+        published, latest = line.published, self._in_force
+        if latest is None or not _is_same_publication(latest, line, published):
+            self._begin(line, published)
+        else:
+            self.publications[-1] = replace(latest, line=published)
+        self._add_answers(line.answers)
+        self._grant = line.grant
+
+    def end(self, at: datetime) -> None:
+        """End the publication in force, because its package was removed."""
+        latest = self._in_force
+        if latest is not None:
+            self.publications[-1] = replace(latest, until=at, is_removed=True)
+
+    @property
+    def _in_force(self) -> RecordedPublication | None:
+        latest = self.publications[-1] if self.publications else None
+        return latest if latest is not None and latest.until is None else None
+
+    def _begin(self, line: VariantLine, published: PublishedLine) -> None:
+        latest = self._in_force
+        grant = self._grant
+        if grant is not None and published.digest != grant.digest:
+            # The inputs changed after the release; a merged draft is then of its revision.
+            grant = grant if published.revision == grant.revision else None
+        is_unchanged = latest is not None and _merge_of(latest) == (
+            line.place,
+            published.merge,
+            published.tag,
+        )
+        self.publications.append(
+            RecordedPublication(
+                variant=self.variant,
+                stage=line.stage or (latest.stage if latest is not None else ""),
+                repository=line.repository,
+                path=line.path,
+                line=published,
+                grant=grant,
+                previous=latest.line if latest is not None else None,
+                is_recovered=grant is None and not is_unchanged and not published.out_of_band,
+                is_unchanged=is_unchanged,
+            )
+        )
+        if latest is not None:
+            self.publications[-2] = replace(latest, until=published.at)
+
+    def _add_answers(self, answers: tuple[CheckAnswer, ...]) -> None:
+        latest = self.publications[-1]
+        known = {(it.check, it.at) for it in latest.answers}
+        about = (latest.line.digest, latest.line.tree)
+        more = tuple(it for it in answers if (it.check, it.at) not in known and it.digest in about)
+        if more:
+            self.publications[-1] = replace(latest, answers=(*latest.answers, *more))
+
+
+def _merge_of(publication: RecordedPublication) -> tuple[tuple[str, str], str, str]:
+    line = publication.line
+    return (publication.repository, publication.path), line.merge, line.tag
+
+
+def _is_same_publication(
+    latest: RecordedPublication, line: VariantLine, published: PublishedLine
+) -> bool:
+    """Return whether a changed line still describes the latest publication."""
+    place, merge, tag = _merge_of(latest)
+    if place != line.place or latest.line.revision != published.revision:
+        return False
+    # The commit, or the tag, may be filled in by a later pass.
+    return merge == published.merge or (bool(tag) and tag == published.tag)

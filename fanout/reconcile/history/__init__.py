@@ -1,0 +1,1 @@
+"""Reading of the publications of a policy from its records and repositories."""

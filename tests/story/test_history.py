@@ -1,0 +1,354 @@
+"""The history of a policy: what was in force when, and what let it in, over the real command."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from companies import company
+from editing import one_site
+from fleet import POLICY, PROMOTION, START, Fleet
+from moving import NEW, place, two_sites
+
+from fanout.reconcile.history.policy_history import read_policy_history
+from fanout.reconcile.pass_scope import PassMode
+
+ANN = ("--by", "Ann <ann@example.com>")
+BOOK = "fanout/default/default/monitoring"
+AUTOMATIC = "automatic: PromotionPolicy everything"
+URGENT = "Ann: fanout promote; override after, soak; reason: urgent"
+SIGNED = "requires: [{name: signed, approval: {atLeast: 1, from: [sre]}}]"
+
+
+@company
+def fleet(root: Path) -> Fleet:
+    """Return dev and prod at v1; prod at v2 by override, and taken back to v1."""
+    made = Fleet.build(root)
+    made.settle()
+    made.later(minutes=5).report("dev", "v1")
+    made.settle()
+    made.later(hours=2).settle()
+    made.release("v2")
+    made.later(minutes=1).settle()
+    prod = ("monitoring", "--stage", "prod", *ANN)
+    overrides = ("--override", "after", "--override", "soak")
+    made.later(minutes=1).run(
+        "promote", *prod, "--revision", "v2", "--reason", "urgent", *overrides
+    )
+    made.later(minutes=1).settle()
+    assert made.later(minutes=1).run("rollback", *prod, "--reason", "bad").code == 0
+    return made
+
+
+def rows(fleet: Fleet, *args: str) -> list[str]:
+    """Return the lines of the table, without its head and with single spaces."""
+    result = fleet.run("history", *args)
+    assert result.code == 0, result.err
+    return [" ".join(line.split()) for line in result.out.splitlines()[1:]]
+
+
+def admissions(fleet: Fleet, variant: str) -> list[tuple[str, str]]:
+    """Return type and person of what let each publication in, newest first."""
+    items = fleet.run("history", f"monitoring/{variant}", "-o", "json").items
+    return [(it["status"]["admission"]["type"], it["status"]["admission"]["by"]) for it in items]
+
+
+# ---- what was in force when --------------------------------------------------------------------
+
+POLICY_TABLE = """\
+BEGAN (UTC)        STAGE   REVISION   VARIANTS   PASSED     LET IN BY
+2026-03-02 11:09   prod    v1         2          <none>     Ann: fanout rollback; reason: bad
+2026-03-02 11:08   prod    v2         2          after 0s   Ann: fanout promote; override after, soak; reason: urgent
+2026-03-02 11:06   dev     v2         1          <none>     automatic: PromotionPolicy everything
+2026-03-02 11:05   prod    v1         2          after 0s   automatic: PromotionPolicy everything
+2026-03-02 09:00   dev     v1         1          after 5m   automatic: PromotionPolicy everything
+"""  # noqa: E501
+
+
+def test_a_policy_shows_each_revision_of_each_stage(fleet: Fleet):
+    assert fleet.run("history", "monitoring").out == POLICY_TABLE
+
+
+def test_a_stage_shows_its_revisions_alone(fleet: Fleet):
+    assert [row.split()[2:4] for row in rows(fleet, "monitoring/prod")] == [
+        ["prod", "v1"], ["prod", "v2"], ["prod", "v1"],
+    ]  # fmt: skip
+
+
+def test_a_variant_shows_each_publication(fleet: Fleet):
+    edge = fleet.repos["edge"]
+    commits = [edge.git("rev-parse", f"sites/ber/v{it}")[:8] for it in (3, 2, 1)]
+    assert rows(fleet, "monitoring/prod/ber") == [
+        f"2026-03-02 11:09 v3 v1 {commits[0]} <none> 0 Ann: fanout rollback; reason: bad",
+        f"2026-03-02 11:08 v2 v2 {commits[1]} <none> 0 {URGENT}",
+        f"2026-03-02 11:05 v1 v1 {commits[2]} <none> 0 {AUTOMATIC}",
+    ]
+
+
+def test_rollbacks_and_overrides_are_told_apart(fleet: Fleet):
+    [back, urgent, first] = fleet.run("history", "monitoring/prod/ber", "-o", "json").items
+    assert back["status"]["admission"]["type"] == "RolledBack"
+    assert urgent["status"]["admission"] == {
+        "type": "Promoted",
+        "by": "Ann <ann@example.com>",
+        "decision": fleet.run("get", "decisions", "-o", "json").items[0]["metadata"]["name"],
+        "reason": "urgent",
+        "overrides": ["after", "soak"],
+        "promotionPolicies": [],
+        "message": URGENT,
+    }
+    assert first["status"]["admission"]["promotionPolicies"] == ["everything"]
+    assert [it["status"]["state"] for it in (back, urgent, first)] == [
+        "InForce", "Replaced", "Replaced",
+    ]  # fmt: skip
+    assert first["status"]["until"] == urgent["metadata"]["creationTimestamp"]
+
+
+def test_entries_have_unique_names(fleet: Fleet):
+    for subject in ("monitoring", "monitoring/prod/ber"):
+        names = fleet.run("history", subject, "-o", "name").out.splitlines()
+        assert len(set(names)) == len(names) > 1
+    assert names[0] == "publicationview.fanout.dev/monitoring-ber-928771694f/v3"
+
+
+@pytest.mark.parametrize(
+    ("args", "count", "first"),
+    [
+        (("--limit", "2"), 2, "11:09"),
+        (("--reverse",), 5, "09:00"),
+        (("--limit", "2", "--reverse"), 2, "11:08"),
+        (("--since", "2m"), 2, "11:09"),
+        (("--since", "2026-03-02T11:06:00Z"), 3, "11:09"),
+        (("--since", "2026-03-02T12:06:00+01:00", "--reverse"), 3, "11:06"),
+    ],
+)
+def test_entries_are_limited_and_ordered(fleet: Fleet, args, count, first):
+    table = rows(fleet, "monitoring", *args)
+    assert (len(table), table[0].split()[1]) == (count, first)
+
+
+BAD = [
+    (("monitoring/nowhere",), "there is no stage nowhere; there are: dev, prod"),
+    (("monitoring/prod/ams",), "there is no variant ams; there are:"),
+    (("nothing",), "there is no policy nothing; there are: monitoring"),
+    (("monitoring", "--since", "2d"), "--since: 2d: 2d is in days"),
+    (("monitoring", "--since", "2026-03-02"), "'2026-03-02' is no instant"),
+    (("monitoring", "--limit", "0"), "0 is not in the range x>=1"),
+]
+
+
+@pytest.mark.parametrize(("args", "message"), BAD, ids=[" ".join(row[0]) for row in BAD])
+def test_bad_input_gets_a_message(fleet: Fleet, args, message):
+    result = fleet.run("history", *args)
+    assert result.code in (1, 2)
+    assert message in result.err
+    assert result.out == ""
+
+
+def test_a_policy_that_published_nothing_has_no_history(tmp_path: Path):
+    made = Fleet.build(tmp_path)
+    result = made.run("history", "monitoring")
+    assert (result.code, result.out, result.err) == (0, "", "nothing was published\n")
+    assert made.run("history", "monitoring", "-o", "json").items == []
+
+
+# ---- what is known about a publication ---------------------------------------------------------
+
+
+def test_evidence_is_that_of_the_publication(fleet: Fleet):
+    fleet.report("dev", "v2", "failed", "--link", "https://ci.example.com/7")
+    [second, first] = fleet.run("history", "monitoring/dev/ams", "-o", "json").items
+    [answer] = second["status"]["evidence"]
+    assert (answer["check"], answer["result"]) == ("e2e", "Failed")
+    assert (answer["by"], answer["link"]) == ("Ci <ci@example.com>", "https://ci.example.com/7")
+    assert [it["result"] for it in first["status"]["evidence"]] == ["Passed"]
+    assert " e2e=Failed " in rows(fleet, "monitoring/dev/ams")[0]
+
+
+def test_evidence_about_a_commit_counts_where_the_package_is_the_same(fleet: Fleet):
+    later = fleet.repos["edge"].commit("main", {"other.txt": "beside\n"})
+    line = ("--stage", "dev", "--check", "e2e", "--status", "passed", "--commit", later)
+    assert fleet.run("report", "monitoring", *line, "--variant", "ams", *ANN).code == 0
+    [second, first] = fleet.run("history", "monitoring/dev/ams", "-o", "json").items
+    assert [it["by"] for it in second["status"]["evidence"]] == ["Ann <ann@example.com>"]
+    assert len(first["status"]["evidence"]) == 1
+
+
+def test_approvals_are_those_of_the_published_draft(tmp_path: Path):
+    made = Fleet.build(tmp_path)
+    policy = POLICY.replace(", verification: [{name: e2e, report: {}}]", "")
+    made.write("policy.yaml", policy.replace("soak: 1h}", f"soak: 0s}}, {SIGNED}"))
+    made.settle()
+    line = ("--stage", "prod", "--revision", "v1")
+    assert made.later(minutes=1).run("approve", "monitoring", *line, *ANN).code == 0
+    made.settle()
+    [published] = made.run("history", "monitoring/prod/ber", "-o", "json").items
+    [approval] = published["status"]["approvals"]
+    assert (approval["by"], approval["check"]) == ("Ann <ann@example.com>", "signed")
+    assert "Ann <ann@example.com>" in made.run("history", "monitoring/prod/ber", "-o", "wide").out
+
+
+def test_a_conflict_shows_what_it_dropped(tmp_path: Path):
+    made = one_site(tmp_path)
+    policy = (tmp_path / "policies" / "policy.yaml").read_text()
+    made.write(
+        "policy.yaml", policy.replace("  stages:\n", "  onConflict: UpstreamWins\n  stages:\n")
+    )
+    edit = made.repos["edge"].file("main", "sites/ams/deployment.yaml")
+    made.repos["edge"].commit(
+        "main", {"sites/ams/deployment.yaml": edit.replace("replicas: 1", "replicas: 7")}
+    )
+    made.release("v2")
+    made.later(minutes=1).settle()
+    [second, first] = made.run("history", "monitoring/ams", "-o", "json").items
+    field = "deployment.yaml: Deployment/prometheus: spec.replicas"
+    [dropped] = second["status"]["dropped"]
+    key, _, conflict = dropped.partition(" ")
+    assert len(key) == 16
+    assert conflict == f"{field}: upstream 2 stands, local 7 not taken"
+    assert first["status"]["dropped"] == []
+    assert rows(made, "monitoring/ams")[0].split()[6] == "1"
+    assert "local 7 not taken" in made.run("history", "monitoring/ams", "-o", "wide").out
+
+
+def test_a_merge_by_a_person_is_out_of_band(tmp_path: Path):
+    made = Fleet.build(tmp_path)
+    made.write("promotion.yaml", PROMOTION.replace('  autoPromotion: {stages: ["*"]}\n', ""))
+    made.settle()
+    edge = made.repos["edge"]
+    tree = edge.git("rev-parse", "drafts/default/sites/ams/monitoring^{tree}")
+    merge = edge.git(
+        "-c", "user.name=Bob", "-c", "user.email=bob@example.com", "commit-tree", tree,
+        "-p", "main", "-p", "drafts/default/sites/ams/monitoring", "-m", "Merge by hand",
+    )  # fmt: skip
+    edge.git("update-ref", "refs/heads/main", merge)
+    made.later(minutes=1).settle()
+    assert admissions(made, "dev/ams") == [("OutOfBand", "Bob <bob@example.com>")]
+    assert rows(made, "monitoring")[0].endswith("out of band: merged by Bob")
+
+
+# ---- what is not there any more ----------------------------------------------------------------
+
+
+def test_a_moved_variant_shows_both_places(tmp_path: Path):
+    made = two_sites(tmp_path)
+    place(made, "ams", NEW)
+    made.later(minutes=1).settle()
+    [new, old] = made.run("history", "monitoring/ams", "-o", "json").items
+    assert [it["spec"]["path"] for it in (new, old)] == [NEW, "sites/ams"]
+    assert [it["status"]["state"] for it in (new, old)] == ["InForce", "Replaced"]
+    assert made.run("history", "monitoring/dev/sites/ams", "-o", "json").items == [new, old]
+
+
+def test_a_removed_variant_is_found_by_its_names(tmp_path: Path):
+    made = two_sites(tmp_path)
+    made.remove("site-ber.yaml")
+    made.later(minutes=1).settle()
+    for name in ("ber", "sites/ber", "dev/ber"):
+        [gone] = made.run("history", f"monitoring/{name}", "-o", "json").items
+        assert gone["status"]["state"] == "Removed"
+        assert gone["status"]["until"] == "2026-03-02T09:01:00Z"
+
+
+def test_publications_before_lost_records_are_read_from_the_repository(fleet: Fleet):
+    before = fleet.run("history", "monitoring/prod/ber", "-o", "json").items
+    shutil.rmtree(fleet.root / fleet.state)
+    fleet.later(days=1).sweep("--new-records")
+    after = fleet.run("history", "monitoring/prod/ber", "-o", "json").items
+    for field in ("creationTimestamp", "name"):
+        assert [it["metadata"][field] for it in after] == [it["metadata"][field] for it in before]
+    for field in ("commit", "tag", "tree", "until", "state"):
+        assert [it["status"].get(field) for it in after] == [
+            it["status"].get(field) for it in before
+        ]
+    assert [it["spec"] for it in after] == [it["spec"] for it in before]
+    assert {it["status"]["admission"]["type"] for it in after} == {"Unknown"}
+    assert all(it["status"]["recovered"] for it in after)
+
+
+def without_releasers(text: str) -> str:
+    """Return a status file as versions before wrote it, whose releases named no objects."""
+    for entry in ("PromotionPolicy/everything", "Decision/"):
+        start = text.find(f'"by":["{entry}')
+        if start >= 0:
+            end = text.index("],", start) + 2
+            text = text[:start] + text[end:]
+    return text
+
+
+def test_releases_of_older_versions_name_decisions_and_assume_no_automation(fleet: Fleet):
+    records = fleet.records()
+    commits = records.git("rev-list", "--reverse", BOOK).splitlines()
+    parent = ""
+    for commit in commits:
+        listing = records.git("ls-tree", "-r", commit).splitlines()
+        lines = []
+        for line in listing:
+            mode, kind, oid, path = line.replace("\t", " ").split(" ")
+            content = records.git("cat-file", "blob", oid) + "\n"
+            old = without_releasers(content) if path.startswith("status/") else content
+            if old != content:
+                oid = records.git("hash-object", "-w", "--stdin", input=old)
+            lines.append((path, f"{mode} {kind} {oid}"))
+        trees = {
+            name: records.git(
+                "mktree", input="".join(f"{row}\t{path.split('/')[1]}\n" for path, row in lines
+                                        if path.startswith(f"{name}/"))
+            )
+            for name in sorted({path.split("/")[0] for path, _ in lines})
+        }  # fmt: skip
+        tree = records.git(
+            "mktree", input="".join(f"040000 tree {it}\t{n}\n" for n, it in trees.items())
+        )
+        header = records.git("cat-file", "commit", commit).split("\n")
+        body = [line for line in header if not line.startswith(("tree ", "parent "))]
+        top = [f"tree {tree}", *([f"parent {parent}"] if parent else [])]
+        parent = records.git(
+            "hash-object", "-t", "commit", "-w", "--stdin", input="\n".join([*top, *body]) + "\n"
+        )
+    records.git("update-ref", f"refs/heads/{BOOK}", parent)
+    shutil.rmtree(fleet.root / fleet.state / "heads")
+    assert admissions(fleet, "prod/ber") == [
+        ("RolledBack", "Ann <ann@example.com>"),
+        ("Promoted", "Ann <ann@example.com>"),
+        ("Unknown", ""),
+    ]
+
+
+def test_a_variant_written_by_hand_shows_its_publications(tmp_path: Path):
+    made = Fleet.build(tmp_path)
+    made.remove("policy.yaml")
+    made.write(
+        "mine.yaml",
+        "apiVersion: fanout.dev/v1alpha1\nkind: PackageVariant\nmetadata: {name: mine}\nspec:\n"
+        "  upstream: {repository: blueprints, package: monitoring, revision: {latest: true}}\n"
+        "  downstream: {repository: edge, package: own/mine}\n",
+    )
+    made.write("promotion.yaml", PROMOTION + "  variants: [mine]\n")
+    made.settle()
+    [published] = made.run("history", "mine", "-o", "json").items
+    assert published["spec"]["policy"] == ""
+    assert published["metadata"]["name"] == "mine/v1"
+    assert published["status"]["admission"]["message"] == AUTOMATIC
+
+
+# ---- what it costs -----------------------------------------------------------------------------
+
+
+def test_the_history_starts_no_git_process_beyond_the_pass(tmp_path: Path):
+    processes = []
+    for count in (3, 30):
+        sites = {f"s{number:02d}": ("dev", "edge") for number in range(count)}
+        root = tmp_path / str(count)
+        root.mkdir()
+        made = Fleet.build(root, sites)
+        made.settle()
+        made.release("v2")
+        made.later(minutes=1).settle()
+        with made.opened() as program:
+            [item] = program.observe(PassMode()).policies
+            program.world.counters.reset()
+            history = read_policy_history(program.world, item)
+            processes.append(program.world.counters.read().get("git_processes", 0))
+        assert len(history.entries) == 2 * count
+        assert history.entries[0].at == START
+    assert processes == [0, 0]
