@@ -16,7 +16,7 @@ import pytest
 BUILT = Path(__file__).parents[1] / "build" / "prometheus" / "usr" / "bin" / "prometheus"
 START = 30  # seconds, on a busy machine
 CONFIG = """\
-global: {{scrape_interval: 200ms, scrape_timeout: 200ms}}
+global: {{scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 200ms}}
 scrape_configs:
 - job_name: sites
   static_configs:
@@ -36,15 +36,21 @@ def executable() -> str:
     return found
 
 
+def promtool() -> str:
+    """Return the path of Prometheus's tool for rules, which comes with the server."""
+    return str(Path(executable()).with_name("promtool"))
+
+
 @contextmanager
-def prometheus(root: Path, target: str, ready: str) -> Iterator[str]:
+def prometheus(root: Path, target: str, ready: str, rules: Path | None = None) -> Iterator[str]:
     """Its address, as soon as the query `ready` yields something. `target` is host and port."""
     program = executable()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     config = root / "prometheus.yml"
-    config.write_text(CONFIG.format(target=target))
+    rule_files = f"rule_files: [{rules}]\n" if rules is not None else ""
+    config.write_text(rule_files + CONFIG.format(target=target))
     with (root / "log").open("w") as log:
         server = subprocess.Popen(
             [
