@@ -16,7 +16,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-core prometheus servers test-servers laws worlds soak soak-forge check lint format bench bench-quick bench-large bench-forge performance docs changelog lock image clean FORCE
+.PHONY: help demo test test-core prometheus servers test-servers laws worlds soak soak-forge check lint format bench bench-quick bench-large bench-forge performance docs changelog lock wheel image clean FORCE
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -101,8 +101,12 @@ docs: $(VENV)/installed ## Write the generated pages anew
 changelog: ## Join the fragments in changes/ into CHANGELOG.md
 	$(PYTHON) tools/changelog.py
 
-image: ## Build the container image
-	$(CONTAINER) build --file Containerfile --tag fanout .
+wheel: $(VENV)/runtime ## Build the wheel, into dist/
+	$(PY) -m pip --disable-pip-version-check wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+image: $(VENV)/runtime ## Build the container image
+	$(CONTAINER) build --file Containerfile --tag fanout \
+	  --build-arg VERSION=$$($(PY) -m hatchling version) --build-arg REVISION=$$(git rev-parse HEAD) .
 
 clean: ## Remove the environment and everything that was built
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
@@ -116,7 +120,7 @@ lock: ## Pin the newest versions that pyproject.toml allows (needs uv)
 	$(COMPILE) pyproject.toml --output-file requirements/runtime.txt
 	$(COMPILE) pyproject.toml --extra serve \
 	  -c requirements/runtime.txt --output-file requirements/serve.txt
-	printf 'hatchling>=1.27\neditables>=0.5\n' | $(COMPILE) - --output-file requirements/build.txt
+	printf 'hatchling>=1.27\nhatch-vcs>=0.5\neditables>=0.5\n' | $(COMPILE) - --output-file requirements/build.txt
 	$(COMPILE) pyproject.toml --extra serve --group dev \
 	  -c requirements/runtime.txt -c requirements/build.txt --output-file requirements/test.txt
 

@@ -19,7 +19,8 @@ FIELD = """
     admission check
     checking checks cli clone cluster commit condition conditions config configuration conflict
     conflicts container context crd crds credentials cron declaration declarations declared declined
-    delete deletion delta dependencies dependency deployment diff directory downstream draft
+    delete deletion delta dependencies dependency deployment diff directory documentation
+    downstream draft
     drafted drafts due event events exec executable expression expressions field fields file files
     forge
     freight function functions git group groups head heads health history hook hooks http

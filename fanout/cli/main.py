@@ -77,6 +77,7 @@ VERBS = {
     "crds": Verb("crds", "Print the CustomResourceDefinitions.", _TOOLS),
     "import": Verb("import_", "Convert objects of other programs.", _TOOLS),
     "completion": Verb("completion", "Print the completion script for a shell.", _TOOLS),
+    "docs": Verb("docs", "Print a page of the documentation, or an example.", _TOOLS),
     "version": Verb("version", "Print the versions of fanout and its dependencies.", _TOOLS),
 }
 

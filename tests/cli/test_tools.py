@@ -104,7 +104,7 @@ def test_completion_knows_the_verbs(capsys, monkeypatch):
 
 def test_version_names_what_a_bug_report_needs(capsys):
     found = json.loads(out_of(capsys, "version", "-o", "json"))
-    assert set(found) == {"fanout", "python", "git", "libraries"}
+    assert set(found) == {"fanout", "commit", "python", "git", "libraries"}
     assert {"click", "pygit2", "cel-python"} <= set(found["libraries"])
     assert "psutil" not in found["libraries"]
     table = out_of(capsys, "version")

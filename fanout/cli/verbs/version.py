@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from fanout.cli.documentation import read_commit
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import format_table, print_value, write_stdout
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
@@ -32,12 +33,20 @@ def _read_versions() -> dict[str, Any]:
         for requirement in requires("fanout") or ()
         if "extra ==" not in requirement
     ]
+    fanout_version = _read_version("fanout")
     return {
-        "fanout": _read_version("fanout"),
+        "fanout": fanout_version,
+        "commit": _find_commit(fanout_version),
         "python": platform.python_version(),
         "git": _read_git_version(),
         "libraries": {name: _read_version(name) for name in sorted(names)},
     }
+
+
+def _find_commit(fanout_version: str) -> str:
+    """Return the commit of the build, or as an editable install noted it in its version."""
+    noted = re.search(r"\+g([0-9a-f]{7,40})", fanout_version)
+    return read_commit() or (noted[1] if noted else "unknown")
 
 
 def _read_version(name: str) -> str:

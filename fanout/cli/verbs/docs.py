@@ -1,0 +1,65 @@
+"""`fanout docs`: print the documentation and the examples that are installed with fanout."""
+
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from fanout.api.field_errors import suggest_name
+from fanout.cli.command_errors import not_found
+from fanout.cli.documentation import find_directory, find_pages
+from fanout.cli.input.options import with_settings
+from fanout.cli.output.printer import format_table, write_stdout
+from fanout.cli.settings import Settings
+
+
+def _complete_topic(
+    ctx: click.Context,  # noqa: ARG001  # click's signature
+    param: click.Parameter,  # noqa: ARG001
+    incomplete: str,
+) -> list[CompletionItem]:
+    return [CompletionItem(topic) for topic in find_pages() if topic.startswith(incomplete)]
+
+
+@click.command()
+@click.argument("topic", required=False, shell_complete=_complete_topic)
+@click.option("--path", is_flag=True, help="Print the path of the page instead of the page.")
+@with_settings(objects=False)
+def command(settings: Settings, topic: str | None, path: bool) -> None:  # noqa: ARG001
+    """Print a page of the documentation, or an example.
+
+    TOPIC is a name of the list that is printed without one, such as concepts/gates or
+    policies/clusters.yaml. The last part is enough where it is unique. With --path and
+    no TOPIC, prints the directory that contains docs and policies.
+    """
+    pages = find_pages()
+    if topic is not None:
+        page = _find_page(topic, pages)
+        write_stdout(f"{page}\n" if path else page.read_text(encoding="utf-8"))
+    elif path:
+        write_stdout(f"{find_directory()}\n")
+    else:
+        rows = [(name, _read_title(page)) for name, page in pages.items()]
+        write_stdout(format_table(["TOPIC", "TITLE"], rows))
+
+
+def _find_page(topic: str, pages: dict[str, Path]) -> Path:
+    """Return the page of a topic. Raises InvalidInput for an unknown or ambiguous one."""
+    name = topic.removesuffix(".md")
+    if name in pages:
+        return pages[name]
+    matches = [it for it in pages if it.endswith(f"/{name}")]
+    if len(matches) == 1:
+        return pages[matches[0]]
+    if matches:
+        raise not_found(f"{len(matches)} topics end in {topic}", f"use {' or '.join(matches)}")
+    last_parts = [it.rpartition("/")[2] for it in pages]
+    remedy = suggest_name(name, [*pages, *last_parts], "run `fanout docs` for the list of topics")
+    raise not_found(f"there is no topic {topic}", remedy)
+
+
+def _read_title(page: Path) -> str:
+    """Return the text of the first heading, or of an example's first comment."""
+    with page.open(encoding="utf-8") as lines:
+        first = next((line for line in lines if line.startswith("# ")), "")
+    return first.removeprefix("# ").strip()
