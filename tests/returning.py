@@ -33,7 +33,7 @@ def edit(fleet: Fleet, path: str, text: str, repository: str = "edge") -> None:
 
 def rollback(fleet: Fleet, *args: str) -> Result:
     fleet.later(minutes=5)
-    return fleet.run("rollback", "monitoring", "--stage", "prod", *args, *WHY)
+    return fleet.run("rollback", "--yes", "monitoring", "--stage", "prod", *args, *WHY)
 
 
 def withdrawn(fleet: Fleet) -> None:

@@ -94,7 +94,7 @@ TECHNICAL = """
 ENGLISH = """
     abandoned advance ages allowed alternative answer applicable apply assembled assembly
     assertion at blocked cannot cause change changes choice choices compared create day denied
-    described difference disabled earlier effect ended ensure exceeded exclusive expected
+    described difference disabled dry earlier effect ended ensure exceeded exclusive expected
     explain explanation external filled first free get guarded holder invalid large local
     located lost malformed match matchable matching misplaced moved no not open other pair plain
     planned played player refused returned side spelling suggestions too uncertain undeclared

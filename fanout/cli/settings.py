@@ -64,6 +64,7 @@ class Settings:
     sort_by: str = ""  # path of the field that objects are sorted by; "": the verb's order
     no_headers: bool = False
     quiet: bool = False
+    dry_run: bool = False  # records and repositories are read, and nothing is written
     verbosity: int = 0
     color: Color = Color.AUTO
     now_override: datetime | None = None  # --now

@@ -22,10 +22,12 @@ from fanout.cluster.file_cluster import FileCluster, read_configuration
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.cluster.manifest_cache import ManifestCache
 from fanout.cluster.policy_state_store import ObservedHeads, PolicyStateStore
+from fanout.cluster.record_overlay import RecordOverlay
 from fanout.cluster.records_repository import LocalRepository, RecordsRepository
 from fanout.cluster.sweep_log import SweepLog
 from fanout.git.mirror import create_bare
 from fanout.git.mirror_store import MirrorStore
+from fanout.plan.actions import ActionResult
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_state import CommitIdentity, Remote
@@ -183,6 +185,7 @@ class Program:
     redactor: Redactor
     sweeps: SweepLog
     noop_snapshot: NoopSnapshotStore
+    overlay: RecordOverlay | None = None  # the records of a dry run
 
     def read_declared(self) -> DeclaredObjects:
         """Read the declared objects of the files, restricted to the namespace of the settings."""
@@ -224,7 +227,14 @@ class Program:
         return estimate_calls(refs_by_url, requests, self.world.forges.limits_of)
 
     def sweep(self, mode: PassMode) -> PassReport:
-        """Run one complete pass, including the actions of its plan."""
+        """Run one complete pass, including the actions of its plan.
+
+        In a dry run the actions are not carried out, and reported as if all had succeeded.
+        """
+        if self.settings.dry_run:
+            observed = self.observe(mode)
+            outcomes = (ActionResult(it, is_done=True) for it in observed.plan.actions)
+            return PassReport(observed, tuple(outcomes))
         declared, files_digest = self.read_declared(), self.cluster.last_digest()
         report = run_pass(self.world, self.reconciler, declared, self.settings.now(), mode)
         self._store_noop(mode, files_digest, declared, report.pass_plan)
@@ -233,7 +243,12 @@ class Program:
     def _store_noop(
         self, mode: PassMode, files_digest: str, declared: DeclaredObjects, observed: PassPlan
     ) -> None:
-        """Store the observed state as a no-op snapshot, unless files need a message again."""
+        """Store the observed state as a no-op snapshot, unless files need a message again.
+
+        In a dry run the state has records that nobody wrote, so it is never stored.
+        """
+        if self.settings.dry_run:
+            return
         # A pass that is answered from the snapshot reads no file and so reports no error in one;
         # such files are therefore never answered from it.
         has_errors = any(fault.severity == "error" for fault in declared.faults)
@@ -263,7 +278,8 @@ def open_program(
         ProcessSandbox(_sandbox_limits(configuration), counters, expression_cache) as sandbox,
     ):
         world, sweeps = _open_world(settings, configuration, sandbox, counters, secrets)
-        world = replace(world, forges=forges)
+        overlay = RecordOverlay(world.records) if settings.dry_run else None
+        world = replace(world, forges=forges, records=overlay or world.records)
         url, _ = _records_url(settings, configuration)
         request_memos = RequestMemos(
             settings.state_dir / "forges", f"{version('fanout')}\0{configuration.install_id}"
@@ -276,7 +292,15 @@ def open_program(
             f"{version('fanout')}\0{url}\0{configuration.model_dump_json()}",
         )
         program = Program(
-            settings, configuration, world, cluster, reconciler, redactor, sweeps, noop_snapshot
+            settings,
+            configuration,
+            world,
+            cluster,
+            reconciler,
+            redactor,
+            sweeps,
+            noop_snapshot,
+            overlay,
         )
         if check:
             program.check_input()

@@ -85,7 +85,7 @@ def test_a_rollback_after_a_record_from_ahead_counts(tmp_path):
     fleet.settle()
     assert fleet.published() == {"sites/ams": "v2"}
     from_ahead(fleet, lambda it: it.report("dev", "v2"))
-    back = fleet.later(minutes=1).run("rollback", "monitoring", "--stage", "dev", *WHY)
+    back = fleet.later(minutes=1).run("rollback", "--yes", "monitoring", "--stage", "dev", *WHY)
     assert back.code == 0
     fleet.settle()
     assert fleet.published() == {"sites/ams": "v1"}

@@ -76,7 +76,7 @@ def test_conflicts_are_accepted_for_the_drafts_that_there_were_to_see(fleet: Fle
 
 def test_a_rollback_is_not_asked_about_conflicts(fleet: Fleet):
     assert fleet.run("promote", *STAGE, "--variant", AMS, "--accept-conflicts", *BY).code == 0
-    back = fleet.later(minutes=1).run("rollback", *STAGE, "--revision", "v1", *BY)
+    back = fleet.later(minutes=1).run("rollback", "--yes", *STAGE, "--revision", "v1", *BY)
     assert back.code == 0, back.err
     fleet.later(minutes=1).settle()
     assert fleet.published()[AMS] == "v1"

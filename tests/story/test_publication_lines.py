@@ -48,7 +48,7 @@ def replicas(fleet: Fleet) -> str:
 
 
 def roll_back(fleet: Fleet, revision: str) -> None:
-    arguments = ("rollback", "monitoring", "--stage", "dev", "--revision", revision, *WHO)
+    arguments = ("rollback", "--yes", "monitoring", "--stage", "dev", "--revision", revision, *WHO)
     result = fleet.later(minutes=1).run(*arguments)
     assert result.code == 0, result.err
     fleet.later(minutes=1).settle()

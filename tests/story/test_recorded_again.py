@@ -88,8 +88,8 @@ def gone(root: Path) -> Fleet:
 PROD = ("monitoring", "--stage", "prod")
 #   fixture, line
 VERBS: dict[str, tuple[str, Line]] = {
-    "rollback": ("at_v2", ("rollback", *PROD, *WHY)),
-    "rollback of a variant": ("at_v2", ("rollback", *PROD, "--variant", BER, *WHY)),
+    "rollback": ("at_v2", ("rollback", "--yes", *PROD, *WHY)),
+    "rollback of a variant": ("at_v2", ("rollback", "--yes", *PROD, "--variant", BER, *WHY)),
     "promote": ("drafted", ("promote", *PROD, *WHY)),
     "promote without drafts": ("released", ("promote", *PROD, *WHY)),
     "skip": ("failed", ("skip", *PROD, "--variant", BER, *WHY)),

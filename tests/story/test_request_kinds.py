@@ -63,7 +63,16 @@ def test_a_stage_goes_back_by_a_request(gitea: Gitea, tmp_path: Path):
     fleet.release("v2")
     settle(fleet)
     back = fleet.later(minutes=1).run(
-        "rollback", "monitoring", "--stage", "dev", "--revision", "v1", "--reason", "bad", *WHO
+        "rollback",
+        "--yes",
+        "monitoring",
+        "--stage",
+        "dev",
+        "--revision",
+        "v1",
+        "--reason",
+        "bad",
+        *WHO,
     )
     assert back.code in (0, 4), back.err
     settle(fleet)

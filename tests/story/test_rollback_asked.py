@@ -34,7 +34,7 @@ def test_a_variant_written_by_hand_goes_back_by_its_name(tmp_path: Path):
         fleet.later(minutes=5).settle()
         fleet.run("promote", "own", *WHY)
         assert fleet.published() == {"own": revision}
-    assert fleet.later(minutes=5).run("rollback", "own", *WHY).code == 0
+    assert fleet.later(minutes=5).run("rollback", "--yes", "own", *WHY).code == 0
     assert fleet.published() == {"own": "v1"}
     fleet.later(minutes=5).settle()
     explained = fleet.run("explain", "own").out
@@ -59,7 +59,7 @@ REFUSED = [
 @pytest.mark.parametrize(("_", "args", "told"), REFUSED, ids=[row[0] for row in REFUSED])
 def test_refused(fleet: Fleet, _: str, args: tuple[str, ...], told: str):
     before = fleet.records().refs()
-    done = fleet.run("rollback", "monitoring", *args, *WHY)
+    done = fleet.run("rollback", "--yes", "monitoring", *args, *WHY)
     assert done.code in (1, 4)
     assert told in done.err
     assert fleet.records().refs() == before

@@ -254,7 +254,7 @@ def test_rollback_goes_through_the_stage_s_draft(fleet: Fleet):
     fleet.later(minutes=1).settle()
     assert fleet.published()["sites/c00"] == "v2"
     who = ("--by", "Ann <ann@example.com>", "--reason", "slow")
-    back = fleet.later(minutes=1).run("rollback", "monitoring", "--stage", "dev", *who)
+    back = fleet.later(minutes=1).run("rollback", "--yes", "monitoring", "--stage", "dev", *who)
     assert back.code == 0, back.err
     fleet.later(minutes=1).settle()
     assert {fleet.published()[f"sites/c{n:02}"] for n in (0, 3, 6, 9)} == {"v1"}

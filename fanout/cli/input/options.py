@@ -97,6 +97,15 @@ _TERMINAL_OPTIONS: dict[str, Option] = {
 }
 
 
+# For verbs that record or publish.
+_RECORD_OPTIONS: dict[str, Option] = {
+    "dry_run": click.option(
+        "--dry-run",
+        is_flag=True,
+        help="Print what would be recorded and what would follow, and write nothing.",
+    )
+}
+
 # For verbs that list objects.
 _LIST_OPTIONS: dict[str, Option] = {
     "sort_by": click.option(
@@ -181,20 +190,22 @@ def with_settings(
     objects: bool = True,
     files: bool = False,
     config: bool = False,
+    records: bool = False,
     formats: tuple[OutputFormat, ...] = (),
 ) -> Option:
     """Return a decorator that passes a verb its `settings`.
 
     `objects`: the verb reads objects and repositories, so it takes `-f` and the options
     around it; `files`: `-f` and `--namespace` alone, without the short form; `config`:
-    `--config` alone. `formats`: accepted values of `-o`, the default first; without any
-    there is no `-o`.
+    `--config` alone. `records`: the verb records or publishes, so it takes `--dry-run`.
+    `formats`: accepted values of `-o`, the default first; without any there is no `-o`.
     """
     options: dict[str, Option] = {
         **(_OBJECT_OPTIONS if objects else {}),
         **(_FILE_OPTIONS if files else {}),
         **({"config": _OBJECT_OPTIONS["config"]} if config else {}),
         **({"output": _output_option(formats)} if formats else {}),
+        **(_RECORD_OPTIONS if records else {}),
         **(_LIST_OPTIONS if OutputFormat.CUSTOM_COLUMNS in formats else {}),
         **_TERMINAL_OPTIONS,
     }

@@ -1,7 +1,7 @@
 """Output of a pass: plan or actions on stdout, problems on stderr."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fanout.api.text_fields import pluralize
 from fanout.cli.output.printer import format_table, print_value, write_stdout
@@ -107,15 +107,39 @@ def print_plan(
     variants = [variant for item in observed.policies for variant in item.variants]
     notes = [f"{it.reason}: {it.sentence}" for it in list_unenforced(variants)]
     if settings.output.is_data:
-        plan, problems = observed.plan.as_json(), serialize_problems(observed)
-        additions = {"holds": serialize_holds(observed), "estimate": estimate.as_json()}
-        print_value({**plan, **problems, "notes": notes, **additions}, settings.output)
-    else:
-        for note in notes:
-            print_message(f"note: {note}", settings.color)
-        actions = _format_actions(observed.plan.actions)
-        write_stdout(actions or f"{_format_nothing_done(observed, error_count)}\n")
-        write_stdout("".join(f"{line}\n" for line in estimate.sentences()))
+        additions = {"notes": notes, "estimate": estimate.as_json()}
+        print_value({**_serialize_planned(observed), **additions}, settings.output)
+        return
+    for note in notes:
+        print_message(f"note: {note}", settings.color)
+    _print_actions(observed, error_count)
+    write_stdout("".join(f"{line}\n" for line in estimate.sentences()))
+
+
+def print_planned_actions(observed: PassPlan, settings: Settings, error_count: int = 0) -> None:
+    """Print problems, the table of planned actions, and a line with their numbers."""
+    print_problems(observed, settings)
+    _print_actions(observed, error_count)
+
+
+def _print_actions(observed: PassPlan, error_count: int) -> None:
+    actions = observed.plan.actions
+    if not actions:
+        write_stdout(f"{_format_nothing_done(observed, error_count)}\n")
+        return
+    counts = Counter(action.kind for action in actions)
+    parts = [_format_planned(counts[it], *_ACTION_WORDS[it]) for it in ActionKind if counts[it]]
+    write_stdout(_format_actions(actions))
+    write_stdout(f"Plan: {', '.join(parts)}.\n")
+
+
+def _format_planned(number: int, noun: str, participle: str) -> str:
+    return f"{pluralize(number, noun) if noun else number} to be {participle}"
+
+
+def _serialize_planned(observed: PassPlan) -> dict[str, object]:
+    problems = serialize_problems(observed)
+    return {**observed.plan.as_json(), **problems, "holds": serialize_holds(observed)}
 
 
 def _format_nothing_done(observed: PassPlan, error_count: int, undone_actions: int = 0) -> str:
@@ -135,15 +159,27 @@ def _format_actions(actions: Iterable[PlanAction]) -> str:
 
 
 def print_report(
-    report: PassReport, settings: Settings, effect: str = "", error_count: int = 0
+    report: PassReport,
+    settings: Settings,
+    effect: str = "",
+    error_count: int = 0,
+    new_records: Sequence[Mapping[str, object]] = (),
 ) -> None:
     """Print the result of a pass: counts by kind of action and each failure.
 
-    With -o json the outcomes.
+    With -o json the outcomes. In a dry run the planned actions.
 
     `effect`: line about the decision that the pass acted on; `error_count`: number of
-    errors in the files.
+    errors in the files; `new_records`: records of a dry run, for -o json.
     """
+    if settings.dry_run:
+        if settings.output.is_data:
+            planned = _serialize_planned(report.pass_plan)
+            print_value({**planned, "records": list(new_records)}, settings.output)
+            return
+        print_planned_actions(report.pass_plan, settings, error_count)
+        write_stdout(f"{effect}\n" if effect else "")
+        return
     if settings.output.is_data:
         print_value(_serialize_report(report), settings.output)
         return

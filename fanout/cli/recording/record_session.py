@@ -16,7 +16,7 @@ from fanout.cli.input.name_lookup import (
     refuse_unknown_stage,
 )
 from fanout.cli.output.pass_output import print_report
-from fanout.cli.output.printer import write_stdout
+from fanout.cli.recording.dry_run import list_new_records, print_new_records, print_recorded
 from fanout.cli.recording.record_options import RecordRequest, resolve_author
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
@@ -91,7 +91,8 @@ class RecordSession:
         """Record a Decision unless an equal one is active, print its name and return it."""
         earlier = self.find_equal_decision(spec)
         name = earlier.name if earlier else self.append("Decision", spec)
-        write_stdout(format_recorded(name, subject, is_repeated=earlier is not None))
+        recorded = format_recorded(name, subject, is_repeated=earlier is not None)
+        print_recorded(self.program.settings, recorded)
         return name
 
     def find_equal_decision(
@@ -149,15 +150,17 @@ def format_recorded(name: str, subject: str = "", *, is_repeated: bool) -> str:
 
 
 def print_decision(
-    settings: Settings, recorded: str, report: PassReport, effect: str, notes: Iterable[str]
+    program: Program, recorded: str, report: PassReport, effect: str, notes: Iterable[str]
 ) -> None:
     """Print a decision, the report of the pass that acted on it, its effect, and notes.
 
     `recorded`: line of `format_recorded`, for people only. Empty notes are left out.
     """
+    settings = program.settings
     if settings.output is OutputFormat.TABLE:
-        write_stdout(recorded)
-    print_report(report, settings, effect)
+        print_recorded(settings, recorded)
+        print_new_records(program)
+    print_report(report, settings, effect, new_records=list_new_records(program))
     for note in filter(None, notes):
         print_message(note, settings.color)
 

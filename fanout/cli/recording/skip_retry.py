@@ -54,7 +54,7 @@ def build_command(action: Action, help_text: str, choose: VariantChooser) -> cli
     @click.option("--revision", default="", help="Revision.  [default: the candidate]")
     @reason_option
     @with_request
-    @with_settings(formats=REPORT_FORMATS)
+    @with_settings(records=True, formats=REPORT_FORMATS)
     def command(settings: Settings, request: RecordRequest, revision: str) -> ExitCode:
         with open_record_session(settings, request) as session:
             item, stage = session.item, request.stage
@@ -81,7 +81,7 @@ def build_command(action: Action, help_text: str, choose: VariantChooser) -> cli
         recorded = format_recorded(name, subject, is_repeated=earlier is not None)
         before = evaluate_without(item, earlier)
         effect = compare_evaluations(before, report, stage, revision, names)
-        print_decision(settings, recorded, report, effect.sentence, notes)
+        print_decision(session.program, recorded, report, effect.sentence, notes)
         was_applied = (
             earlier is not None
             and item.decision_statuses(settings.now())[earlier_name] is DecisionStatus.APPLIED

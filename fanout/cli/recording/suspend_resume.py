@@ -9,8 +9,8 @@ from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.completion import complete_policies
 from fanout.cli.input.name_lookup import find_recordable_policy, refuse_unrecordable
 from fanout.cli.input.options import with_settings
-from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode, exit_code_after
+from fanout.cli.recording.dry_run import print_consequences, print_new_records, print_recorded
 from fanout.cli.recording.record_options import (
     RecordRequest,
     reason_option,
@@ -48,7 +48,7 @@ def build_suspension_command(action: Action, help_text: str) -> click.Command:
     )
     @reason_option
     @with_request
-    @with_settings()
+    @with_settings(records=True)
     def command(settings: Settings, request: RecordRequest, everything: bool) -> ExitCode:
         _require_one_subject(request, everything=everything)
         author = resolve_author(request.by)
@@ -57,7 +57,8 @@ def build_suspension_command(action: Action, help_text: str) -> click.Command:
                 return exit_code_after(0, effect=_record_all(program, action, request, author))
             item = find_recordable_policy(program, request.policy)
             recorded = _record_for_policy(RecordSession(program, item, request, author), action)
-        _print_recorded(recorded, settings)
+            _print_recorded(recorded, settings)
+            print_consequences(program, item.resolved_policy)
         return exit_code_after(0, effect=recorded.has_effect)
 
     return command
@@ -138,6 +139,8 @@ def _record_all(
         recorded += bool(result.name)
         unchanged += not result.name
         _print_recorded(result, program.settings, f" for {item.title}")
+    if program.settings.dry_run:
+        print_new_records(program)
     past_action = "suspended" if action is Action.SUSPEND else "resumed"
     counts = f"{past_action}: {recorded}; nothing to do: {unchanged}; failed: {len(failed)}"
     print_message(counts, program.settings.color)
@@ -148,7 +151,7 @@ def _record_all(
 
 def _print_recorded(recorded: _RecordedSuspension, settings: Settings, subject: str = "") -> None:
     if recorded.name:
-        write_stdout(format_recorded(recorded.name, subject, is_repeated=False))
+        print_recorded(settings, format_recorded(recorded.name, subject, is_repeated=False))
     if recorded.note:
         head = "nothing goes on yet" if recorded.name else "nothing to do"
         print_message(f"{head}{subject}: {recorded.note}", settings.color)

@@ -5,15 +5,13 @@ import click
 from fanout.api.reasons import Reason
 from fanout.cli.input.name_lookup import find_policy, refuse_stopped
 from fanout.cli.input.options import with_settings
-from fanout.cli.output.pass_output import print_report
-from fanout.cli.output.printer import write_stdout
 from fanout.cli.recording.record_options import (
     RecordRequest,
     policy_argument,
     reason_option,
     with_request,
 )
-from fanout.cli.recording.record_session import format_recorded, open_record_session
+from fanout.cli.recording.record_session import format_recorded, open_record_session, print_decision
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
 from fanout.plan.records.policy_records import ACCEPT_RECORDS
@@ -25,7 +23,7 @@ from fanout.reconcile.records.rewound_records import describe_missing_records
 @policy_argument
 @reason_option
 @with_request
-@with_settings()
+@with_settings(records=True)
 def command(settings: Settings, request: RecordRequest) -> None:
     """Accept records that were restored from an older copy.
 
@@ -47,10 +45,7 @@ def command(settings: Settings, request: RecordRequest) -> None:
         missing = _format_missing(item)
         spec = session.build_subject() | {"action": ACCEPT_RECORDS, "reason": request.reason}
         name, report = session.record_and_run(spec)
-    write_stdout(format_recorded(name, is_repeated=False))
-    for line in missing:
-        print_message(line, settings.color)
-    print_report(report, settings)
+    print_decision(session.program, format_recorded(name, is_repeated=False), report, "", missing)
 
 
 def _format_missing(item: PolicyResult) -> list[str]:

@@ -10,7 +10,6 @@ from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
 from fanout.cli.input.name_lookup import select_variants
 from fanout.cli.input.options import with_settings
-from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.approval_eligibility import (
     build_no_draft,
@@ -20,6 +19,7 @@ from fanout.cli.recording.approval_eligibility import (
     format_not_counted,
     is_approver,
 )
+from fanout.cli.recording.dry_run import print_consequences, print_recorded
 from fanout.cli.recording.record_options import (
     RecordRequest,
     current_trees,
@@ -43,7 +43,7 @@ from fanout.reconcile.pass_results import PolicyResult
     "--check", default="", help="Name of the approval check; required if the stage has several."
 )
 @with_request
-@with_settings()
+@with_settings(records=True)
 def command(settings: Settings, request: RecordRequest, revision: str, check: str) -> ExitCode:
     """Approve drafts of a stage.
 
@@ -73,7 +73,8 @@ def command(settings: Settings, request: RecordRequest, revision: str, check: st
         if not all_approved or rule.expires is not None:
             name = session.append("Approval", spec)
             drafts = pluralize(len(trees), "draft")
-            write_stdout(f"approval.fanout.dev/{name} recorded for {drafts}\n")
+            print_recorded(settings, f"approval.fanout.dev/{name} recorded for {drafts}")
+            print_consequences(session.program, item.resolved_policy)
     notes = (
         format_not_counted(rule, author, reviewed),
         _format_repeated(rule, author, approved, is_complete=all_approved),

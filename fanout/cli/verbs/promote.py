@@ -59,7 +59,7 @@ from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 @reason_option
 @click.option("--expires", default="", metavar="TIME", help="Time at which the decision expires.")
 @with_request
-@with_settings(formats=REPORT_FORMATS)
+@with_settings(records=True, formats=REPORT_FORMATS)
 def command(
     settings: Settings,
     request: RecordRequest,
@@ -125,7 +125,7 @@ def command(
         *report_unpublished(report, stage, covered, candidate),
         selection.note,
     )
-    print_decision(settings, recorded, report, effect.sentence, notes)
+    print_decision(session.program, recorded, report, effect.sentence, notes)
     # Variants that were left out need a person too, so all that were requested count.
     fix_count = report.fix_count_of(_names_of(requested))
     return exit_code_after(fix_count, effect=effect.happened)

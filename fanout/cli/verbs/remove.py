@@ -18,6 +18,7 @@ from fanout.cli.input.name_lookup import (
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode
+from fanout.cli.recording.dry_run import print_new_records, print_recorded
 from fanout.cli.recording.record_options import (
     RecordRequest,
     policy_argument,
@@ -57,7 +58,7 @@ from fanout.reconcile.selection.policy_resolution import are_all_promotions_read
 @click.option("--edited", is_flag=True, help="Remove the package even if it was edited.")
 @reason_option
 @with_request
-@with_settings()
+@with_settings(records=True)
 def command(
     settings: Settings, request: RecordRequest, variant: str | None, all_gone: bool, edited: bool
 ) -> ExitCode:
@@ -89,7 +90,8 @@ def command(
             earlier = _find_earlier_removal(session, variant)
             if earlier is None:
                 raise
-            write_stdout(format_recorded(earlier.name, "; it is carried out", is_repeated=True))
+            recorded = format_recorded(earlier.name, "; it is carried out", is_repeated=True)
+            print_recorded(settings, recorded)
             return ExitCode.OK
         removals = find_removals(program.world, item, declared, names)
         edited_trees = {it: tree for removal in removals for it, tree in removal.edits.items()}
@@ -108,6 +110,9 @@ def command(
         if window_hold is not None:
             print_message(f"a sweep carries it out: {window_hold.sentence}", settings.color)
             return ExitCode.NO_EFFECT
+        if settings.dry_run:
+            _print_removals(session, removals)
+            return ExitCode.OK
         removal_request = RemovalRequest(request.reason, settings.now())
         pending = set(names)
         for removed in remove_by_level(program.world, item, declared, removals, removal_request):
@@ -117,6 +122,13 @@ def command(
         for name in sorted(pending):
             write_stdout(f"{name} waits for those before it: a later sweep removes it\n")
     return ExitCode.OK
+
+
+def _print_removals(session: RecordSession, removals: Sequence[PackageRemoval]) -> None:
+    print_new_records(session.program)
+    for removal in removals:
+        line = _format_removal(removal, session.program.world.setup.install)
+        print_recorded(session.program.settings, line)
 
 
 def _find_earlier_removal(session: RecordSession, variant: str | None) -> RecordEntry | None:

@@ -12,7 +12,7 @@ from fanout.api.text_fields import LINK
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.name_lookup import find_recordable_policy, refuse_no_stage, select_variants
 from fanout.cli.input.options import with_settings
-from fanout.cli.output.printer import write_stdout
+from fanout.cli.recording.dry_run import print_consequences, print_recorded
 from fanout.cli.recording.record_options import RecordRequest, subject_options, with_request
 from fanout.cli.recording.record_session import RecordSession, open_record_session
 from fanout.cli.settings import Settings
@@ -128,7 +128,7 @@ def _branch_contains(view: RepositoryState, commit: str, git: GitStore) -> bool:
 @click.option("--commit", default="", help="Downstream commit that was checked.")
 @click.option("--link", default="", help="URL with details.")
 @with_request
-@with_settings()
+@with_settings(records=True)
 def command(settings: Settings, request: RecordRequest, **options: str) -> None:
     """Record evidence: the result of a check.
 
@@ -159,7 +159,9 @@ def command(settings: Settings, request: RecordRequest, **options: str) -> None:
         spec |= {name: value for name, value in options.items() if value}
         earlier = _find_equal_report(session, spec, stage_variants, drafted=drafted)
         name = earlier or session.append("Evidence", spec)
-    write_stdout(f"evidence.fanout.dev/{name} {'already recorded' if earlier else 'recorded'}\n")
+        verb = "already recorded" if earlier else "recorded"
+        print_recorded(settings, f"evidence.fanout.dev/{name} {verb}")
+        print_consequences(session.program, item.resolved_policy)
 
 
 def _find_equal_report(

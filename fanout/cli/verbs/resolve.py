@@ -8,6 +8,7 @@ import click
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.options import with_settings
+from fanout.cli.recording.dry_run import print_consequences
 from fanout.cli.recording.record_options import (
     RecordRequest,
     reason_option,
@@ -35,7 +36,7 @@ from fanout.reconcile.pass_results import PolicyResult
 )
 @reason_option
 @with_request
-@with_settings()
+@with_settings(records=True)
 def command(settings: Settings, request: RecordRequest, side_choices: tuple[str, ...]) -> None:
     """Resolve merge conflicts of drafts.
 
@@ -62,6 +63,7 @@ def command(settings: Settings, request: RecordRequest, side_choices: tuple[str,
         for decision in decisions:
             drafts = pluralize(len(decision["variants"]), "draft")
             session.record_once(decision, f" for {drafts} at {decision['revision']}")
+        print_consequences(session.program, item.resolved_policy)
 
 
 def _build_nothing_to_decide(item: PolicyResult, by_key: Winners) -> InvalidInput:

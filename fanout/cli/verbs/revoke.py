@@ -5,9 +5,9 @@ import click
 from fanout.api.promotion_policy import normalize_person
 from fanout.cli.command_errors import not_found
 from fanout.cli.input.options import with_settings
-from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.recording.approval_eligibility import format_not_entitled, is_approver
+from fanout.cli.recording.dry_run import print_consequences, print_recorded
 from fanout.cli.recording.record_options import RecordRequest, policy_argument, with_request
 from fanout.cli.recording.record_session import open_record_session
 from fanout.cli.settings import Settings
@@ -22,7 +22,7 @@ from fanout.reconcile.pass_results import PolicyResult
 @policy_argument
 @click.argument("approval")
 @with_request
-@with_settings()
+@with_settings(records=True)
 def command(settings: Settings, request: RecordRequest, approval: str) -> ExitCode:
     """Revoke an approval.
 
@@ -48,7 +48,8 @@ def command(settings: Settings, request: RecordRequest, approval: str) -> ExitCo
             print_message(f"nothing to do: {name} has been revoked already", settings.color)
             return ExitCode.OK
         revoked = session.append("Approval", {**revoked_approval.spec, "revokes": name})
-    write_stdout(f"approval.fanout.dev/{revoked} revokes {name}\n")
+        print_recorded(settings, f"approval.fanout.dev/{revoked} revokes {name}")
+        print_consequences(session.program, item.resolved_policy)
     rule = _find_rule(item, revoked_approval)
     # Whoever gave an approval may revoke it, also after leaving the group of approvers.
     is_own = normalize_person(f"{author.name} <{author.email}>") == normalize_person(

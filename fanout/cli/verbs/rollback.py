@@ -9,6 +9,7 @@ from fanout.api.text_fields import pluralize
 from fanout.cli.input.name_lookup import refuse_no_stage, select_variants
 from fanout.cli.input.options import with_settings
 from fanout.cli.process_exit import ExitCode, exit_code_after
+from fanout.cli.recording.confirmation import confirm, require_terminal
 from fanout.cli.recording.decision_effect import report_unpublished, rollback_effect
 from fanout.cli.recording.record_options import (
     RecordRequest,
@@ -111,6 +112,19 @@ def report_lost_edits(variants: Iterable[RenderedVariant], revision: str) -> Ite
         )
 
 
+def format_preview(
+    item: PolicyResult, stage: str, variants: Sequence[RenderedVariant], revision: str
+) -> list[str]:
+    """Return lines that show what a rollback changes: each variant, its revision and the next."""
+    lines = [f"{pluralize(len(variants), 'variant')} of {_format_subject(item, stage)}:"]
+    for variant in variants:
+        published = variant.observed.published
+        present = published.revision if published is not None else "nothing"
+        change = "stays" if present == revision else f"-> {revision}"
+        lines.append(f"  {variant.spec.name}: {present} {change}")
+    return lines
+
+
 def _active_rollbacks(item: PolicyResult, stage: str, variants: Iterable[str]) -> list[Pin]:
     """Return the active rollbacks of the stage (variant "") or of variants in it."""
     if item.facts is None:
@@ -161,11 +175,16 @@ def _format_subject(item: PolicyResult, stage: str) -> str:
     type=click.Choice([OverridableGate.WINDOW.value]),
     help="Gate to override: publish although the window is closed.",
 )
+@click.option("-y", "--yes", is_flag=True, help="Do not ask; required without a terminal.")
 @reason_option
 @with_request
-@with_settings(formats=REPORT_FORMATS)
+@with_settings(records=True, formats=REPORT_FORMATS)
 def command(
-    settings: Settings, request: RecordRequest, revision: str, overrides: tuple[str, ...]
+    settings: Settings,
+    request: RecordRequest,
+    revision: str,
+    overrides: tuple[str, ...],
+    yes: bool,
 ) -> ExitCode:
     """Return to an earlier revision and stay at it.
 
@@ -175,6 +194,9 @@ def command(
     until the decision is withdrawn (`fanout withdraw`) or another revision is promoted. If a
     rollback to the revision is already active, it continues and nothing is recorded.
     """
+    is_confirmed = yes or settings.dry_run
+    if not is_confirmed:
+        require_terminal()
     with open_record_session(settings, request) as session:
         item, stage = session.item, request.stage
         refuse_no_stage(item, stage)
@@ -183,6 +205,10 @@ def command(
         variants = select_variants(item, stage, names)
         revision = find_rollback_revision(session.program, item, stage, variants, revision)
         earlier = find_active_rollback(item, stage, names, revision, overrides)
+        lost_edits = list(report_lost_edits(variants, revision))
+        if not earlier and not is_confirmed:
+            preview = format_preview(item, stage, variants, revision)
+            confirm([*preview, *lost_edits], f"Roll back to {revision}?")
         spec |= {
             "action": "Rollback",
             "revision": revision,
@@ -192,19 +218,20 @@ def command(
         name, report = session.record_and_run(spec, earlier)
         # A draft is published in the pass after the one that wrote it. No review is needed in
         # between, because the package was published before.
-        if _has_drafted(report):
+        has_drafted = _has_drafted(report)
+        if has_drafted and not settings.dry_run:
             second = session.run_pass()
             report = replace(second, outcomes=(*report.outcomes, *second.outcomes))
     hint = "; name an older --revision to go further back" if earlier else ""
     recorded = format_recorded(name, f": back to {revision}{hint}", is_repeated=bool(earlier))
     effect = rollback_effect(report, stage, names, revision)
-    notes = (
-        *report_lost_edits(variants, revision),
-        *report_unpublished(report, stage, names, revision),
-    )
-    print_decision(settings, recorded, report, effect.sentence, notes)
+    # A dry run ends before the second pass, which publishes the drafts.
+    will_publish = settings.dry_run and has_drafted
+    unpublished = () if will_publish else report_unpublished(report, stage, names, revision)
+    notes = (*lost_edits, *unpublished)
+    print_decision(session.program, recorded, report, effect.sentence, notes)
     fix_count = report.fix_count_of({variant.spec.name for variant in variants})
-    return exit_code_after(fix_count, effect=effect.happened)
+    return exit_code_after(fix_count, effect=effect.happened or will_publish)
 
 
 def _has_drafted(report: PassReport) -> bool:

@@ -27,7 +27,7 @@ from fanout.reconcile.pass_scope import PassMode
     type=click.Path(path_type=Path, dir_okay=False),
     help="Execute a saved plan, if it is not outdated.",
 )
-@with_settings(formats=REPORT_FORMATS)
+@with_settings(records=True, formats=REPORT_FORMATS)
 def command(
     settings: Settings, policies: tuple[str, ...], drafts_only: bool, saved: Path | None
 ) -> ExitCode:
@@ -43,7 +43,9 @@ def command(
     with open_program(settings, check=False) as program:
         # A saved plan is compared with a fresh one, so a no-op result of an earlier pass is no
         # answer to it.
-        noop_result = program.find_noop_result(mode) if saved is None else None
+        noop_result = None
+        if saved is None and not settings.dry_run:
+            noop_result = program.find_noop_result(mode)
         if noop_result is not None:
             report = PassReport(noop_result)
             print_report(report, settings)
@@ -67,6 +69,8 @@ def _execute_saved(program: Program, mode: PassMode, saved: Path) -> PassReport:
             reason="PlanOutdated",
             remedy="plan again, review, and sweep with the new plan",
         )
+    if program.settings.dry_run:
+        return PassReport(observed)
     report = execute_plan(program.world, observed)
     return finish_merges(program.world, program.reconciler, program.read_declared(), mode, report)
 

@@ -6,8 +6,8 @@ import click
 
 from fanout.cli.command_errors import not_found
 from fanout.cli.input.options import with_settings
-from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode, exit_code_after
+from fanout.cli.recording.dry_run import print_consequences, print_recorded
 from fanout.cli.recording.record_options import (
     RecordRequest,
     policy_argument,
@@ -35,7 +35,7 @@ _INACTIVE_SENTENCES = {
 @click.argument("record_name", metavar="RECORD")
 @reason_option
 @with_request
-@with_settings()
+@with_settings(records=True)
 def command(settings: Settings, request: RecordRequest, record_name: str) -> ExitCode:
     """Withdraw an active decision, or evidence.
 
@@ -61,7 +61,8 @@ def command(settings: Settings, request: RecordRequest, record_name: str) -> Exi
         }
         spec |= {"action": WITHDRAW, "withdraws": name, "reason": request.reason}
         withdrawal = session.append("Decision", spec)
-    write_stdout(f"decision.fanout.dev/{withdrawal} withdraws {name}\n")
+        print_recorded(settings, f"decision.fanout.dev/{withdrawal} withdraws {name}")
+        print_consequences(session.program, item.resolved_policy)
     return ExitCode.OK
 
 

@@ -1,0 +1,104 @@
+"""Record store for dry runs: shows the records of another store, and those it would have added.
+
+Nothing is written. A policy that got a record has a head of its own, because what is kept between
+passes is kept by head.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from fanout.cluster.policy_state_files import build_record_name, check_record, encode_canonical
+from fanout.errors import Bug
+from fanout.plan.observation.repository_state import CommitIdentity
+from fanout.plan.records.policy_records import (
+    ACCEPT_RECORDS,
+    PolicyRecords,
+    RecordEntry,
+    RecordsKey,
+    StatusChange,
+)
+from fanout.ports import RecordStore
+from fanout.values import replace
+
+
+class RecordOverlay:
+    """Implementation of `fanout.ports.RecordStore` that keeps new records in memory."""
+
+    def __init__(self, store: RecordStore) -> None:
+        """Show the records of `store`, which is read and never written."""
+        self._store = store
+        self._added: dict[RecordsKey, tuple[RecordEntry, ...]] = {}
+        self.manifests: list[Mapping[str, Any]] = []  # of all new records, in order
+
+    def read(self, keys: Sequence[RecordsKey]) -> Mapping[RecordsKey, PolicyRecords]:
+        """Read like `fanout.ports.RecordStore`, new records included."""
+        return self._add_records(self._store.read(keys))
+
+    def read_all(self, keys: Sequence[RecordsKey]) -> Mapping[RecordsKey, PolicyRecords]:
+        """Read like `fanout.ports.RecordStore`, new records included."""
+        return self._add_records(self._store.read_all(keys))
+
+    def heads_unchanged(self, heads: Mapping[RecordsKey, str]) -> bool:
+        """Ask the store that is read."""
+        return self._store.heads_unchanged(heads)
+
+    def heads(self) -> Mapping[RecordsKey, str]:
+        """List the heads of the store that is read."""
+        return self._store.heads()
+
+    def empty_problem(self) -> str:
+        """Ask the store that is read."""
+        return self._store.empty_problem()
+
+    def append(
+        self,
+        key: RecordsKey,
+        records: Sequence[Mapping[str, Any]],
+        author: CommitIdentity,
+        now: datetime,
+    ) -> tuple[str, ...]:
+        """Keep the records in memory, and return the names that they would get."""
+        by, names = f"{author.name} <{author.email}>", []
+        existing = {it.name for it in self.read([key])[key].records}
+        for record in records:
+            data = encode_canonical(record)
+            kind, spec = check_record(json.loads(data), key)
+            name = build_record_name(data, by, now, existing)
+            entry = RecordEntry(name=name, at=now, by=by, kind=kind, spec=spec)
+            self._added[key] = (*self._added.get(key, ()), entry)
+            metadata = {**record["metadata"], "name": name}
+            self.manifests.append({**json.loads(data), "metadata": metadata})
+            existing.add(name)
+            names.append(name)
+        return tuple(names)
+
+    def put_status(
+        self,
+        changes: Mapping[RecordsKey, StatusChange],  # noqa: ARG002 as of the port
+        now: datetime,  # noqa: ARG002 as of the port
+    ) -> Mapping[RecordsKey, str]:
+        """Refuse: a dry run plans, and executes nothing."""
+        raise Bug("a dry run was about to write the status of a policy")
+
+    def _add_records(
+        self, records_by_key: Mapping[RecordsKey, PolicyRecords]
+    ) -> Mapping[RecordsKey, PolicyRecords]:
+        return {
+            key: self._extend(policy_records, self._added.get(key, ()))
+            for key, policy_records in records_by_key.items()
+        }
+
+    def _extend(
+        self, policy_records: PolicyRecords, added: tuple[RecordEntry, ...]
+    ) -> PolicyRecords:
+        if not added:
+            return policy_records
+        is_accepted = any(it.spec.get("action") == ACCEPT_RECORDS for it in added)
+        return replace(
+            policy_records,
+            head=f"{policy_records.head}+{added[-1].name}",
+            records=(*policy_records.records, *added),
+            rewound=None if is_accepted else policy_records.rewound,
+        )
