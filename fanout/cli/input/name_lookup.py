@@ -13,9 +13,7 @@ from fanout.cli.command_errors import not_found
 from fanout.cli.startup import Program
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput, Stopped
-from fanout.gates.explanation import Explanation
 from fanout.gates.gate_wording import format_names
-from fanout.gates.next_changes import last_end
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.execution.removal_execution import find_places
 from fanout.reconcile.pass_results import PolicyResult
@@ -305,17 +303,3 @@ def find_orphaned(item: PolicyResult, declared: DeclaredObjects, name: str) -> l
     if not orphaned:
         return []
     return match_orphaned(item.resolved_policy, orphaned, find_orphaned_paths(item, declared), name)
-
-
-def explain_orphaned(item: PolicyResult, variant: str) -> Explanation:
-    """Explain why an orphaned variant still exists, and when it is removed."""
-    holds = item.removals.holds.get(variant)
-    problem = next(it.problem for it in item.failures if it.target == variant)
-    reasons = tuple(
-        Explanation(str(hold.reason), "Held", hold.sentence, hold.since, hold.until, hold.actor)
-        for hold in holds or ()
-    )
-    state, until = "Leaving" if holds == () else "Held", last_end(it.until for it in reasons)
-    return Explanation(
-        f"variant {variant}", state, problem, until=until, children=reasons, waits=True
-    )

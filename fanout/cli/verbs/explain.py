@@ -1,15 +1,14 @@
-"""`fanout explain`: explain what blocks a subject, and who can unblock it."""
+"""`fanout explain`: explain what blocks the fleet or a subject, and what unblocks it."""
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Sequence
 
 import click
 
-from fanout.api.gate_vocabulary import Verdict
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import complete_subjects
 from fanout.cli.input.name_lookup import (
     build_ambiguous_name,
-    explain_orphaned,
     find_named_variants,
     find_orphaned,
     find_variant_of,
@@ -18,63 +17,108 @@ from fanout.cli.input.name_lookup import (
 )
 from fanout.cli.input.options import with_settings
 from fanout.cli.input.variant_files import open_variant_files
-from fanout.cli.output.explanation_remarks import (
-    build_conflict_remarks,
-    build_policy_remarks,
-    build_stage_remarks,
-    build_variant_remarks,
-    has_conflicts,
-    shorten_explanation,
+from fanout.cli.output.explanation_text import (
+    ExplanationLayout,
+    format_explanation,
+    format_fleet,
 )
 from fanout.cli.output.pass_output import report_file_errors
-from fanout.cli.output.printer import print_value, write_stdout
+from fanout.cli.output.printer import build_list, print_value, write_stdout
+from fanout.cli.output.text_layout import text_width
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
+from fanout.cli.terminal import is_colored
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput, Stopped
-from fanout.gates.evaluation_results import VariantState
-from fanout.gates.explanation import Explanation, explain_policy, explain_stage, explain_variant
-from fanout.package.merge.merge_conflicts import MergeConflict
-from fanout.plan.records.policy_status import format_instant
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.explanation.explanation_notes import (
+    ConflictNote,
+    describe_conflicts,
+    has_conflicts,
+)
+from fanout.reconcile.explanation.explanation_views import dump_explanation
+from fanout.reconcile.explanation.policy_explanation import (
+    Explanation,
+    PolicyExplainer,
+    explain_orphaned,
+    shared_policy_names,
+)
+from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.reconcile.pass_scope import PassMode
-from fanout.values import replace
 
 
 @click.command()
-@click.argument("subject", metavar="POLICY[/STAGE[/VARIANT]]", shell_complete=complete_subjects)
+@click.argument(
+    "subject",
+    metavar="[POLICY[/STAGE[/VARIANT]]]",
+    required=False,
+    default="",
+    shell_complete=complete_subjects,
+)
 @with_settings(formats=REPORT_FORMATS)
 def command(settings: Settings, subject: str) -> ExitCode:
-    """Explain what blocks a rollout, and who can unblock it.
+    """Explain what blocks a policy, a stage or a variant, and print the commands that unblock it.
 
-    A variant can be named by its name, its target, its path, or repository:path. Give it without a
-    policy if no policy has that name, and always if it has no policy. Exits with code 3 if the
-    policy is stopped, or if something that is explained failed or needs a person.
+    Without a name, explain what blocks the whole fleet, the most urgent first. Name a variant by
+    its target, its path, repository:path or its own name; a name without a policy is looked up in
+    all policies.
+
+    Exits with code 3 if a policy is stopped, or if part of the subject failed or a person must
+    repair it.
     """
     with open_program(settings) as program:
-        faults = report_file_errors(program.read_declared())
-        policies, stage, variant = _find_subject(program, subject)
-        explanations = [_explain(program, item, stage, variant) for item in policies]
-    if settings.output is OutputFormat.TABLE:
-        write_stdout(
-            "".join(
-                f"{line}\n"
-                for explanation in explanations
-                for line in _format_lines(shorten_explanation(explanation), 0)
-            )
+        errors = report_file_errors(program.read_declared())
+        layout = ExplanationLayout(
+            settings.now(), text_width(), is_colored(settings.color, sys.stdout)
         )
+        if not subject:
+            failed = _print_fleet(program, layout)
+        else:
+            failed = _print_subject(program, subject, layout)
+    return ExitCode.SOME_FAILED if errors or failed else ExitCode.OK
+
+
+def _print_fleet(program: Program, layout: ExplanationLayout) -> bool:
+    """Print what blocks the fleet, and return whether anything failed or needs a repair."""
+    observed = program.observe(PassMode(namespace=program.settings.namespace))
+    shared_names = shared_policy_names(observed.policies)
+    problems = observed.problems
+    explainers = [PolicyExplainer(item, problems, shared_names) for item in observed.policies]
+    explanations = [it.explain_policy() for it in explainers]
+    if program.settings.output is OutputFormat.TABLE:
+        names = {own: shown for it in explainers for own, shown in it.names.items()}
+        write_stdout("".join(f"{it}\n" for it in format_fleet(explanations, names, layout)))
     else:
-        print_value(
-            [_serialize_explanation(explanation) for explanation in explanations], settings.output
-        )
-    failed = any(item.error is not None or _has_failed(item, stage, variant) for item in policies)
-    return ExitCode.SOME_FAILED if faults or failed else ExitCode.OK
+        views = [dump_explanation(it) for it in explanations]
+        print_value(build_list(views), program.settings.output)
+    return observed.fix_count > 0
 
 
-def _find_subject(program: Program, subject: str) -> tuple[Sequence[PolicyResult], str, str]:
-    """Return the policies of this name with their stage and variant.
+def _print_subject(program: Program, subject: str, layout: ExplanationLayout) -> bool:
+    """Print the explanations of a subject, and return whether part of it failed."""
+    observed, policies, stage, variant = _find_subject(program, subject)
+    explanations, failed = [], False
+    for item in policies:
+        item_stage, item_variant = _find_part(item, stage, variant, program.read_declared())
+        explainer = PolicyExplainer(item, observed.problems, shared_policy_names(observed.policies))
+        explanation = _explain(program, explainer, item_stage, item_variant)
+        explanations.append((explainer, explanation))
+        failed |= item.error is not None or _has_failed(item, item_stage, item_variant)
+    if program.settings.output is OutputFormat.TABLE:
+        for explainer, explanation in explanations:
+            lines = format_explanation(explanation, explainer.names, layout)
+            write_stdout("".join(f"{it}\n" for it in lines))
+    else:
+        views = [dump_explanation(it) for _, it in explanations]
+        print_value(views[0] if len(views) == 1 else build_list(views), program.settings.output)
+    return failed
+
+
+def _find_subject(
+    program: Program, subject: str
+) -> tuple[PassPlan, Sequence[PolicyResult], str, str]:
+    """Return a pass, and the policies of this name with their stage and variant.
 
     Without a policy of this name, the variant of this name is returned with its policy.
     Raises InvalidInput if nothing has the name.
@@ -85,13 +129,37 @@ def _find_subject(program: Program, subject: str) -> tuple[Sequence[PolicyResult
     try:
         check_policies([policy], program.read_declared(), namespace)
     except InvalidInput:
-        policies = program.observe(PassMode(namespace=namespace)).policies
-        item, stage, variant = _find_single_variant(policies, subject, program.read_declared())
+        observed = program.observe(PassMode(namespace=namespace))
+        item, stage, variant = _find_single_variant(
+            observed.policies, subject, program.read_declared()
+        )
         if item is None:
             raise
-        return [item], stage, variant
-    mode = PassMode(only=frozenset([policy]), namespace=namespace)
-    return program.observe(mode).policies, stage, variant
+        return observed, [item], stage, variant
+    observed = program.observe(PassMode(only=frozenset([policy]), namespace=namespace))
+    return observed, observed.policies, stage, variant
+
+
+def _find_part(
+    item: PolicyResult, stage: str, variant: str, declared: DeclaredObjects
+) -> tuple[str, str]:
+    """Return stage and variant of a subject; what is no stage may be a variant of the policy.
+
+    Raises InvalidInput if it is neither.
+    """
+    policy = item.resolved_policy.upstream_policy
+    stages = [rule.name for rule in policy.spec.stages] if policy is not None else []
+    if not stage or policy is None or stage in stages:
+        return stage, variant
+    name = f"{stage}/{variant}" if variant else stage
+    matches = find_named_variants(item.variants, name)
+    if len(matches) == 1 and item.decision is not None:
+        return matches[0].spec.stage, matches[0].spec.name
+    if matches:
+        raise build_ambiguous_name(name, matches, (), "")
+    if find_orphaned(item, declared, name):
+        return "", name
+    raise build_not_found("stage", [stage], stages)
 
 
 def _find_single_variant(
@@ -118,9 +186,6 @@ def _find_single_variant(
     return (orphaned[0][0], "", orphaned[0][1]) if len(orphaned) == 1 else (None, "", "")
 
 
-_PASSED_STATES = (VariantState.READY.value, Verdict.PASSED.value)
-
-
 def _has_failed(item: PolicyResult, stage: str, variant: str) -> bool:
     """Return whether part of the subject failed. A target without a variant is in no stage."""
     names = {variant.spec.name for variant in item.variants if variant.spec.stage == stage}
@@ -129,49 +194,29 @@ def _has_failed(item: PolicyResult, stage: str, variant: str) -> bool:
     return any(it.needs_fix and (not stage or it.subject in names) for it in item.problems)
 
 
-def _explain(program: Program, item: PolicyResult, stage: str, variant: str) -> Explanation:
-    if stage and item.resolved_policy.upstream_policy is not None:
-        stages = [rule.name for rule in item.resolved_policy.upstream_policy.spec.stages]
-        if stage not in stages:
-            raise build_not_found("stage", [stage], stages)
-    if item.error is not None or item.facts is None or item.decision is None:
-        problem = item.error
-        reason = problem.reason if problem else "Unknown"
-        return Explanation(f"policy {item.resolved_policy.name}", reason, str(problem))
+def _explain(program: Program, explainer: PolicyExplainer, stage: str, variant: str) -> Explanation:
+    item = explainer.item
+    if item.error is not None or item.decision is None or not (stage or variant):
+        return explainer.explain_policy()
     if variant:
         orphaned = find_orphaned(item, program.read_declared(), variant)
         if len(orphaned) == 1 and not find_named_variants(item.variants, variant):
-            return explain_orphaned(item, orphaned[0])
+            return explain_orphaned(explainer, orphaned[0])
         rendered = _find_variant(item, stage, variant)
-        explanation = explain_variant(item.facts, item.decision, rendered.spec.name)
-        return _with_remarks(
-            explanation, build_variant_remarks(item, rendered, _find_conflicts(program, rendered))
-        )
-    if stage:
-        return _with_remarks(
-            explain_stage(item.facts, item.decision, stage), build_stage_remarks(item, stage)
-        )
-    explanation = _with_remarks(
-        explain_policy(item.facts, item.decision), build_policy_remarks(item)
-    )
-    # A hand-written variant is explained as its own policy, so its conflicts are listed here.
-    if item.resolved_policy.upstream_policy is None:
-        for rendered in item.variants:
-            remarks = build_conflict_remarks(item, rendered, _find_conflicts(program, rendered))
-            explanation = _with_remarks(explanation, tuple(remarks))
-    return explanation
+        return explainer.explain_variant(rendered, _find_conflicts(program, item, rendered))
+    return explainer.explain_stage(stage)
 
 
-def _find_conflicts(program: Program, variant: RenderedVariant) -> tuple[MergeConflict, ...]:
+def _find_conflicts(
+    program: Program, item: PolicyResult, variant: RenderedVariant
+) -> Iterable[ConflictNote]:
     """Return the conflicts of the variant's draft, decided or not, by merging it again."""
     # The draft's trailers have only keys and winners of conflicts; the values take another
     # merge. A draft without conflicts is spared it.
-    is_current = variant.selected.has_current_draft and has_conflicts(variant)
-    return open_variant_files(program, variant.spec.name).conflicts if is_current else ()
-
-
-def _with_remarks(explanation: Explanation, remarks: tuple[Explanation, ...]) -> Explanation:
-    return replace(explanation, children=(*explanation.children, *remarks))
+    if not (variant.selected.has_current_draft and has_conflicts(variant)):
+        return ()
+    conflicts = open_variant_files(program, variant.spec.name).conflicts
+    return describe_conflicts(item, variant, conflicts)
 
 
 def _find_variant(item: PolicyResult, stage: str, name: str) -> RenderedVariant:
@@ -185,7 +230,7 @@ def _find_variant(item: PolicyResult, stage: str, name: str) -> RenderedVariant:
     except InvalidInput as error:
         if error.reason == "NotInStage":
             own_stage = find_variant_of(item, name).spec.stage
-            error.remedy = f"say `fanout explain {item.resolved_policy.name}/{own_stage}/{name}`"
+            error.remedy = f"run `fanout explain {item.resolved_policy.name}/{own_stage}/{name}`"
         raise
 
 
@@ -195,37 +240,3 @@ def _refuse_failed(item: PolicyResult, name: str) -> None:
     for failure in item.resolved_policy.failures:
         if failure.target == name or (allows_short and name in target_names(failure.target)):
             raise Stopped(failure.problem, reason=failure.reason)
-
-
-def _format_lines(explanation: Explanation, depth: int) -> Iterator[str]:
-    marks = {"passed": "+", "Ready": "+", "failed": "x", "Failed": "x"}
-    details = [explanation.sentence]
-    if explanation.since and format_instant(explanation.since) not in explanation.sentence:
-        details.append(f"since {format_instant(explanation.since)}")
-    if explanation.until and format_instant(explanation.until) not in explanation.sentence:
-        details.append(f"can change at {format_instant(explanation.until)}")
-    if explanation.actor:
-        details.append(f"who can act: {explanation.actor}")
-    mark = (
-        "-"
-        if explanation.waits and explanation.state in _PASSED_STATES
-        else marks.get(explanation.state, "-")
-    )
-    head = f"{'  ' * depth}{mark} {explanation.subject}: {explanation.state}"
-    yield f"{head}: {'; '.join(details)}"
-    for child in explanation.children:
-        yield from _format_lines(child, depth + 1)
-
-
-def _serialize_explanation(explanation: Explanation) -> dict[str, object]:
-    body: dict[str, object] = {
-        "subject": explanation.subject,
-        "state": explanation.state,
-        "sentence": explanation.sentence,
-        "since": format_instant(explanation.since) if explanation.since else "",
-        "until": format_instant(explanation.until) if explanation.until else "",
-        "who": explanation.actor,
-        "waits": explanation.waits,
-        "children": [_serialize_explanation(child) for child in explanation.children],
-    }
-    return {name: value for name, value in body.items() if value}

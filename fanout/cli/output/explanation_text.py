@@ -1,0 +1,197 @@
+"""Text of explanations: a headline, the blockers, the commands that end them, the next instant."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+import click
+
+from fanout.api.text_fields import pluralize
+from fanout.cli.output.text_layout import format_until, wrap_command, wrap_rows, wrap_text
+from fanout.gates.timestamps import format_instant
+from fanout.reconcile.explanation.blockers import Blocker, sort_by_urgency
+from fanout.reconcile.explanation.display_names import format_display_names
+from fanout.reconcile.explanation.explanation_notes import ConflictNote, ExplanationNote
+from fanout.reconcile.explanation.policy_explanation import Explanation
+from fanout.reconcile.explanation.unblock_commands import AFTER_OTHERS
+from fanout.values import frozen
+
+_INDENT = "  "
+_MAX_CONFLICTS = 10  # listed of a policy or stage
+_COLORS = {
+    **dict.fromkeys(("Ready", "Passed"), "green"),
+    **dict.fromkeys(("Failed", "Halted", "Stopped", "Stuck"), "red"),
+}
+
+
+@frozen
+class ExplanationLayout:
+    """How explanations are printed."""
+
+    now: datetime
+    width: int | None  # None: lines are not wrapped
+    is_colored: bool = False
+
+    def paint(self, text: str, **style: str | bool) -> str:
+        """Return the text in a style, if colors are wanted."""
+        return click.style(text, **style) if self.is_colored else text  # type: ignore[arg-type]  # click.style takes each style by its own type
+
+
+def format_explanation(
+    explanation: Explanation, names: Mapping[str, str], layout: ExplanationLayout
+) -> Iterator[str]:
+    """Yield the lines of one explanation; `names` are the display names of its variants."""
+    yield from _format_headline(explanation, names, layout)
+    rows = [
+        [
+            it.stage if not explanation.stage and not explanation.variant else "",
+            it.reason,
+            _describe_blocker(it, explanation, names, layout.now),
+        ]
+        for it in explanation.blockers
+    ]
+    if rows:
+        yield from _format_section("Blocked by:", rows, layout)
+    elif not explanation.moving:
+        yield "Nothing blocks it."
+    yield from _format_conflicts(explanation.conflicts, names, layout)
+    if explanation.notes:
+        note_rows = [[it.reason, _describe_note(it)] for it in explanation.notes]
+        yield from _format_section("Notes:", note_rows, layout)
+    yield from format_commands(explanation.commands, layout)
+    yield from _format_moving(explanation.moving, names, layout)
+    yield from _format_time(explanation, layout)
+
+
+def _format_headline(
+    explanation: Explanation, names: Mapping[str, str], layout: ExplanationLayout
+) -> Iterator[str]:
+    noun = "Variant" if explanation.variant else "Stage" if explanation.stage else "Policy"
+    shown = names.get(explanation.variant, explanation.variant)
+    name = "/".join(filter(None, (explanation.policy, explanation.stage, shown)))
+    facts = []
+    if explanation.candidate:
+        facts.append(f"candidate {explanation.candidate}")
+    if explanation.variant:
+        facts.append(f"published {explanation.published or 'nothing'}")
+    elif explanation.counts.total:
+        ready, total = explanation.counts.ready, explanation.counts.total
+        facts.append(f"{ready} of {pluralize(total, 'variant')} ready")
+    head = f"{noun} {name}: "
+    lines = wrap_text(head + ", ".join([explanation.state, *facts]), layout.width, "", _INDENT)
+    state = layout.paint(explanation.state, fg=_COLORS.get(explanation.state, "yellow"), bold=True)
+    yield lines[0].replace(f": {explanation.state}", f": {state}", 1)
+    yield from lines[1:]
+
+
+def _format_section(
+    title: str, rows: Sequence[Sequence[str]], layout: ExplanationLayout
+) -> Iterator[str]:
+    yield layout.paint(title, bold=True)
+    yield from wrap_rows(rows, layout.width, _INDENT)
+
+
+def _describe_blocker(
+    blocker: Blocker, explanation: Explanation, names: Mapping[str, str], now: datetime
+) -> str:
+    """Return the sentence with the blocked variants, the end, and who can end it."""
+    sentence = blocker.sentence
+    shown = [names.get(it, it) for it in blocker.variants]
+    if len(shown) == 1 and not explanation.variant and not _is_named(blocker, shown[0]):
+        sentence = f"{shown[0]}: {sentence}"
+    elif len(shown) > 1:
+        sentence = f"{pluralize(len(shown), 'variant')} ({format_display_names(shown)}): {sentence}"
+    is_only = len(explanation.blockers) == 1
+    if blocker.until and not is_only and format_instant(blocker.until) not in sentence:
+        sentence += f"; opens automatically at {format_until(blocker.until, now)}"
+    if not blocker.commands and not blocker.until and blocker.reason not in AFTER_OTHERS:
+        sentence += f"; unblocked by {blocker.actor}" if blocker.actor else ""
+    return sentence
+
+
+def _is_named(blocker: Blocker, shown: str) -> bool:
+    """Return whether the sentence names its only variant."""
+    return blocker.variants[0] in blocker.sentence or f"{shown} " in f"{blocker.sentence} "
+
+
+def _describe_note(note: ExplanationNote) -> str:
+    until = f" until {format_instant(note.until)}" if note.until else ""
+    return f"{note.sentence}{until}"
+
+
+def _format_conflicts(
+    conflicts: Sequence[ConflictNote], names: Mapping[str, str], layout: ExplanationLayout
+) -> Iterator[str]:
+    if not conflicts:
+        return
+    are_several = len({it.variant for it in conflicts}) > 1
+    rows = [
+        [
+            it.key,
+            f"{names.get(it.variant, it.variant)}: {it.sentence}" if are_several else it.sentence,
+        ]
+        for it in conflicts[:_MAX_CONFLICTS]
+    ]
+    yield from _format_section("Merge conflicts by key:", rows, layout)
+    if len(conflicts) > _MAX_CONFLICTS:
+        yield f"{_INDENT}and {len(conflicts) - _MAX_CONFLICTS} more"
+
+
+def format_commands(commands: Sequence[str], layout: ExplanationLayout) -> Iterator[str]:
+    """Yield the section of the commands that unblock, each on a line of its own."""
+    if commands:
+        yield layout.paint("To unblock:", bold=True)
+    for command in commands:
+        yield from wrap_command(command, layout.width, _INDENT)
+
+
+def _format_moving(
+    moving: Sequence[str], names: Mapping[str, str], layout: ExplanationLayout
+) -> Iterator[str]:
+    if moving:
+        shown = format_display_names([names.get(it, it) for it in moving])
+        yield from wrap_text(f"The next sweep continues with {shown}.", layout.width)
+
+
+def _format_time(explanation: Explanation, layout: ExplanationLayout) -> Iterator[str]:
+    if explanation.opens_at:
+        sentence = f"Opens automatically at {format_until(explanation.opens_at, layout.now)}."
+        yield from wrap_text(sentence, layout.width)
+    elif explanation.next:
+        sentence = f"Next change by time alone: {format_until(explanation.next, layout.now)}."
+        yield from wrap_text(sentence, layout.width)
+
+
+def format_fleet(
+    explanations: Sequence[Explanation], names: Mapping[str, str], layout: ExplanationLayout
+) -> Iterator[str]:
+    """Yield the lines of what blocks a fleet, the most urgent first.
+
+    `explanations` are those of all policies; `names` the display names of all variants.
+    """
+    total = sum(it.counts.total for it in explanations)
+    ready = sum(it.counts.ready for it in explanations)
+    policies = f"{len(explanations)} {'policy' if len(explanations) == 1 else 'policies'}"
+    headline = f"Fleet: {policies}, {ready} of {pluralize(total, 'variant')} ready"
+    yield layout.paint(headline, bold=True)
+    owners = {id(blocker): it for it in explanations for blocker in it.blockers}
+    blockers = sort_by_urgency(blocker for it in explanations for blocker in it.blockers)
+    rows = []
+    for blocker in blockers:
+        owner = owners[id(blocker)]
+        place = "/".join(filter(None, (owner.policy, blocker.stage)))
+        rows.append([place, blocker.reason, _describe_blocker(blocker, owner, names, layout.now)])
+    if rows:
+        yield from _format_section("Blocked by:", rows, layout)
+    else:
+        yield "Nothing is blocked."
+    conflicts = [conflict for it in explanations for conflict in it.conflicts]
+    yield from _format_conflicts(conflicts, names, layout)
+    commands = [command for blocker in blockers for command in blocker.commands]
+    commands += [command for it in explanations for command in it.commands]
+    yield from format_commands(tuple(dict.fromkeys(commands)), layout)
+    moving = [name for it in explanations for name in it.moving]
+    yield from _format_moving(moving, names, layout)
+    instants = [it.next for it in explanations if it.next is not None]
+    if instants:
+        sentence = f"Next change by time alone: {format_until(min(instants), layout.now)}."
+        yield from wrap_text(sentence, layout.width)

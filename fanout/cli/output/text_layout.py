@@ -1,0 +1,100 @@
+"""Layout of text for people: wrapped sentences, aligned rows, commands, relative times.
+
+Lines fit the terminal. In a pipe they are not wrapped, so that a program finds whole sentences,
+unless COLUMNS is set.
+"""
+
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from fanout.cli.terminal import escape_control
+from fanout.gates.timestamps import format_instant
+
+_MIN_WIDTH = 20
+_MIN_TEXT = 28  # columns of a wrapped last cell; with fewer it goes onto lines of its own
+_UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
+
+
+def text_width() -> int | None:
+    """Return the width of lines on stdout; None if they are not to be wrapped."""
+    if not sys.stdout.isatty() and not os.environ.get("COLUMNS", "").isdecimal():
+        return None
+    return max(shutil.get_terminal_size().columns, _MIN_WIDTH)
+
+
+def screen_height() -> int:
+    """Return the lines of the terminal, or of a common one in a pipe; LINES overrides both."""
+    return shutil.get_terminal_size().lines
+
+
+def wrap_text(text: str, width: int | None, first: str = "", rest: str = "") -> list[str]:
+    """Wrap a text at words; `first` and `rest` indent the first and the other lines."""
+    line = " ".join(escape_control(text).split())
+    if width is None:
+        return [first + line]
+    return textwrap.wrap(
+        line,
+        width,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_on_hyphens=False,
+    ) or [first.rstrip()]
+
+
+def wrap_rows(rows: Sequence[Sequence[str]], width: int | None, indent: str) -> Iterator[str]:
+    """Yield rows with aligned cells, the last of which is wrapped below itself."""
+    escaped = [[escape_control(cell) for cell in row] for row in rows]
+    widths = [max(map(len, cells)) for cells in zip(*(row[:-1] for row in escaped), strict=True)]
+    deep = indent + " " * sum(it + 2 for it in widths if it)
+    is_narrow = width is not None and width - len(deep) < _MIN_TEXT
+    for row in escaped:
+        cells = [cell.ljust(size + 2) for cell, size in zip(row[:-1], widths, strict=True) if size]
+        head = indent + "".join(cells)
+        if is_narrow:
+            yield from wrap_text(head, width, indent, indent)
+            yield from wrap_text(row[-1], width, indent + "  ", indent + "  ")
+        else:
+            lines = wrap_text(row[-1], width, deep, deep)
+            yield from (head + lines[0][len(deep) :], *lines[1:])
+
+
+def wrap_command(command: str, width: int | None, indent: str) -> Iterator[str]:
+    r"""Yield the lines of a command, continued by `\` so that all of them can be pasted."""
+    words = escape_control(command).split(" ")
+    # An option and its value stay on one line.
+    parts = [words[0]]
+    for word in words[1:]:
+        is_value = parts[-1].startswith("--") and " " not in parts[-1]
+        if is_value and not word.startswith("-"):
+            parts[-1] += f" {word}"
+        else:
+            parts.append(word)
+    line = indent + parts[0]
+    for position, part in enumerate(parts[1:], start=1):
+        room = (width or sys.maxsize) - (2 if position < len(parts) - 1 else 0)
+        if len(line) + 1 + len(part) > room:
+            yield f"{line} \\"
+            line = f"{indent}    {part}"
+        else:
+            line = f"{line} {part}"
+    yield line
+
+
+def format_until(at: datetime, now: datetime) -> str:
+    """Format an instant in the future with the time until it, as `2026-03-01T12:00:00Z (in 3h)`."""
+    return f"{format_instant(at)} ({format_relative(at, now)})"
+
+
+def format_relative(at: datetime, now: datetime) -> str:
+    """Format the time from now to an instant: `in 90m`, `in 26h`, `3d ago`, `now`."""
+    seconds = int((at - now).total_seconds())
+    if not seconds:
+        return "now"
+    # A unit from twice its length on, as kubectl prints ages.
+    length, unit = next((it for it in _UNITS if abs(seconds) >= 2 * it[0]), _UNITS[-1])
+    duration = f"{abs(seconds) // length}{unit}"
+    return f"in {duration}" if seconds > 0 else f"{duration} ago"

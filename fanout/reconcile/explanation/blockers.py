@@ -1,0 +1,272 @@
+"""Blockers of one policy: each distinct reason once, with the variants that it blocks.
+
+Built from the result of a pass, so that an explanation always agrees with what a sweep does. Holds
+and problems that differ only in the names of their variant are one blocker.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from fanout.api.reasons import NEEDS_REPAIR, Reason
+from fanout.api.text_fields import pluralize
+from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation
+from fanout.gates.gate_facts import Hold
+from fanout.gates.timestamps import format_instant
+from fanout.plan.rendered_variant import RenderedVariant
+from fanout.reconcile.pass_results import PassProblem, PolicyResult
+from fanout.values import frozen, replace
+
+# Reasons for which nothing waits: the rollout goes on without these variants.
+NOT_BLOCKING = frozenset({Reason.SKIPPED, Reason.OFFLINE, Reason.PINNED, Reason.OUT_OF_BAND})
+# Ended by a person's decision alone, while nothing is wrong.
+_DECISION_NEEDED = frozenset(
+    {
+        Reason.ADOPTION_AWAITS,
+        Reason.APPROVAL_MISSING,
+        Reason.HALTED,
+        Reason.MERGE_AWAITED,
+        Reason.REQUEST_CLOSED,
+    }
+)
+# A promotion helps only once nothing else blocks the variant.
+_PROMOTION_NEEDED = frozenset({Reason.AUTOMATION_OFF, Reason.WOULD_GO_BACK})
+# The sentence of Stuck repeats the first hold of a stage; Starving is a hold of its stage as well.
+_LISTED_ELSEWHERE = frozenset({Reason.STUCK, Reason.STARVING})
+
+
+@frozen
+class Blocker:
+    """One distinct reason why something does not go on."""
+
+    reason: str
+    sentence: str
+    stage: str = ""  # "": the policy as a whole, or a variant in no stage
+    variants: tuple[str, ...] = ()  # names of the blocked variants; empty: all of the subject
+    revision: str = ""  # the revision that waits; "": unknown
+    since: datetime | None = None
+    until: datetime | None = None  # when it ends by itself, for the first variant
+    actor: str = ""  # who can end it
+    needs_person: bool = False  # a person must decide or repair something
+    failed: bool = False
+    commands: tuple[str, ...] = ()  # that end it; any one of them may be enough
+
+
+@dataclass(slots=True)
+class _BlockerGroup:
+    """Blocker under construction."""
+
+    hold: Hold
+    stage: str
+    revision: str
+    names: list[str] = field(default_factory=list)
+    since: datetime | None = None
+    until: datetime | None = None
+    needs_person: bool = False
+    failed: bool = False
+
+    def add(self, name: str, hold: Hold, *, needs_person: bool, failed: bool = False) -> None:
+        if name and (not self.names or self.names[-1] != name):
+            self.names.append(name)
+        self.since = min(filter(None, (self.since, hold.since)), default=None)
+        self.until = min(filter(None, (self.until, hold.until)), default=None)
+        self.needs_person |= needs_person
+        self.failed |= failed
+
+    def build(self) -> Blocker:
+        hold = self.hold
+        return Blocker(
+            str(hold.reason),
+            hold.sentence,
+            self.stage,
+            tuple(self.names),
+            self.revision,
+            self.since,
+            self.until,
+            hold.actor,
+            self.needs_person,
+            self.failed,
+        )
+
+
+class _BlockerGroups:
+    """Groups of equal holds, in order of first occurrence."""
+
+    def __init__(self, variants: Iterable[RenderedVariant]) -> None:
+        self._names = {it.spec.name: _names_of(it) for it in variants}
+        self._groups: dict[tuple[str, str, str, str], _BlockerGroup] = {}
+        # Variants share the hold objects of their stage; the text of one is read only once.
+        self._shapes: dict[tuple[int, str], _BlockerGroup] = {}
+
+    def add(
+        self,
+        hold: Hold,
+        stage: str = "",
+        name: str = "",
+        revision: str = "",
+        *,
+        needs_person: bool = False,
+        failed: bool = False,
+    ) -> None:
+        group = self._shapes.get((id(hold), stage))
+        if group is None:
+            shape = self._anonymize(hold, name)
+            key = (stage, revision, str(hold.reason), shape)
+            group = self._groups.setdefault(key, _BlockerGroup(hold, stage, revision))
+            self._shapes[id(hold), stage] = group
+        group.add(name, hold, needs_person=needs_person, failed=failed)
+
+    def build(self) -> tuple[Blocker, ...]:
+        return tuple(group.build() for group in self._groups.values())
+
+    def _anonymize(self, hold: Hold, name: str) -> str:
+        """Return the sentence without the names of its variant and without its instants."""
+        shape = hold.sentence
+        instants = [format_instant(it) for it in (hold.since, hold.until) if it is not None]
+        for text in (*self._names.get(name, (name,) if name else ()), *instants):
+            shape = shape.replace(text, "\0")
+        return shape
+
+
+def _names_of(variant: RenderedVariant) -> tuple[str, ...]:
+    """Return the names of a variant in sentences, longest first: one may be part of another."""
+    spec = variant.spec
+    names = {
+        spec.name,
+        spec.target,
+        f"{spec.repository}:{spec.path}",
+        spec.path,
+        variant.observed.draft_ref,
+    }
+    return tuple(sorted(names - {""}, key=len, reverse=True))
+
+
+def find_blockers(item: PolicyResult, problems: Iterable[PassProblem]) -> tuple[Blocker, ...]:
+    """Find all blockers of the policy, those of the policy itself first, then by stage.
+
+    `problems`: those of the pass; problems of other policies are ignored.
+    """
+    groups = _BlockerGroups(item.variants)
+    own_problems = [it for it in problems if it.policy == item.title]
+    decision = item.decision
+    if item.error is not None or decision is None:
+        _add_problems(groups, own_problems, {}, {})
+        return groups.build()
+    reasons_by_stage: dict[str, set[str]] = {}
+    reasons_by_variant: dict[str, set[str]] = {}
+    for evaluation in decision.variants.values():
+        reasons = {str(hold.reason) for hold in evaluation.holds}
+        reasons_by_variant[evaluation.name] = reasons
+        stage = evaluation.stage if evaluation.stage in decision.stages else ""
+        reasons_by_stage.setdefault(stage, set()).update(reasons)
+    omitted = reasons_by_stage.get("", set()) | _LISTED_ELSEWHERE
+    for hold in decision.holds:
+        if hold.reason not in omitted:
+            groups.add(hold, needs_person=needs_person(hold.reason))
+    for name, stage_evaluation in decision.stages.items():
+        _add_stage_holds(groups, stage_evaluation, reasons_by_stage.get(name, set()))
+    shared = {(str(it.reason), it.sentence) for it in decision.holds}
+    for evaluation in decision.variants.values():
+        _add_variant_holds(groups, evaluation, reasons_by_variant[evaluation.name], shared)
+    stages = {it.spec.name: it.spec.stage for it in item.variants}
+    conflicts = item.undecided_conflicts
+    own_problems = [_shorten_conflict(it, conflicts) for it in own_problems]
+    _add_problems(groups, own_problems, stages, reasons_by_variant)
+    order = {stage: position for position, stage in enumerate(["", *decision.stages])}
+    return tuple(sorted(groups.build(), key=lambda it: order.get(it.stage, 0)))
+
+
+def _add_stage_holds(
+    groups: _BlockerGroups, evaluation: StageEvaluation, variant_reasons: set[str]
+) -> None:
+    """Add the holds of the stage that none of its variants has, and those of newer revisions."""
+    for hold in evaluation.holds:
+        if hold.reason not in variant_reasons | NOT_BLOCKING:
+            groups.add(
+                hold,
+                evaluation.name,
+                revision=evaluation.candidate,
+                needs_person=needs_person(hold.reason),
+            )
+    for alternative in evaluation.alternatives:
+        for hold in alternative.holds if alternative.newer else ():
+            if hold.reason not in NOT_BLOCKING:
+                groups.add(hold, evaluation.name, revision=alternative.revision)
+
+
+def _add_variant_holds(
+    groups: _BlockerGroups,
+    evaluation: VariantEvaluation,
+    reasons: set[str],
+    shared: set[tuple[str, str]],
+) -> None:
+    """Add the holds of the variant, but for those that the policy as a whole has."""
+    for hold in evaluation.holds:
+        if hold.reason in NOT_BLOCKING or (str(hold.reason), hold.sentence) in shared:
+            continue
+        is_last = hold.reason in _PROMOTION_NEEDED and reasons <= _PROMOTION_NEEDED
+        groups.add(
+            hold,
+            evaluation.stage,
+            evaluation.name,
+            evaluation.candidate,
+            needs_person=is_last or needs_person(hold.reason),
+        )
+
+
+def _add_problems(
+    groups: _BlockerGroups,
+    problems: Iterable[PassProblem],
+    stages: Mapping[str, str],
+    reasons_by_variant: Mapping[str, set[str]],
+) -> None:
+    """Add the problems that no hold of the same variant has the reason of."""
+    for problem in problems:
+        is_listed = problem.reason in reasons_by_variant.get(problem.subject, ())
+        if is_listed or problem.reason in NOT_BLOCKING or problem.accepted:
+            continue
+        is_waiting = problem.gone and problem.reason == Reason.AUTOMATION_OFF
+        groups.add(
+            Hold(problem.reason, problem.sentence),
+            stages.get(problem.subject, ""),
+            problem.subject,
+            needs_person=problem.needs_fix or is_waiting or needs_person(problem.reason),
+            failed=problem.failed,
+        )
+
+
+def _shorten_conflict(problem: PassProblem, conflicts: Mapping[str, int]) -> PassProblem:
+    """Return a merge conflict without its remedy, which an explanation has as commands."""
+    if problem.reason != Reason.MERGE_CONFLICT or not conflicts.get(problem.subject):
+        return problem
+    number = pluralize(conflicts[problem.subject], "undecided merge conflict")
+    return replace(problem, sentence=f"{number} in its draft")
+
+
+def needs_person(reason: str) -> bool:
+    """Return whether only a person can end a hold of this reason, by a decision or a repair."""
+    return reason in NEEDS_REPAIR or reason in _DECISION_NEEDED
+
+
+def sort_by_urgency(blockers: Iterable[Blocker]) -> list[Blocker]:
+    """Sort: what failed, what needs a person, what waits for an event, what time ends."""
+    return sorted(
+        blockers, key=lambda it: (not it.needs_person, not it.failed, it.until is not None)
+    )
+
+
+def select_blockers(
+    blockers: Iterable[Blocker], stage: str = "", variant: str = ""
+) -> Iterator[Blocker]:
+    """Yield the blockers of a stage or a variant; without either, all of them.
+
+    What blocks the whole policy blocks each of its stages and variants.
+    """
+    for blocker in blockers:
+        if variant:
+            is_own = variant in blocker.variants
+            is_shared = not blocker.variants and blocker.stage in ("", stage)
+            if is_own or is_shared:
+                yield blocker
+        elif not stage or blocker.stage == stage or not (blocker.stage or blocker.variants):
+            yield blocker

@@ -1,0 +1,269 @@
+"""Notes of an explanation: what to know about a subject although it blocks nothing by itself.
+
+Pins, publications out of band, edits and rejected values in force, records dated ahead, variants
+for which the rollout does not wait, and the conflicts of drafts one by one.
+"""
+
+import shlex
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from fanout.api.gate_vocabulary import GATE_ACTIONS
+from fanout.api.reasons import Reason
+from fanout.gates.active_decisions import ActiveDecisions
+from fanout.gates.gate_facts import Hold
+from fanout.gates.gate_rules import HAND_WRITTEN, StageRule
+from fanout.gates.gate_wording import format_names, label_stage
+from fanout.gates.record_facts import DecisionFacts
+from fanout.gates.rollback_pins import find_pin
+from fanout.gates.timestamps import effective_from, format_instant
+from fanout.package.merge.merge_conflicts import MergeConflict
+from fanout.plan.draft_messages import find_release_draft
+from fanout.plan.edits.merge_disputes import RESOLVE, parse_disputes, read_resolutions
+from fanout.plan.evidence.record_times import counts_at_once, records_ahead
+from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.records.policy_records import RecordEntry, active_records
+from fanout.plan.rendered_variant import RenderedVariant
+from fanout.reconcile.edits.package_damage import describe_edits
+from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.report.enforcement_conditions import list_unenforced
+from fanout.values import frozen
+
+
+@frozen
+class ExplanationNote:
+    """Something to know about the subject that blocks nothing by itself."""
+
+    reason: str
+    sentence: str
+    since: datetime | None = None
+    until: datetime | None = None
+    actor: str = ""  # who can change it
+    command: str = ""  # that changes it
+
+
+@frozen
+class ConflictNote:
+    """One merge conflict of a variant's draft, and how it was decided if it was."""
+
+    variant: str
+    key: str
+    sentence: str
+    is_decided: bool
+    since: datetime | None = None  # of the decision
+
+
+def build_notes(
+    item: PolicyResult, stage: str = "", variant: RenderedVariant | None = None
+) -> tuple[ExplanationNote, ...]:
+    """Return the notes on a variant, on a stage or, without either, on the policy."""
+    if variant is not None:
+        return (
+            *_pin_notes(item, variant.spec.stage, variant.spec.name),
+            *_rejected_notes(variant),
+            *_edit_notes(variant.observed),
+            *_excluded_notes(item, [variant]),
+            *_out_of_band_notes([variant]),
+            *_enforcement_notes([variant]),
+        )
+    by_hand = item.resolved_policy.upstream_policy is None
+    variants = [it for it in item.variants if it.spec.stage == stage or not stage]
+    # A variant written by hand is its own policy, and has no stage to show its pin.
+    pins = _pin_notes(item, stage or HAND_WRITTEN) if stage or by_hand else ()
+    rejected = [note for it in variants for note in _rejected_notes(it)] if by_hand else ()
+    future, removals = (_future_records(item), _pending_removals(item)) if not stage else ((), ())
+    return (
+        *pins,
+        *rejected,
+        *future,
+        *removals,
+        *_excluded_notes(item, variants),
+        *_out_of_band_notes(variants),
+        *_enforcement_notes(variants),
+    )
+
+
+def _excluded_notes(
+    item: PolicyResult, variants: Iterable[RenderedVariant]
+) -> Iterator[ExplanationNote]:
+    """Yield the variants for which the rollout does not wait: skipped and offline ones."""
+    evaluations = item.decision.variants if item.decision is not None else {}
+    names: dict[Hold, list[str]] = {}
+    for variant in variants:
+        evaluation = evaluations.get(variant.spec.name)
+        for hold in evaluation.holds if evaluation is not None else ():
+            if hold.reason in (Reason.SKIPPED, Reason.OFFLINE):
+                names.setdefault(hold, []).append(variant.spec.name)
+    for hold, excluded in names.items():
+        sentence = f"{format_names(excluded)}: {hold.sentence}"
+        yield ExplanationNote(str(hold.reason), sentence, hold.since, hold.until, hold.actor)
+
+
+def _future_records(item: PolicyResult) -> Iterator[ExplanationNote]:
+    """Yield the records that are dated ahead and do not count yet.
+
+    Records that the gates report themselves are left out.
+    """
+    now = item.facts.now if item.facts is not None else None
+    for record in records_ahead(active_records(item.records), now) if now is not None else ():
+        # The gates report decisions of these actions themselves; a second line would repeat them.
+        is_in_gates = record.kind == "Decision" and record.spec["action"] in GATE_ACTIONS
+        if is_in_gates or record.withdrawn or counts_at_once(record):
+            continue
+        verb = "revoke" if record.kind == "Approval" else "withdraw"
+        start = record.at if record.kind == "Evidence" else effective_from(record.at)
+        reason = () if verb == "revoke" else ("--reason", "WHY")
+        yield ExplanationNote(
+            str(Reason.FROM_THE_FUTURE),
+            f"{record.kind} {record.name} of {record.by} is dated {format_instant(record.at)}, more"
+            " than five minutes ahead; it does not count yet",
+            until=start,
+            command=shlex.join(["fanout", verb, item.resolved_policy.name, record.name, *reason]),
+        )
+
+
+def _pending_removals(item: PolicyResult) -> Iterator[ExplanationNote]:
+    """Yield the orphaned variants that the next sweep removes."""
+    if removed_next := item.removals.removable:
+        names = format_names(removed_next)
+        sentence = f"the next sweep removes variants whose targets are gone: {names}"
+        yield ExplanationNote(str(Reason.TARGET_GONE), sentence, command="fanout sweep")
+
+
+def _edit_notes(observed: ObservedVariant) -> Iterator[ExplanationNote]:
+    if observed.has_edits_in_force:
+        yield ExplanationNote("Edited", describe_edits(observed))
+
+
+def _rejected_notes(variant: RenderedVariant) -> Iterator[ExplanationNote]:
+    """Yield each value that was not taken when the published revision was merged."""
+    published = variant.observed.published
+    for rejected_value in published.rejected if published is not None else ():
+        assert published is not None, "it has rejected values"
+        sentence = f"decided when {published.revision} was published: {rejected_value}"
+        yield ExplanationNote(str(Reason.CONFLICT_DECIDED), sentence, published.at)
+
+
+def _pin_notes(item: PolicyResult, stage: str, variant: str = "") -> Iterator[ExplanationNote]:
+    """Yield the revision that the stage or the variant is pinned to, and the decision if any."""
+    rule = next((rule for rule in item.rules if rule.name == stage), None)
+    if item.facts is None or rule is None:
+        return
+    decisions = ActiveDecisions(item.facts.records.decisions, item.facts.now, item.facts.variants)
+    pin = find_pin(rule, decisions.rollbacks, variant)
+    if pin is None:
+        yield from _variant_pins(item, rule, decisions) if not variant else ()
+    elif pin.decision is None:
+        sentence = f"the policy pins {label_stage(stage)} to {pin.revision}"
+        yield ExplanationNote(str(Reason.PINNED), sentence, actor="the policy's author")
+    else:
+        subject = variant or label_stage(stage)
+        yield _rollback_note(item, subject, pin.decision)
+
+
+def _variant_pins(
+    item: PolicyResult, rule: StageRule, decisions: ActiveDecisions
+) -> Iterator[ExplanationNote]:
+    """Yield the rollbacks, by decision, of variants without the rest of their stage."""
+    rollbacks: dict[str, tuple[DecisionFacts, list[str]]] = {}
+    for variant in item.variants:
+        pin = find_pin(rule, decisions.rollbacks, variant.spec.name)
+        if variant.spec.stage == rule.name and pin is not None and pin.decision is not None:
+            _, names = rollbacks.setdefault(pin.decision.name, (pin.decision, []))
+            names.append(variant.spec.name)
+    for decision, names in rollbacks.values():
+        yield _rollback_note(item, format_names(names), decision)
+
+
+def _rollback_note(item: PolicyResult, subject: str, decision: DecisionFacts) -> ExplanationNote:
+    policy = item.resolved_policy.name
+    return ExplanationNote(
+        str(Reason.PINNED),
+        f"{subject} stays at {decision.revision}, by decision {decision.name} of {decision.by}:"
+        f" {decision.reason}",
+        since=decision.at,
+        command=shlex.join(["fanout", "withdraw", policy, decision.name, "--reason", "WHY"]),
+    )
+
+
+def list_conflicts(item: PolicyResult, variant: RenderedVariant) -> Iterator[ConflictNote]:
+    """Yield the conflicts of the variant's draft by the keys and files in its trailers.
+
+    The trailers have no values; `describe_conflicts` takes those of another merge.
+    """
+    draft = find_release_draft(variant)
+    for dispute in parse_disputes(draft.trailers.conflicts) if draft is not None else ():
+        place = dispute.file or "a value"
+        taken = f"{place}: the {dispute.winner.value} value is in the draft"
+        yield _build_conflict(item, variant, dispute.key, taken)
+
+
+def describe_conflicts(
+    item: PolicyResult, variant: RenderedVariant, conflicts: Iterable[MergeConflict]
+) -> Iterator[ConflictNote]:
+    """Yield the given conflicts of the variant's draft with all three values of each."""
+    for conflict in conflicts:
+        yield _build_conflict(item, variant, conflict.key, str(conflict))
+
+
+def _build_conflict(
+    item: PolicyResult, variant: RenderedVariant, key: str, text: str
+) -> ConflictNote:
+    name = variant.spec.name
+    if decision := _find_resolution(item, variant, key):
+        why = decision.spec.get("reason", "")
+        sentence = f"{text}; {decision.by} decided so in {decision.name}: {why}"
+        return ConflictNote(name, key, sentence, is_decided=True, since=decision.at)
+    draft = find_release_draft(variant)
+    if draft is not None and key in draft.settled_keys:
+        return ConflictNote(name, key, f"{text}; decided by a commit on the draft", is_decided=True)
+    if variant.observed.choices.default_side is not None:
+        return ConflictNote(name, key, f"{text}; decided by spec.onConflict", is_decided=True)
+    return ConflictNote(name, key, f"{text}; undecided", is_decided=False)
+
+
+def _find_resolution(item: PolicyResult, variant: RenderedVariant, key: str) -> RecordEntry | None:
+    """Return the latest decision that covers the conflict, or None."""
+    spec, draft = variant.spec, find_release_draft(variant)
+    for record in reversed(item.policy_state.records):
+        if record.kind != "Decision" or record.spec["action"] != RESOLVE:
+            continue
+        [resolution] = read_resolutions([record])
+        # A decision without choices accepts one draft as it is; one with choices also covers later
+        # drafts.
+        is_for_draft = draft is not None and resolution.revision == draft.trailers.revision
+        covers_conflict = key in resolution.choices if resolution.choices else is_for_draft
+        if resolution.covers(spec.stage, spec.name) and covers_conflict:
+            return record
+    return None
+
+
+def _out_of_band_notes(variants: Iterable[RenderedVariant]) -> Iterator[ExplanationNote]:
+    """Yield a line for each revision that was merged without its gates."""
+    by_revision: dict[str, list[tuple[str, datetime]]] = {}
+    for variant in variants:
+        published = variant.observed.published
+        if published is not None and published.out_of_band:
+            publication = (variant.spec.name, published.at)
+            by_revision.setdefault(published.revision, []).append(publication)
+    for revision, publications in by_revision.items():
+        names = format_names(name for name, _ in publications)
+        sentence = f"{names}: a person merged {revision} without its gates"
+        since = min(at for _, at in publications)
+        yield ExplanationNote(str(Reason.OUT_OF_BAND), sentence, since)
+
+
+def _enforcement_notes(variants: Iterable[RenderedVariant]) -> Iterator[ExplanationNote]:
+    for report in list_unenforced(variants):
+        names = format_names(report.repositories)
+        yield ExplanationNote(
+            str(report.reason),
+            report.sentence,
+            actor=f"the administrators of {names}",
+        )
+
+
+def has_conflicts(variant: RenderedVariant) -> bool:
+    """Return whether the draft has conflicts, decided or not."""
+    draft = find_release_draft(variant)
+    return draft is not None and bool(parse_disputes(draft.trailers.conflicts))

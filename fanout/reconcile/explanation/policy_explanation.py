@@ -1,0 +1,228 @@
+"""Explanation of a policy, a stage or a variant: state, blockers, conflicts, next instants."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from datetime import datetime
+
+from fanout.api.gate_vocabulary import Verdict
+from fanout.api.reasons import Reason
+from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
+from fanout.gates.next_changes import last_end
+from fanout.gates.timestamps import find_next
+from fanout.plan.rendered_variant import RenderedVariant
+from fanout.reconcile.explanation.blockers import (
+    Blocker,
+    find_blockers,
+    select_blockers,
+    sort_by_urgency,
+)
+from fanout.reconcile.explanation.display_names import build_display_names
+from fanout.reconcile.explanation.explanation_notes import (
+    ConflictNote,
+    ExplanationNote,
+    build_notes,
+    list_conflicts,
+)
+from fanout.reconcile.explanation.unblock_commands import CommandBuilder
+from fanout.reconcile.pass_results import PassProblem, PolicyResult
+from fanout.values import frozen, replace
+
+STOPPED = "Stopped"  # state of a policy that a problem stops as a whole
+_POLICY_STATES = (Reason.STUCK, Reason.HALTED, Reason.SUSPENDED)  # the first that applies
+
+
+@frozen
+class StageCounts:
+    """Variants of a stage or of a policy: all, and those that are ready at the candidate."""
+
+    total: int = 0
+    ready: int = 0
+
+
+@frozen
+class Explanation:
+    """What blocks a subject, and what unblocks it."""
+
+    policy: str
+    namespace: str
+    state: str  # a state, or the verdict of a stage, in CamelCase
+    stage: str = ""
+    variant: str = ""
+    candidate: str = ""  # of a policy: the newest candidate of its stages
+    published: str = ""  # of a variant: its published revision
+    counts: StageCounts = StageCounts()
+    blockers: tuple[Blocker, ...] = ()  # the most urgent first
+    conflicts: tuple[ConflictNote, ...] = ()
+    notes: tuple[ExplanationNote, ...] = ()
+    moving: tuple[str, ...] = ()  # variants that the next sweep releases or publishes
+    next: datetime | None = None  # when time alone can next change something
+
+    @property
+    def name(self) -> str:
+        """Name of the subject, as `fanout explain` takes it."""
+        return "/".join(filter(None, (self.policy, self.stage, self.variant)))
+
+    @property
+    def opens_at(self) -> datetime | None:
+        """When time alone has ended every blocker; None if it cannot."""
+        ends = [it.until for it in self.blockers]
+        return max((it for it in ends if it), default=None) if ends and all(ends) else None
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """Commands that unblock the subject, each once, of the most urgent blocker first."""
+        lines = [command for blocker in self.blockers for command in blocker.commands]
+        lines += [note.command for note in self.notes if note.command]
+        if self.moving:
+            lines.append("fanout sweep")
+        return tuple(dict.fromkeys(lines))
+
+
+class PolicyExplainer:
+    """Explanations of one policy and its parts, from one pass."""
+
+    def __init__(
+        self,
+        item: PolicyResult,
+        problems: Iterable[PassProblem],
+        shared_names: Collection[str] = (),
+    ) -> None:
+        """Find the blockers of the policy.
+
+        `shared_names`: names that policies of several namespaces have; commands about one of
+        these need its namespace.
+        """
+        policy = item.resolved_policy
+        namespace = policy.namespace if policy.name in shared_names else ""
+        self.item = item
+        self.names = build_display_names(item.variants)
+        blockers = find_blockers(item, problems)
+        self._commands = CommandBuilder(item, blockers, self.names, namespace)
+        self.blockers = tuple(self._with_commands(it) for it in blockers)
+
+    def explain_policy(self) -> Explanation:
+        """Explain the policy with all its stages."""
+        item, decision = self.item, self.item.decision
+        policy, facts = item.resolved_policy, item.facts
+        blockers = tuple(sort_by_urgency(self.blockers))
+        if decision is None or facts is None or item.error is not None:
+            return Explanation(policy.name, policy.namespace, STOPPED, blockers=blockers)
+        candidates = {it.candidate for it in decision.stages.values()}
+        instants = [*(it.next for it in decision.stages.values()), *(it.until for it in blockers)]
+        return Explanation(
+            policy.name,
+            policy.namespace,
+            _policy_state(decision),
+            candidate=next((it for it in reversed(facts.revisions) if it in candidates), ""),
+            counts=_count(decision.variants.values()),
+            blockers=blockers,
+            conflicts=self._undecided_conflicts(item.variants),
+            notes=build_notes(item),
+            moving=_find_moving(decision.variants.values()),
+            next=find_next(instants, facts.now),
+        )
+
+    def explain_stage(self, stage: str) -> Explanation:
+        """Explain one stage. The policy has been evaluated and has it."""
+        decision, facts = self.item.decision, self.item.facts
+        assert decision is not None, "the policy has been evaluated"
+        assert facts is not None, "the policy has been evaluated"
+        evaluation = decision.stages[stage]
+        members = [it for it in decision.variants.values() if it.stage == stage]
+        return Explanation(
+            self.item.resolved_policy.name,
+            self.item.resolved_policy.namespace,
+            evaluation.verdict.value.capitalize(),
+            stage,
+            candidate=evaluation.candidate,
+            counts=_count(members),
+            blockers=tuple(sort_by_urgency(select_blockers(self.blockers, stage))),
+            conflicts=self._undecided_conflicts(
+                it for it in self.item.variants if it.spec.stage == stage
+            ),
+            notes=build_notes(self.item, stage),
+            moving=_find_moving(members),
+            next=evaluation.next,
+        )
+
+    def explain_variant(
+        self, variant: RenderedVariant, conflicts: Iterable[ConflictNote]
+    ) -> Explanation:
+        """Explain one variant; `conflicts` are all of its draft."""
+        decision, spec = self.item.decision, variant.spec
+        assert decision is not None, "the policy has been evaluated"
+        evaluation = decision.variants[spec.name]
+        published = variant.observed.published
+        blockers = (
+            self._with_commands(replace(it, variants=(spec.name,))) if it.variants else it
+            for it in select_blockers(self.blockers, spec.stage, spec.name)
+        )
+        return Explanation(
+            self.item.resolved_policy.name,
+            self.item.resolved_policy.namespace,
+            evaluation.state.value,
+            spec.stage,
+            spec.name,
+            candidate=evaluation.candidate,
+            published=published.revision if published is not None else "",
+            blockers=tuple(sort_by_urgency(blockers)),
+            conflicts=tuple(conflicts),
+            notes=build_notes(self.item, variant=variant),
+            moving=_find_moving([evaluation]),
+            next=evaluation.next,
+        )
+
+    def _with_commands(self, blocker: Blocker) -> Blocker:
+        return replace(blocker, commands=self._commands.build(blocker))
+
+    def _undecided_conflicts(self, variants: Iterable[RenderedVariant]) -> tuple[ConflictNote, ...]:
+        open_conflicts = self.item.undecided_conflicts
+        return tuple(
+            conflict
+            for variant in variants
+            if open_conflicts.get(variant.spec.name)
+            for conflict in list_conflicts(self.item, variant)
+            if not conflict.is_decided
+        )
+
+
+def explain_orphaned(explainer: PolicyExplainer, variant: str) -> Explanation:
+    """Explain why an orphaned variant still exists, and when it is removed."""
+    item = explainer.item
+    is_removable = variant in item.removals.removable
+    return Explanation(
+        item.resolved_policy.name,
+        item.resolved_policy.namespace,
+        "Leaving" if is_removable else VariantState.HELD.value,
+        variant=variant,
+        blockers=tuple(it for it in explainer.blockers if variant in it.variants),
+        notes=build_notes(item) if is_removable else (),
+        moving=(variant,) if is_removable else (),
+        next=last_end(it.until for it in item.removals.holds.get(variant, ())),
+    )
+
+
+def shared_policy_names(items: Iterable[PolicyResult]) -> frozenset[str]:
+    """Return the names that policies of several namespaces have."""
+    counts = Counter(it.resolved_policy.name for it in items)
+    return frozenset(name for name, number in counts.items() if number > 1)
+
+
+def _policy_state(decision: PolicyEvaluation) -> str:
+    """Return the state of a policy; what only a person can end comes first."""
+    if all(it.state is VariantState.READY for it in decision.variants.values()):
+        return VariantState.READY.value
+    holds = [*decision.holds, *(it for stage in decision.stages.values() for it in stage.holds)]
+    reasons = {str(hold.reason) for hold in holds}
+    return next(
+        (str(it) for it in _POLICY_STATES if it in reasons), Verdict.PENDING.name.capitalize()
+    )
+
+
+def _count(evaluations: Iterable[VariantEvaluation]) -> StageCounts:
+    states = [it.state for it in evaluations]
+    return StageCounts(len(states), sum(it is VariantState.READY for it in states))
+
+
+def _find_moving(evaluations: Iterable[VariantEvaluation]) -> tuple[str, ...]:
+    return tuple(it.name for it in evaluations if it.release or it.publish)

@@ -1,0 +1,205 @@
+"""Commands that end a blocker, each complete: policy, stage, variants, check and revision.
+
+A blocker that waits for others (a stage before, a slot of the budget, a halted stage) is ended by
+the commands of those others. What no command can end, such as a fault of a package, has none.
+"""
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, Verdict
+from fanout.api.reasons import Reason
+from fanout.gates.active_decisions import ActiveDecisions
+from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
+from fanout.reconcile.explanation.blockers import Blocker
+from fanout.reconcile.pass_results import PolicyResult
+
+_MAX_NAMED = 10  # variants named in one command
+_CHECK_REASONS = frozenset(
+    {
+        Reason.ANSWER_STALE,
+        Reason.CONTRADICTION,
+        Reason.REQUIRES_FAILED,
+        Reason.VERIFICATION_FAILED,
+        Reason.VERIFICATION_PENDING,
+    }
+)
+# The variant has failed at its revision; it is tried again, or the rollout goes on without it.
+_RETRIED = frozenset({Reason.CHECK_TIMED_OUT, Reason.DEADLINE_EXCEEDED})
+_SKIPPED = _RETRIED | {Reason.REQUIRES_FAILED, Reason.VERIFICATION_FAILED}
+# Verb and options of the decision that ends a blocker of this reason.
+_DECISION_BY_REASON: Mapping[str, tuple[str, ...]] = {
+    Reason.ADOPTION_AWAITS: ("promote",),
+    Reason.AUTOMATION_OFF: ("promote",),
+    Reason.RECORDS_REWOUND: ("accept-records",),
+    Reason.REQUEST_CLOSED: ("resume",),
+    Reason.WINDOW_CLOSED: ("promote", "--override", OverridableGate.WINDOW.value),
+    Reason.WOULD_GO_BACK: ("promote",),
+}
+_WHY = ("--reason", "WHY")
+_SWEPT = frozenset({Reason.NO_DRAFT, Reason.REQUEST_PENDING, Reason.SWEEP_AWAITED})
+# They end when other variants of the same stage are ready, or no longer fail.
+_AFTER_OTHERS = frozenset(
+    {Reason.BUDGET_EXHAUSTED, Reason.GROUP_AWAITS, Reason.HALTED, Reason.STAGE_DRAFT_PENDING}
+)
+_AFTER_STAGES = frozenset({Reason.AFTER_FAILED, Reason.AFTER_PENDING})
+AFTER_OTHERS = _AFTER_OTHERS | _AFTER_STAGES
+
+
+class CommandBuilder:
+    """Builder of the commands for one policy."""
+
+    def __init__(
+        self,
+        item: PolicyResult,
+        blockers: Sequence[Blocker],
+        names: Mapping[str, str],
+        namespace: str = "",
+    ) -> None:
+        """Prepare the commands about `blockers`, which are all of the policy.
+
+        `names`: display names of its variants; `namespace`: option of the commands, "" if the
+        policy's name is unique.
+        """
+        self.item = item
+        self.blockers = blockers
+        self.names = names
+        self.namespace = namespace
+        # By identity. Stages after a blocked one share its commands, in a diamond several times.
+        self._built: dict[int, tuple[str, ...]] = {}
+
+    def build(self, blocker: Blocker) -> tuple[str, ...]:
+        """Return the commands that end the blocker; any one of them may be enough."""
+        if id(blocker) not in self._built:
+            self._built[id(blocker)] = tuple(dict.fromkeys(self._build(blocker)))
+        return self._built[id(blocker)]
+
+    def _build(self, blocker: Blocker) -> Iterator[str]:
+        build_by_reason: dict[str, Callable[[Blocker], Iterator[str]]] = {
+            **dict.fromkeys(_AFTER_STAGES, self._build_upstream),
+            **dict.fromkeys(_AFTER_OTHERS, self._build_others),
+            **dict.fromkeys(_CHECK_REASONS | _RETRIED, self._build_answers),
+            Reason.APPROVAL_MISSING: self._build_approvals,
+            Reason.MERGE_CONFLICT: self._build_resolutions,
+            Reason.SUSPENDED: self._build_resumptions,
+        }
+        options = _DECISION_BY_REASON.get(blocker.reason)
+        if blocker.reason in build_by_reason:
+            yield from build_by_reason[blocker.reason](blocker)
+        elif blocker.reason in _SWEPT:
+            yield "fanout sweep"
+        elif orphans := self._find_orphans(blocker):
+            yield from (self._command("remove", it, *_WHY) for it in orphans[:_MAX_NAMED])
+        elif options is not None:
+            verb, *arguments = options
+            yield self._command(verb, *self._scope(blocker), *arguments, *_WHY)
+
+    def _command(self, verb: str, *arguments: str) -> str:
+        policy = self.item.resolved_policy.name
+        namespace = ("-n", self.namespace) if self.namespace else ()
+        return shlex.join(["fanout", verb, policy, *arguments, *namespace])
+
+    def _scope(self, blocker: Blocker, *, by_name: bool = False) -> list[str]:
+        """Return the options of the stage, and of the variants unless it is all of the stage.
+
+        `by_name`: the command takes variants by name only, and a stage for the first ones.
+        """
+        stage = ["--stage", blocker.stage] if blocker.stage else []
+        if self.item.resolved_policy.upstream_policy is None:
+            return stage  # a variant written by hand is named by the policy argument
+        members = sum(it.spec.stage == blocker.stage for it in self.item.variants)
+        is_whole_stage = blocker.stage and len(blocker.variants) in (0, members)
+        if not by_name and (is_whole_stage or len(blocker.variants) > _MAX_NAMED):
+            return stage
+        named = blocker.variants[:_MAX_NAMED]
+        return stage + [it for name in named for it in ("--variant", self.names.get(name, name))]
+
+    def _build_upstream(self, blocker: Blocker) -> Iterator[str]:
+        """Yield the commands of the stages before that have not passed the revision."""
+        rule = self._find_rule(blocker.stage)
+        decision = self.item.decision
+        if rule is None or rule.after is None or decision is None:
+            return
+        for name in rule.after.stages:
+            if decision.stages[name].verdicts.get(blocker.revision) is Verdict.PASSED:
+                continue
+            others = [it for it in self.blockers if it.stage == name]
+            # A stage that went on to a newer revision has no blockers at this one.
+            same = [it for it in others if it.revision == blocker.revision]
+            for other in same or others:
+                yield from self.build(other)
+
+    def _build_others(self, blocker: Blocker) -> Iterator[str]:
+        """Yield the commands of other variants of the stage."""
+        for other in self.blockers:
+            if other.stage == blocker.stage and other.reason not in _AFTER_OTHERS | _AFTER_STAGES:
+                yield from self.build(other)
+
+    def _build_approvals(self, blocker: Blocker) -> Iterator[str]:
+        rule = self._find_rule(blocker.stage)
+        approvals = (
+            [it.name for it in rule.requires if isinstance(it, ApprovalRule)] if rule else []
+        )
+        missing = self._find_unanswered(blocker)
+        for name in approvals:
+            if not missing or name in missing:
+                check = ("--check", name) if len(approvals) > 1 else ()
+                revision = ("--revision", blocker.revision)
+                yield self._command("approve", *self._scope(blocker), *revision, *check)
+
+    def _build_answers(self, blocker: Blocker) -> Iterator[str]:
+        """Yield reports of the checks that have not passed, and decisions about failures."""
+        rule = self._find_rule(blocker.stage)
+        unanswered = self._find_unanswered(blocker)
+        checks = (*rule.requires, *rule.verification) if rule is not None else ()
+        revision = ("--revision", blocker.revision)
+        for check in checks:
+            is_report = isinstance(check, CheckRule) and check.method is CheckMethod.REPORT
+            if is_report and check.name in unanswered:
+                answer = ("--check", check.name, "--status", "passed")
+                yield self._command("report", *self._scope(blocker), *answer, *revision)
+        if blocker.reason in _RETRIED:
+            yield self._command("retry", *self._scope(blocker, by_name=True), *_WHY)
+        if blocker.reason in _SKIPPED:
+            scope = self._scope(blocker, by_name=True)
+            yield self._command("skip", *scope, *revision, *_WHY)
+
+    def _build_resolutions(self, blocker: Blocker) -> Iterator[str]:
+        for name in blocker.variants[:_MAX_NAMED]:
+            shown = self.names.get(name, name)
+            yield shlex.join(["fanout", "diff", name if "/" in shown else shown])
+            scope = (
+                () if self.item.resolved_policy.upstream_policy is None else ("--variant", shown)
+            )
+            yield self._command("resolve", *scope, *_WHY)
+
+    def _build_resumptions(self, blocker: Blocker) -> Iterator[str]:
+        """Yield the commands that end the suspensions by decision; others are in the files."""
+        facts = self.item.facts
+        if facts is None:
+            return
+        suspensions = ActiveDecisions(facts.records.decisions, facts.now).suspensions()
+        for kind, name in suspensions:
+            if kind == "policy":
+                yield self._command("resume", *_WHY)
+            elif kind == "stage" and name == blocker.stage:
+                yield self._command("resume", "--stage", name, *_WHY)
+            elif kind == "variant" and name in blocker.variants:
+                yield self._command("resume", "--variant", self.names.get(name, name), *_WHY)
+
+    def _find_orphans(self, blocker: Blocker) -> Sequence[str]:
+        orphans = {it.name for it in self.item.orphans}
+        return [name for name in blocker.variants if name in orphans]
+
+    def _find_rule(self, stage: str) -> StageRule | None:
+        return next((rule for rule in self.item.rules if rule.name == stage), None)
+
+    def _find_unanswered(self, blocker: Blocker) -> frozenset[str]:
+        """Return the checks that have not passed in any of the blocked variants."""
+        decision = self.item.decision
+        return frozenset(
+            check.name
+            for name in blocker.variants
+            for check in (decision.variants[name].checks if decision else ())
+            if check.verdict is not Verdict.PASSED
+        )
