@@ -64,6 +64,8 @@ def play(page: str, monkeypatch, before: Callable[[str], object] = lambda line: 
     everything else is bash's.
     """
     ran = 0
+    # Explanations are shown as a terminal of 80 columns has them.
+    monkeypatch.setenv("COLUMNS", "80")
     for what, subject, content in parts(page):
         if what == "write":
             write(Path.cwd(), subject, content)

@@ -11,9 +11,7 @@ from fanout.api.output_views import ViewMeta
 class ExplanationSpec(Model):
     """The subject of an explanation: a policy, a stage or a variant."""
 
-    policy: str = Field(
-        description="The UpstreamPolicy; for a variant written by hand, its PackageVariant."
-    )
+    policy: str = Field(description="The UpstreamPolicy; empty for a variant written by hand.")
     stage: str = Field(default="", description="The stage; empty: the whole policy.")
     variant: str = Field(default="", description="The variant; empty: all of the stage or policy.")
 

@@ -91,7 +91,8 @@ def test_what_cannot_be_read_holds_its_policy_and_no_other(company: Fleet, numbe
     assert edge.refs("refs/tags/sites") == before
     assert records.refs()[f"refs/heads/{BOOK}"] == damaged
     explained = company.run("explain", "monitoring", "-o", "json").json
-    assert explained[0]["state"] == "RecordUnreadable"
+    assert explained["status"]["state"] == "Stopped"
+    assert explained["status"]["blockers"][0]["reason"] == "RecordUnreadable"
     records.git("update-ref", f"refs/heads/{BOOK}", head)
 
 

@@ -88,7 +88,7 @@ def test_a_publication_without_its_gates_shows_in_the_table(tmp_path: Path):
     assert "OutOfBand" in fleet.run("get", "variants").out
     told = fleet.run("explain", "monitoring/dev/sites/ams")
     assert "a person merged v1 without its gates" in told.out
-    assert "OutOfBand: True: " in fleet.run("explain", "monitoring/dev").out
+    assert "  OutOfBand  " in fleet.run("explain", "monitoring/dev").out
 
 
 SELECTED = [

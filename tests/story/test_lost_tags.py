@@ -27,7 +27,7 @@ def test_a_lost_tag_is_told_once_with_the_commit_to_put_it_back_on(fleet: Fleet)
     assert f"put the tag back ({commit}), or release a newer revision" in told.err
     assert "TagMissing" in fleet.run("get", "variants").out
     for subject in ("monitoring", "monitoring/dev", "monitoring/dev/ams"):
-        assert fleet.run("explain", subject).out.count("TagMissing: ") == 1
+        assert fleet.run("explain", subject).out.count("TagMissing  ") == 1
     fleet.repos["blueprints"].git("update-ref", "refs/tags/monitoring/v2", commit)
     mended = fleet.sweep()
     assert mended.code == 0

@@ -29,7 +29,7 @@ def test_a_deleted_tag_is_told_with_the_commit_to_put_it_back_on(fleet: Fleet):
     assert f"tag {BER}/v2 is gone from edge" in conditions(fleet)["TagMissing"]
     assert "TagMissing" in fleet.run("get", "variants").out
     for subject in ("monitoring", "monitoring/prod", f"monitoring/prod/edge:{BER}"):
-        assert fleet.run("explain", subject).out.count("TagMissing: ") == 1
+        assert fleet.run("explain", subject).out.count("TagMissing  ") == 1
     edge.git("update-ref", V2, commit)
     mended = fleet.sweep()
     assert mended.code == 0

@@ -143,7 +143,7 @@ def test_a_variant_written_by_hand_is_held_and_told_of_alike(fleet: Fleet):
     fleet.release("v2")
     fleet.later(minutes=1).settle()
     assert fleet.condition("own/mine")[0] == "MergeConflict"
-    assert "upstream won and stands in the draft" in fleet.run("explain", "mine").out
+    assert "upstream won; undecided" in fleet.run("explain", "mine").out
     assert fleet.run("promote", "mine", *BY).code == 3
     assert fleet.published()["own/mine"] == "v1"
     done = fleet.run("promote", "mine", "--accept-conflicts", *BY)

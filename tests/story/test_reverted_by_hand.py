@@ -86,7 +86,7 @@ def test_it_is_held_in_the_same_pass_and_says_what_can_be_done(fleet: Fleet, und
     assert plan.code == 3
     assert "shows v2" in plan.err
     told = fleet.run("explain", f"monitoring/dev/edge:{AMS}").out
-    assert ": Held: " in told
+    assert ": Held, " in told
     assert "shows v2" in told
 
 

@@ -46,7 +46,8 @@ def held(fleet: Fleet) -> str:
     assert swept.code == 3
     assert fleet.refs() == before
     explained = fleet.run("explain", "monitoring", "-o", "json").json
-    assert explained[0]["state"] == "RecordsRewound"
+    assert explained["status"]["state"] == "Stopped"
+    assert explained["status"]["blockers"][0]["reason"] == "RecordsRewound"
     return swept.err
 
 

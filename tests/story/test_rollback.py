@@ -115,7 +115,7 @@ def test_one_variant_goes_back_alone(fleet: Fleet):
     fleet.later(minutes=5).settle()
     assert fleet.published() == {BER: "v1", CPH: "v2"}
     told = fleet.run("explain", "monitoring/prod").out
-    assert "of ann@example.com takes monitoring-ber-928771694f back to v1, to stay there" in told
+    assert "Pinned  monitoring-ber-928771694f stays at v1, by decision " in told
 
 
 def test_a_stage_that_is_half_through_goes_back_where_it_was(fleet: Fleet):

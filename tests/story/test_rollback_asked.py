@@ -39,7 +39,7 @@ def test_a_variant_written_by_hand_goes_back_by_its_name(tmp_path: Path):
     fleet.later(minutes=5).settle()
     explained = fleet.run("explain", "own").out
     assert "candidate v1" in explained
-    assert "takes it back to v1, to stay there" in explained
+    assert "Pinned  own stays at v1, by decision " in explained
     assert tree(fleet, "main:own") == tree(fleet, "own/v1:own")
 
 

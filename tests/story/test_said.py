@@ -62,7 +62,7 @@ REFUSED = [
     ("report on a variant in another stage", (*SHORT, "--revision", "v1", "--variant", "sites/ber"),
      "is in stage prod, not in dev"),
     ("explain a variant in another stage", ("explain", "monitoring/prod/sites/ams"),
-     "is in stage dev, not in prod; say `fanout explain monitoring/dev/sites/ams`"),
+     "is in stage dev, not in prod; run `fanout explain monitoring/dev/sites/ams`"),
     ("withdraw what nobody said", ("withdraw", "monitoring", "20260302t090000z-000000000000", *WHY),
      "has no decision or evidence 20260302t090000z-000000000000"),
 ]  # fmt: skip

@@ -178,7 +178,7 @@ def format_fleet(
     rows = []
     for blocker in blockers:
         owner = owners[id(blocker)]
-        place = "/".join(filter(None, (owner.policy, blocker.stage)))
+        place = "/".join(filter(None, (owner.policy or owner.variant, blocker.stage)))
         rows.append([place, blocker.reason, _describe_blocker(blocker, owner, names, layout.now)])
     if rows:
         yield from _format_section("Blocked by:", rows, layout)

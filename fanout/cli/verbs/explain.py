@@ -196,7 +196,12 @@ def _has_failed(item: PolicyResult, stage: str, variant: str) -> bool:
 
 def _explain(program: Program, explainer: PolicyExplainer, stage: str, variant: str) -> Explanation:
     item = explainer.item
-    if item.error is not None or item.decision is None or not (stage or variant):
+    if item.error is not None or item.decision is None:
+        return explainer.explain_policy()
+    if item.resolved_policy.upstream_policy is None and item.variants:
+        [rendered] = item.variants
+        return explainer.explain_variant(rendered, _find_conflicts(program, item, rendered))
+    if not (stage or variant):
         return explainer.explain_policy()
     if variant:
         orphaned = find_orphaned(item, program.read_declared(), variant)

@@ -15,6 +15,7 @@ def build_display_names(variants: Collection[RenderedVariant]) -> Mapping[str, s
     variant's own name. Commands accept each of them.
     """
     own_names = {it.spec.name for it in variants}
+    by_hand = {it.spec.name for it in variants if not it.spec.policy}
     targets = {it.spec.name: _target_name(it) for it in variants}
     paths = {it.spec.name: it.spec.path for it in variants}
     counts = Counter([*targets.values(), *paths.values()])
@@ -28,7 +29,8 @@ def build_display_names(variants: Collection[RenderedVariant]) -> Mapping[str, s
             and it not in own_names
             and counts[it] == 1 + (targets[own_name] == paths[own_name])
         )
-        names[own_name] = next(unique, own_name)
+        # A variant written by hand has a name that a person chose.
+        names[own_name] = own_name if own_name in by_hand else next(unique, own_name)
     return names
 
 

@@ -77,10 +77,20 @@ def build_notes(
         *rejected,
         *future,
         *removals,
+        *_dropped_notes(item, stage),
         *_excluded_notes(item, variants),
         *_out_of_band_notes(variants),
         *_enforcement_notes(variants),
     )
+
+
+def _dropped_notes(item: PolicyResult, stage: str) -> Iterator[ExplanationNote]:
+    """Yield the last revision that each stage can no longer take, such as after a soak cut short."""
+    evaluations = item.decision.stages if item.decision is not None else {}
+    for name, evaluation in evaluations.items():
+        for alternative in evaluation.alternatives if stage in ("", name) else ():
+            for hold in alternative.holds if not alternative.newer else ():
+                yield ExplanationNote(str(hold.reason), hold.sentence, hold.since)
 
 
 def _excluded_notes(

@@ -43,7 +43,7 @@ class StageCounts:
 class Explanation:
     """What blocks a subject, and what unblocks it."""
 
-    policy: str
+    policy: str  # "" for a variant written by hand
     namespace: str
     state: str  # a state, or the verdict of a stage, in CamelCase
     stage: str = ""
@@ -106,7 +106,11 @@ class PolicyExplainer:
         policy, facts = item.resolved_policy, item.facts
         blockers = tuple(sort_by_urgency(self.blockers))
         if decision is None or facts is None or item.error is not None:
-            return Explanation(policy.name, policy.namespace, STOPPED, blockers=blockers)
+            own_name, by_hand = policy.name, policy.upstream_policy is None
+            names = ("", own_name) if by_hand else (own_name, "")
+            return Explanation(
+                names[0], policy.namespace, STOPPED, variant=names[1], blockers=blockers
+            )
         candidates = {it.candidate for it in decision.stages.values()}
         instants = [*(it.next for it in decision.stages.values()), *(it.until for it in blockers)]
         return Explanation(
@@ -152,14 +156,14 @@ class PolicyExplainer:
         decision, spec = self.item.decision, variant.spec
         assert decision is not None, "the policy has been evaluated"
         evaluation = decision.variants[spec.name]
-        published = variant.observed.published
+        published, policy = variant.observed.published, self.item.resolved_policy
         blockers = (
             self._with_commands(replace(it, variants=(spec.name,))) if it.variants else it
             for it in select_blockers(self.blockers, spec.stage, spec.name)
         )
         return Explanation(
-            self.item.resolved_policy.name,
-            self.item.resolved_policy.namespace,
+            policy.name if policy.upstream_policy is not None else "",
+            policy.namespace,
             evaluation.state.value,
             spec.stage,
             spec.name,

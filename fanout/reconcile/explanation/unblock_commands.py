@@ -83,13 +83,16 @@ class CommandBuilder:
             Reason.MERGE_CONFLICT: self._build_resolutions,
             Reason.SUSPENDED: self._build_resumptions,
         }
-        options = _DECISION_BY_REASON.get(blocker.reason)
-        if blocker.reason in build_by_reason:
-            yield from build_by_reason[blocker.reason](blocker)
-        elif blocker.reason in _SWEPT:
+        reason = blocker.reason
+        options = _DECISION_BY_REASON.get(reason)
+        if reason in build_by_reason:
+            yield from build_by_reason[reason](blocker)
+        elif reason in _SWEPT:
             yield "fanout sweep"
         elif orphans := self._find_orphans(blocker):
-            yield from (self._command("remove", it, *_WHY) for it in orphans[:_MAX_NAMED])
+            is_all = reason == Reason.TOO_MANY_REMOVALS or len(orphans) > _MAX_NAMED
+            names = ("--all-gone",) if is_all else orphans
+            yield from (self._command("remove", it, *_WHY) for it in names)
         elif options is not None:
             verb, *arguments = options
             yield self._command(verb, *self._scope(blocker), *arguments, *_WHY)
