@@ -21,7 +21,7 @@ def test_the_page_does_what_it_says(tmp_path):
         done = subprocess.run(
             ["bash", "-c", subject],
             cwd=tmp_path,
-            env={**os.environ, "PATH": path},
+            env={**os.environ, "PATH": path, "COLUMNS": "80"},
             text=True,
             check=False,
             stdout=subprocess.PIPE,

@@ -59,6 +59,7 @@ GLOSSARY = """
 
 # Terms of programs and of data.
 TECHNICAL = """
+    blocker blockers commands counts display explained explainer fleet names note screen unblock
     access accounting action actions address addresses aggregation alignment ast attributes
     author auto automatic awaited backend backoff barrier bars base baseline batch bug builder
     built builtin cache canonical case catalog changed chars class cleanup client close closed

@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from fanout.api.object_meta import API_VERSION, Model
-from fanout.api.output_views import ViewMeta
+from fanout.api.object_meta import Model
+from fanout.api.view_base import View
 
 
 class ExplanationSpec(Model):
@@ -23,7 +23,9 @@ class BlockerView(Model):
     message: str = Field(description="Why, in a sentence.")
     stage: str = Field(default="", description="The blocked stage; empty: the whole policy.")
     variants: tuple[str, ...] = Field(
-        default=(), description="The blocked variants; empty: all of the subject."
+        default=(),
+        description="The blocked variants, or targets without a variant; empty: all of the"
+        " subject.",
     )
     revision: str = Field(default="", description="The revision that waits.")
     needs_person: bool = Field(
@@ -94,13 +96,11 @@ class ExplanationStatus(Model):
     )
 
 
-class ExplanationView(Model):
-    """What blocks a policy, a stage or a variant, and what unblocks it."""
+class ExplanationView(View):
+    """Explanation of a policy, a stage or a variant, with the commands that unblock it."""
 
-    api_version: Literal["fanout.dev/v1alpha1"] = Field(default=API_VERSION, description="Ours.")
     kind: Literal["ExplanationView"] = Field(
         default="ExplanationView", description="ExplanationView."
     )
-    metadata: ViewMeta = Field(description="Name and namespace of the subject.")
     spec: ExplanationSpec = Field(description="Policy, stage and variant.")
     status: ExplanationStatus = Field(description="State, blockers and commands.")

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from fanout.api.explanation_view import ExplanationView
 from fanout.api.object_meta import API_VERSION, Model
 from fanout.api.reasons import ReasonClass
 from fanout.api.view_base import HoldView, VerdictLabel, View, ViewMeta
@@ -225,6 +226,7 @@ VIEWS: tuple[type[Model], ...] = (
     ForecastView,
     InstantView,
     WindowView,
+    ExplanationView,
 )
 
 

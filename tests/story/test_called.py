@@ -36,7 +36,9 @@ def test_a_variant_goes_by(fleet: Fleet, _: str, name: str):
     own = fleet.run("get", "variants", "-o", "json").items[0]["metadata"]["name"]
     assert fleet.run("render", name).out == fleet.run("render", own).out != ""
     assert fleet.run("diff", name).code == 0
-    assert fleet.run("explain", f"monitoring/dev/{name}").out.startswith("Variant monitoring/dev/ams: ")
+    assert fleet.run("explain", f"monitoring/dev/{name}").out.startswith(
+        "Variant monitoring/dev/ams: "
+    )
     said = ("--variant", name, "--by", WHY[-1])
     lines = (
         ("report", "monitoring", "--stage", "dev", "--check", "e2e", "--status", "passed",

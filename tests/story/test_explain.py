@@ -1,5 +1,6 @@
-"""What `explain` says beside the gates: failed targets, lost ones, conflicts one by one."""
+"""What `explain` says: each blocker once, failed targets, conflicts one by one, and commands."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -23,10 +24,11 @@ def test_a_policy_names_targets_without_a_variant_and_variants_without_a_target(
     fleet.remove("site-ber.yaml")
     told = fleet.run("explain", "monitoring")
     assert told.code == 3
-    assert "x UnknownRepository: Failed: 5 targets (Cluster.infra" in told.out
-    assert "there is no Repository nosuch" in told.out
-    going = "TargetGone: Leaving: the next sweep removes what has no target any more"
-    assert f"- {going}: monitoring-ber-928771694f" in told.out
+    [line] = [it for it in told.out.splitlines() if "UnknownRepository" in it]
+    assert line.strip().startswith("UnknownRepository    5 targets (x0, x1, x2 and 2 more): ")
+    assert "there is no Repository nosuch" in line
+    [line] = [it for it in told.out.splitlines() if "TargetGone" in it]
+    assert line.endswith(": monitoring-ber-928771694f")
     assert fleet.run("explain", "monitoring/dev").code == 0
 
 
@@ -35,7 +37,7 @@ def test_a_policy_names_variants_that_cannot_be_rendered(fleet: Fleet):
     told = fleet.run("explain", "monitoring")
     assert told.code == 3
     assert "deployment.yaml:" in told.out
-    assert "2 variants, monitoring-ams-047978a1d8 first: " in told.out
+    assert "2 variants (ams, ber): " in told.out
 
 
 def conflict(fleet: Fleet) -> None:
@@ -57,16 +59,20 @@ def conflict(fleet: Fleet) -> None:
 def test_a_variant_names_each_conflict_and_who_won(fleet: Fleet, stages: str):
     conflict(fleet)
     fleet.write("promotion.yaml", PROMOTION.replace('stages: ["*"]', f"stages: [{stages}]"))
-    out = fleet.run("explain", "monitoring/dev/sites/ams").out
-    lines = [line for line in out.splitlines() if "- conflict " in line]
-    [replicas] = [line for line in lines if "spec.replicas" in line]
-    assert "(base 1, upstream 3, local 7); upstream won and stands in the draft until" in replicas
-    assert "fanout resolve monitoring --variant monitoring-ams-047978a1d8 --reason WHY" in replicas
-    [service] = [line for line in lines if "service.yaml" in line]
-    assert "; local won and stands in the draft until" in service
-    for subject in ("monitoring", "monitoring/dev"):
-        told = fleet.run("explain", subject).out
-        assert "2 merge conflicts in its draft: see `fanout diff" in told
+    explained = fleet.run("explain", "monitoring/dev/sites/ams", "-o", "json").json["status"]
+    messages = {it["key"]: it["message"] for it in explained["conflicts"] if not it["decided"]}
+    replicas, service = sorted(messages.values())
+    assert "(base 1, upstream 3, local 7); upstream won; undecided" in replicas
+    assert service.startswith("service.yaml")
+    assert service.endswith("; local won; undecided")
+    blocker = explained["blockers"][0]
+    assert (blocker["reason"], blocker["needsPerson"]) == ("MergeConflict", True)
+    resolve = "fanout resolve monitoring --variant ams --reason WHY"
+    assert blocker["commands"] == ["fanout diff ams", resolve]
+    for subject in (["monitoring"], ["monitoring/dev"], []):
+        told = fleet.run("explain", *subject).out
+        assert resolve in told
+        assert all(told.count(key) == 1 for key in messages), "the keys, each once"
     row = next(it for it in fleet.run("get", "drafts").out.splitlines() if "ams" in it)
     assert row.split()[5] == "2"
 
@@ -77,11 +83,11 @@ def test_a_decision_says_what_it_decided(fleet: Fleet):
     assert done.code == 0, done.err
     fleet.later(minutes=1).sweep("--drafts-only")
     out = fleet.run("explain", "monitoring/dev/sites/ams").out
-    lines = [line for line in out.splitlines() if "+ conflict " in line]
+    lines = [line for line in out.splitlines() if "; local won; " in line]
     assert len(lines) == 2
     for line in lines:
-        assert "; local won and stands in the draft, as Ann <ann@x.org> decided in " in line
-        assert ": seven it is; since " in line
+        assert "; Ann <ann@x.org> decided so in " in line
+        assert line.endswith(": seven it is")
     assert fleet.run("explain", "monitoring").out.count("MergeConflict") == 0
 
 
@@ -91,8 +97,8 @@ def test_a_commit_on_the_draft_has_decided(fleet: Fleet):
     edge = fleet.repos["edge"]
     edge.commit(branch, {path: edge.file(branch, path).replace("replicas: 3", "replicas: 5")})
     out = fleet.run("explain", "monitoring/dev/sites/ams").out
-    assert "- conflict " not in out
-    assert "a commit on the draft has decided it" in out
+    assert "; decided by a commit on the draft" in out
+    assert "deployment.yaml:6: Deployment/prometheus: spec.replicas: both changed" in out
 
 
 SERVED = [("a policy", ""), ("a stage", "/dev"), ("a variant", "/dev/sites/ams")]
@@ -121,10 +127,10 @@ def test_a_variant_without_a_target_says_why_it_is_there_still(fleet: Fleet, _, 
     fleet.remove("site-ber.yaml")
     told = fleet.run("explain", subject)
     assert told.code == 0, told.err
-    head = told.out.splitlines()[0]
-    assert head.startswith("- variant monitoring-ber-928771694f: Held: variant monitoring-ber-")
-    assert "has no target any more" in head
-    assert "nobody has switched automation on for stage dev" in told.out
+    head, _, line, *rest = told.out.splitlines()
+    assert head.startswith("Variant monitoring/monitoring-ber-928771694f: Held")
+    assert line.strip().startswith("AutomationOff  ")
+    assert "  fanout remove monitoring monitoring-ber-928771694f --reason WHY" in rest
 
 
 def test_a_stage_that_has_passed_leaves_with_1_while_it_is_suspended(fleet: Fleet):
@@ -138,5 +144,90 @@ def test_a_stage_that_has_passed_leaves_with_1_while_it_is_suspended(fleet: Flee
     assert done.code == 0, done.err
     told = fleet.run("explain", "monitoring/dev")
     assert told.code == 0
-    assert told.out.startswith("- stage dev: passed: ")
+    assert told.out.startswith("Stage monitoring/dev: Passed, ")
+    assert "  fanout resume monitoring --stage dev --reason WHY" in told.out.splitlines()
     assert fleet.run("explain", "monitoring").code == 0
+
+
+def unblocking(told: str) -> list[list[str]]:
+    """Return the arguments of the commands that an explanation prints."""
+    section = told.partition("To unblock:\n")[2].replace(" \\\n", " ")
+    return [shlex.split(it)[1:] for it in section.splitlines() if it.startswith("  fanout ")]
+
+
+def suspend(fleet: Fleet) -> None:
+    done = fleet.run("suspend", "monitoring", "--variant", "ams", "--reason", "because", *ANN)
+    assert done.code == 0, done.err
+
+
+def fail(fleet: Fleet) -> None:
+    assert fleet.report("dev", "v1", "failed", "--variant", "ams").code == 0
+    fleet.sweep()
+
+
+def switch_off(fleet: Fleet) -> None:
+    fleet.write("promotion.yaml", PROMOTION.replace('stages: ["*"]', "stages: [prod]"))
+    fleet.release("v2")
+    fleet.sweep("--drafts-only")
+
+
+def remove_target(fleet: Fleet) -> None:
+    switch_off(fleet)
+    fleet.remove("site-ber.yaml")
+
+
+BLOCKED = [
+    ("a check without an answer", lambda fleet: None, "VerificationPending"),
+    ("a check that failed", fail, "VerificationFailed"),
+    ("a suspended variant", suspend, "Suspended"),
+    ("a merge conflict", conflict, "MergeConflict"),
+    ("no automation", switch_off, "AutomationOff"),
+    ("a variant without a target", remove_target, "AutomationOff"),
+]
+RECORDING = ("report", "skip", "resume", "resolve", "promote", "remove", "retry", "approve")
+
+
+@pytest.mark.parametrize(("_", "block", "reason"), BLOCKED, ids=[row[0] for row in BLOCKED])
+def test_the_commands_unblock_as_they_are_printed(fleet: Fleet, monkeypatch, _, block, reason):
+    block(fleet)
+    monkeypatch.setenv("COLUMNS", "60")
+    told = fleet.later(minutes=1).run("explain", "monitoring").out
+    assert reason in told
+    assert all(len(line) <= 60 for line in told.splitlines())
+    commands = unblocking(told)
+    assert commands, told
+    fleet.later(minutes=1)
+    for arguments in commands:
+        author = ANN if arguments[0] in RECORDING else ()
+        done = fleet.run(*arguments, *author)
+        assert done.code in (0, 3), f"{arguments}: {done.err}"
+    fleet.later(minutes=1).settle()
+    assert reason not in fleet.run("explain", "monitoring").out
+
+
+def test_without_a_name_the_most_urgent_of_all_policies_comes_first(fleet: Fleet):
+    fleet.policy("second")
+    conflict(fleet)
+    explained = fleet.run("explain")
+    assert explained.code == 3
+    head, section, first, *_ = explained.out.splitlines()
+    assert head == "Fleet: 2 policies, 0 of 4 variants ready"
+    assert section == "Blocked by:"
+    assert first.split()[:2] == ["monitoring/dev", "MergeConflict"]
+    views = fleet.run("explain", "-o", "json").items
+    assert [it["kind"] for it in views] == ["ExplanationView"] * 2
+    schema = fleet.run("schema", "ExplanationView", files=False).json
+    assert views[0]["status"].keys() <= schema["$defs"]["ExplanationStatus"]["properties"].keys()
+
+
+def test_a_variant_is_named_by_its_policy_and_target(fleet: Fleet):
+    by_stage = fleet.run("explain", "monitoring/dev/sites/ams").out
+    assert by_stage.startswith("Variant monitoring/dev/ams: Verifying, ")
+    assert fleet.run("explain", "monitoring/ams").out == by_stage
+    assert fleet.run("explain", "monitoring/nobody").code == 1
+
+
+def test_colors_are_for_terminals(fleet: Fleet):
+    assert "\x1b" not in fleet.run("explain").out
+    painted = fleet.run("explain", "monitoring", "--color", "always").out
+    assert "\x1b[33m\x1b[1mPending\x1b[0m" in painted

@@ -25,7 +25,7 @@ _COLORS = {
 
 @frozen
 class ExplanationLayout:
-    """How explanations are printed."""
+    """Layout of printed explanations: present time, width of lines, and colors."""
 
     now: datetime
     width: int | None  # None: lines are not wrapped
@@ -95,11 +95,14 @@ def _describe_blocker(
 ) -> str:
     """Return the sentence with the blocked variants, the end, and who can end it."""
     sentence = blocker.sentence
-    shown = [names.get(it, it) for it in blocker.variants]
+    # A target without a variant has no display name; its own ends its key.
+    shown = [names.get(it) or it.rpartition("/")[2] for it in blocker.variants]
     if len(shown) == 1 and not explanation.variant and not _is_named(blocker, shown[0]):
         sentence = f"{shown[0]}: {sentence}"
     elif len(shown) > 1:
-        sentence = f"{pluralize(len(shown), 'variant')} ({format_display_names(shown)}): {sentence}"
+        sentence = (
+            f"{pluralize(len(shown), blocker.noun)} ({format_display_names(shown)}): {sentence}"
+        )
     is_only = len(explanation.blockers) == 1
     if blocker.until and not is_only and format_instant(blocker.until) not in sentence:
         sentence += f"; opens automatically at {format_until(blocker.until, now)}"

@@ -163,10 +163,11 @@ def write_lines(lines: Iterable[str]) -> None:
     write_stdout("".join(f"{escape_control(line)}\n" for line in lines))
 
 
-def write_stdout(text: str) -> None:
+def write_stdout(text: str, *, is_colored: bool = False) -> None:
     """Write text to stdout unchanged. Raises OutputClosed if the reader of a pipe has exited."""
     try:
-        click.echo(text, nl=False)
+        # click removes colors in a pipe, where `--color always` wants them.
+        click.echo(text, nl=False, color=is_colored or None)
     except BrokenPipeError:
         raise OutputClosed from None
 

@@ -88,7 +88,7 @@ def _print_fleet(program: Program, layout: ExplanationLayout) -> bool:
     explanations = [it.explain_policy() for it in explainers]
     if program.settings.output is OutputFormat.TABLE:
         names = {own: shown for it in explainers for own, shown in it.names.items()}
-        write_stdout("".join(f"{it}\n" for it in format_fleet(explanations, names, layout)))
+        _write_lines(format_fleet(explanations, names, layout), layout)
     else:
         views = [dump_explanation(it) for it in explanations]
         print_value(build_list(views), program.settings.output)
@@ -107,12 +107,15 @@ def _print_subject(program: Program, subject: str, layout: ExplanationLayout) ->
         failed |= item.error is not None or _has_failed(item, item_stage, item_variant)
     if program.settings.output is OutputFormat.TABLE:
         for explainer, explanation in explanations:
-            lines = format_explanation(explanation, explainer.names, layout)
-            write_stdout("".join(f"{it}\n" for it in lines))
+            _write_lines(format_explanation(explanation, explainer.names, layout), layout)
     else:
         views = [dump_explanation(it) for _, it in explanations]
         print_value(views[0] if len(views) == 1 else build_list(views), program.settings.output)
     return failed
+
+
+def _write_lines(lines: Iterable[str], layout: ExplanationLayout) -> None:
+    write_stdout("".join(f"{line}\n" for line in lines), is_colored=layout.is_colored)
 
 
 def _find_subject(

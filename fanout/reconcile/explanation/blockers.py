@@ -42,13 +42,14 @@ class Blocker:
     reason: str
     sentence: str
     stage: str = ""  # "": the policy as a whole, or a variant in no stage
-    variants: tuple[str, ...] = ()  # names of the blocked variants; empty: all of the subject
+    variants: tuple[str, ...] = ()  # names of what is blocked; empty: all of the subject
     revision: str = ""  # the revision that waits; "": unknown
     since: datetime | None = None
     until: datetime | None = None  # when it ends by itself, for the first variant
     actor: str = ""  # who can end it
     needs_person: bool = False  # a person must decide or repair something
     failed: bool = False
+    noun: str = "variant"  # of `variants`: variant, or target or repository without one
     commands: tuple[str, ...] = ()  # that end it; any one of them may be enough
 
 
@@ -64,6 +65,7 @@ class _BlockerGroup:
     until: datetime | None = None
     needs_person: bool = False
     failed: bool = False
+    noun: str = "variant"
 
     def add(self, name: str, hold: Hold, *, needs_person: bool, failed: bool = False) -> None:
         if name and (not self.names or self.names[-1] != name):
@@ -86,6 +88,7 @@ class _BlockerGroup:
             hold.actor,
             self.needs_person,
             self.failed,
+            self.noun,
         )
 
 
@@ -107,6 +110,7 @@ class _BlockerGroups:
         *,
         needs_person: bool = False,
         failed: bool = False,
+        noun: str = "variant",
     ) -> None:
         group = self._shapes.get((id(hold), stage))
         if group is None:
@@ -114,6 +118,7 @@ class _BlockerGroups:
             key = (stage, revision, str(hold.reason), shape)
             group = self._groups.setdefault(key, _BlockerGroup(hold, stage, revision))
             self._shapes[id(hold), stage] = group
+            group.noun = noun
         group.add(name, hold, needs_person=needs_person, failed=failed)
 
     def build(self) -> tuple[Blocker, ...]:
@@ -232,6 +237,7 @@ def _add_problems(
             problem.subject,
             needs_person=problem.needs_fix or is_waiting or needs_person(problem.reason),
             failed=problem.failed,
+            noun=problem.noun,
         )
 
 

@@ -85,7 +85,7 @@ def build_notes(
 
 
 def _dropped_notes(item: PolicyResult, stage: str) -> Iterator[ExplanationNote]:
-    """Yield the last revision that each stage can no longer take, such as after a soak cut short."""
+    """Yield the last revision that each stage can no longer take, as after a cut soak."""
     evaluations = item.decision.stages if item.decision is not None else {}
     for name, evaluation in evaluations.items():
         for alternative in evaluation.alternatives if stage in ("", name) else ():

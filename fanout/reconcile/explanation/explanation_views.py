@@ -12,7 +12,7 @@ from fanout.api.explanation_view import (
     ExplanationStatus,
     ExplanationView,
 )
-from fanout.api.output_views import ViewMeta
+from fanout.api.view_base import ViewMeta
 from fanout.gates.timestamps import format_instant
 from fanout.reconcile.explanation.blockers import Blocker
 from fanout.reconcile.explanation.policy_explanation import Explanation

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
+from fanout.api.view_base import VerdictLabel, label_verdict
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
 from fanout.gates.next_changes import last_end
 from fanout.gates.timestamps import find_next
@@ -41,7 +41,7 @@ class StageCounts:
 
 @frozen
 class Explanation:
-    """What blocks a subject, and what unblocks it."""
+    """Blockers of a subject, and the commands that end them."""
 
     policy: str  # "" for a variant written by hand
     namespace: str
@@ -64,7 +64,7 @@ class Explanation:
 
     @property
     def opens_at(self) -> datetime | None:
-        """When time alone has ended every blocker; None if it cannot."""
+        """Instant at which time alone has ended every blocker; None if it cannot."""
         ends = [it.until for it in self.blockers]
         return max((it for it in ends if it), default=None) if ends and all(ends) else None
 
@@ -136,7 +136,7 @@ class PolicyExplainer:
         return Explanation(
             self.item.resolved_policy.name,
             self.item.resolved_policy.namespace,
-            evaluation.verdict.value.capitalize(),
+            label_verdict(evaluation.verdict).value,
             stage,
             candidate=evaluation.candidate,
             counts=_count(members),
@@ -218,9 +218,7 @@ def _policy_state(decision: PolicyEvaluation) -> str:
         return VariantState.READY.value
     holds = [*decision.holds, *(it for stage in decision.stages.values() for it in stage.holds)]
     reasons = {str(hold.reason) for hold in holds}
-    return next(
-        (str(it) for it in _POLICY_STATES if it in reasons), Verdict.PENDING.name.capitalize()
-    )
+    return next((str(it) for it in _POLICY_STATES if it in reasons), VerdictLabel.PENDING.value)
 
 
 def _count(evaluations: Iterable[VariantEvaluation]) -> StageCounts:
