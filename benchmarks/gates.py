@@ -17,7 +17,6 @@ from benchmarks.rows import Row, at_most
 from benchmarks.table import tell
 from fanout.api.gate_vocabulary import RolloutStrategy, Verdict
 from fanout.cli.main import GC_THRESHOLD
-from fanout.gates.explanation import explain_policy, explain_stage
 from fanout.gates.forecast import forecast_stages
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import DraftFacts, PolicyFacts, Publication, VariantFacts
@@ -97,20 +96,12 @@ def _passes(conditions: PropagationConditions) -> Iterator[Row]:
 
 
 def _said(facts: PolicyFacts) -> Iterator[Row]:
-    """Explain a policy, with its decision where one is needed."""
-
-    def whole() -> None:
-        explain_policy(facts, evaluate_gates(facts))
-
-    def stage() -> None:
-        explain_stage(facts, evaluate_gates(facts), "s9")
+    """Forecast the stages of a policy."""
 
     def foresee() -> None:
         forecast_stages(facts, "v2", _whenever, {})
 
     name = f"{_VARIANTS}-variants"
-    yield at_most(f"{name}/explain-policy", _timed(whole), _SAID_S, "s")
-    yield at_most(f"{name}/explain-stage", _timed(stage), _SAID_S, "s")
     yield at_most(f"{name}/forecast", _timed(foresee), _SAID_S, "s")
 
 
