@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from fanout.api.explanation_view import ExplanationView
+from fanout.api.fleet_status_view import FleetStatusView
 from fanout.api.object_meta import API_VERSION, Model
 from fanout.api.reasons import ReasonClass
 from fanout.api.view_base import HoldView, VerdictLabel, View, ViewMeta
@@ -227,6 +228,7 @@ VIEWS: tuple[type[Model], ...] = (
     InstantView,
     WindowView,
     ExplanationView,
+    FleetStatusView,
 )
 
 

@@ -39,10 +39,11 @@ class Verb(NamedTuple):
 _OBSERVE, _CHANGE, _RECORD, _TOOLS = "Observe", "Change", "Record", "Tools"
 
 VERBS = {
+    "status": Verb("status", "Print the state of the whole fleet on one screen.", _OBSERVE),
     "validate": Verb("validate", "Validate all documents and report every error.", _OBSERVE),
     "get": Verb("get", "List resources and their observed state.", _OBSERVE),
     "plan": Verb("plan", "Show what a sweep would do now.", _OBSERVE),
-    "explain": Verb("explain", "Explain what blocks a rollout, and who can unblock it.", _OBSERVE),
+    "explain": Verb("explain", "Explain what blocks a rollout, and how to unblock it.", _OBSERVE),
     "forecast": Verb(
         "forecast", "Print the earliest time at which each stage can have a revision.", _OBSERVE
     ),

@@ -45,7 +45,7 @@ def format_explanation(
         [
             it.stage if not explanation.stage and not explanation.variant else "",
             it.reason,
-            _describe_blocker(it, explanation, names, layout.now),
+            describe_blocker(it, explanation, names, layout.now),
         ]
         for it in explanation.blockers
     ]
@@ -90,25 +90,35 @@ def _format_section(
     yield from wrap_rows(rows, layout.width, _INDENT)
 
 
-def _describe_blocker(
+def describe_blocker(
     blocker: Blocker, explanation: Explanation, names: Mapping[str, str], now: datetime
 ) -> str:
     """Return the sentence with the blocked variants, the end, and who can end it."""
-    sentence = blocker.sentence
-    # A target without a variant has no display name; its own ends its key.
-    shown = [names.get(it) or it.rpartition("/")[2] for it in blocker.variants]
-    if len(shown) == 1 and not explanation.variant and not _is_named(blocker, shown[0]):
-        sentence = f"{shown[0]}: {sentence}"
-    elif len(shown) > 1:
-        sentence = (
-            f"{pluralize(len(shown), blocker.noun)} ({format_display_names(shown)}): {sentence}"
-        )
+    sentence = f"{_format_subject(blocker, explanation, names)}{blocker.sentence}"
     is_only = len(explanation.blockers) == 1
     if blocker.until and not is_only and format_instant(blocker.until) not in sentence:
         sentence += f"; opens automatically at {format_until(blocker.until, now)}"
     if not blocker.commands and not blocker.until and blocker.reason not in AFTER_OTHERS:
         sentence += f"; unblocked by {blocker.actor}" if blocker.actor else ""
     return sentence
+
+
+def describe_briefly(blocker: Blocker, explanation: Explanation, names: Mapping[str, str]) -> str:
+    """Return the sentence with the number of blocked variants, or the name of the only one."""
+    return f"{_format_subject(blocker, explanation, names, limit=0)}{blocker.sentence}"
+
+
+def _format_subject(
+    blocker: Blocker, explanation: Explanation, names: Mapping[str, str], limit: int = 3
+) -> str:
+    """Return the blocked variants before their sentence; of several the first `limit` by name."""
+    # A target without a variant has no display name; its own ends its key.
+    shown = [names.get(it) or it.rpartition("/")[2] for it in blocker.variants]
+    if len(shown) > 1:
+        listed = f" ({format_display_names(shown, limit)})" if limit else ""
+        return f"{pluralize(len(shown), blocker.noun)}{listed}: "
+    is_needed = len(shown) == 1 and not explanation.variant and not _is_named(blocker, shown[0])
+    return f"{shown[0]}: " if is_needed else ""
 
 
 def _is_named(blocker: Blocker, shown: str) -> bool:
@@ -182,7 +192,7 @@ def format_fleet(
     for blocker in blockers:
         owner = owners[id(blocker)]
         place = "/".join(filter(None, (owner.policy or owner.variant, blocker.stage)))
-        rows.append([place, blocker.reason, _describe_blocker(blocker, owner, names, layout.now)])
+        rows.append([place, blocker.reason, describe_blocker(blocker, owner, names, layout.now)])
     if rows:
         yield from _format_section("Blocked by:", rows, layout)
     else:

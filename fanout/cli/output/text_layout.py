@@ -31,7 +31,9 @@ def screen_height() -> int:
     return shutil.get_terminal_size().lines
 
 
-def wrap_text(text: str, width: int | None, first: str = "", rest: str = "") -> list[str]:
+def wrap_text(
+    text: str, width: int | None, first: str = "", rest: str = "", max_lines: int | None = None
+) -> list[str]:
     """Wrap a text at words; `first` and `rest` indent the first and the other lines."""
     line = " ".join(escape_control(text).split())
     if width is None:
@@ -42,10 +44,14 @@ def wrap_text(text: str, width: int | None, first: str = "", rest: str = "") -> 
         initial_indent=first,
         subsequent_indent=rest,
         break_on_hyphens=False,
-    ) or [first.rstrip()]
+        max_lines=max_lines,
+        placeholder="…",
+    ) or ([first.rstrip()] if first.strip() else [])
 
 
-def wrap_rows(rows: Sequence[Sequence[str]], width: int | None, indent: str) -> Iterator[str]:
+def wrap_rows(
+    rows: Sequence[Sequence[str]], width: int | None, indent: str, max_lines: int | None = None
+) -> Iterator[str]:
     """Yield rows with aligned cells, the last of which is wrapped below itself."""
     escaped = [[escape_control(cell) for cell in row] for row in rows]
     widths = [max(map(len, cells)) for cells in zip(*(row[:-1] for row in escaped), strict=True)]
@@ -56,9 +62,9 @@ def wrap_rows(rows: Sequence[Sequence[str]], width: int | None, indent: str) -> 
         head = indent + "".join(cells)
         if is_narrow:
             yield from wrap_text(head, width, indent, indent)
-            yield from wrap_text(row[-1], width, indent + "  ", indent + "  ")
+            yield from wrap_text(row[-1], width, indent + "  ", indent + "  ", max_lines)
         else:
-            lines = wrap_text(row[-1], width, deep, deep)
+            lines = wrap_text(row[-1], width, deep, deep, max_lines)
             yield from (head + lines[0][len(deep) :], *lines[1:])
 
 

@@ -19,12 +19,12 @@ from fanout.values import frozen, replace
 
 # Reasons for which nothing waits: the rollout goes on without these variants.
 NOT_BLOCKING = frozenset({Reason.SKIPPED, Reason.OFFLINE, Reason.PINNED, Reason.OUT_OF_BAND})
-# Ended by a person's decision alone, while nothing is wrong.
+# Ended by a person's decision alone, while nothing is wrong. A halted stage has failed variants,
+# which need a person themselves.
 _DECISION_NEEDED = frozenset(
     {
         Reason.ADOPTION_AWAITS,
         Reason.APPROVAL_MISSING,
-        Reason.HALTED,
         Reason.MERGE_AWAITED,
         Reason.REQUEST_CLOSED,
     }

@@ -40,8 +40,8 @@ def _target_name(variant: RenderedVariant) -> str:
     return "" if kind == "Repository" else remainder.rpartition("/")[2]
 
 
-def format_display_names(names: Collection[str]) -> str:
+def format_display_names(names: Collection[str], limit: int = _MAX_NAMED) -> str:
     """Format the first names and the number of the others."""
-    shown = ", ".join(list(names)[:_MAX_NAMED])
-    further = len(names) - _MAX_NAMED
+    shown = ", ".join(list(names)[:limit])
+    further = len(names) - limit
     return f"{shown} and {further} more" if further > 0 else shown

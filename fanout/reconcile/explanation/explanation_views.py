@@ -1,6 +1,6 @@
 """Views of explanations, as plain data."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -12,9 +12,18 @@ from fanout.api.explanation_view import (
     ExplanationStatus,
     ExplanationView,
 )
+from fanout.api.fleet_status_view import (
+    FleetStageView,
+    FleetStatusSpec,
+    FleetStatusStatus,
+    FleetStatusView,
+    PolicyBlockerView,
+)
 from fanout.api.view_base import ViewMeta
 from fanout.gates.timestamps import format_instant
 from fanout.reconcile.explanation.blockers import Blocker
+from fanout.reconcile.explanation.explanation_notes import ConflictNote
+from fanout.reconcile.explanation.fleet_status import FleetStatus
 from fanout.reconcile.explanation.policy_explanation import Explanation
 
 
@@ -26,8 +35,8 @@ def dump_explanation(explanation: Explanation) -> dict[str, Any]:
         published=explanation.published,
         variants=explanation.counts.total,
         ready=explanation.counts.ready,
-        blockers=tuple(map(build_blocker_view, explanation.blockers)),
-        conflicts=tuple(_build_conflicts(explanation)),
+        blockers=tuple(map(_build_blocker, explanation.blockers)),
+        conflicts=tuple(_build_conflicts(explanation.conflicts)),
         notes=tuple(_build_notes(explanation)),
         moving=explanation.moving,
         opens_at=format_optional(explanation.opens_at),
@@ -43,24 +52,69 @@ def dump_explanation(explanation: Explanation) -> dict[str, Any]:
     return view.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
-def build_blocker_view(blocker: Blocker) -> BlockerView:
+def _build_blocker(blocker: Blocker) -> BlockerView:
     """Return the blocker as a part of a view."""
-    return BlockerView(
-        reason=blocker.reason,
-        message=blocker.sentence,
-        stage=blocker.stage,
-        variants=blocker.variants,
-        revision=blocker.revision,
-        needs_person=blocker.needs_person,
-        who=blocker.actor,
-        commands=blocker.commands,
-        since=format_optional(blocker.since),
-        until=format_optional(blocker.until),
+    return BlockerView(**_blocker_fields(blocker))
+
+
+def _blocker_fields(blocker: Blocker) -> dict[str, Any]:
+    return {
+        "reason": blocker.reason,
+        "message": blocker.sentence,
+        "stage": blocker.stage,
+        "variants": blocker.variants,
+        "revision": blocker.revision,
+        "needs_person": blocker.needs_person,
+        "who": blocker.actor,
+        "commands": blocker.commands,
+        "since": format_optional(blocker.since),
+        "until": format_optional(blocker.until),
+    }
+
+
+def dump_fleet_status(fleet_status: FleetStatus, namespace: str) -> dict[str, Any]:
+    """Return the status of the fleet as a FleetStatusView; `namespace` is "" for all."""
+    stages = tuple(
+        FleetStageView(
+            policy=it.policy,
+            namespace=it.namespace,
+            stage=it.stage,
+            candidate=it.candidate,
+            state=it.state,
+            variants=it.total,
+            ready=it.ready,
+            failed=it.failed,
+            waits_for=it.reasons,
+            next=format_optional(it.next),
+        )
+        for it in fleet_status.stages
     )
+    needs_person = tuple(
+        PolicyBlockerView(
+            policy=it.policy or it.variant, namespace=it.namespace, **_blocker_fields(blocker)
+        )
+        for it, blocker in fleet_status.urgent
+    )
+    status = FleetStatusStatus(
+        policies=len(fleet_status.explanations),
+        variants=sum(it.counts.total for it in fleet_status.explanations),
+        ready=sum(it.counts.ready for it in fleet_status.explanations),
+        failed=sum(it.failed for it in fleet_status.stages),
+        needs_person=needs_person,
+        stages=stages,
+        conflicts=tuple(_build_conflicts(fleet_status.conflicts)),
+        next=format_optional(fleet_status.next),
+    )
+    view = FleetStatusView(
+        metadata=ViewMeta(name="fleet", namespace=namespace),
+        spec=FleetStatusSpec(namespace=namespace),
+        status=status,
+    )
+    return view.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
-def _build_conflicts(explanation: Explanation) -> Iterator[ExplainedConflict]:
-    for conflict in explanation.conflicts:
+def _build_conflicts(conflicts: Iterable[ConflictNote]) -> Iterator[ExplainedConflict]:
+    for conflict in conflicts:
         yield ExplainedConflict(
             variant=conflict.variant,
             key=conflict.key,

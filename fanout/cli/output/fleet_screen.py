@@ -1,0 +1,160 @@
+"""Screen of the fleet's status: what needs a person, a line per stage, totals.
+
+It fits one screen, whatever the size of the fleet: what does not fit is counted.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from fanout.api.reasons import Reason
+from fanout.api.text_fields import pluralize
+from fanout.cli.output.explanation_text import ExplanationLayout, describe_briefly
+from fanout.cli.output.table_layout import format_fitted, format_full
+from fanout.cli.output.text_layout import (
+    format_relative,
+    format_until,
+    wrap_command,
+    wrap_rows,
+    wrap_text,
+)
+from fanout.reconcile.explanation.blockers import Blocker
+from fanout.reconcile.explanation.display_names import format_display_names
+from fanout.reconcile.explanation.fleet_status import FleetStatus, StageStatus
+from fanout.reconcile.explanation.policy_explanation import Explanation
+from fanout.values import replace
+
+_INDENT = "  "
+_MIN_HEIGHT = 12
+_FRAME_LINES = 5  # headline, empty lines, and the next instant
+_HEADS = ("POLICY", "STAGE", "CANDIDATE", "READY", "STATE", "WAITS FOR", "NEXT")
+_PRIORITIES = (0, 0, 2, 1, 0, 1, 3)
+_CAN_CUT = (True, True, True, False, False, True, False)
+_MAX_KEYS = 2  # of merge conflicts in one line
+_MAX_TEXT_LINES = 3  # of one sentence; `fanout explain` prints all of it
+
+
+def format_fleet_status(
+    fleet_status: FleetStatus, layout: ExplanationLayout, height: int | None
+) -> Iterator[str]:
+    """Yield the lines of the screen; `height` None: everything, however long."""
+    headline = wrap_text(_format_headline(fleet_status), layout.width)
+    yield from (layout.paint(line, bold=True) for line in headline)
+    room = None if height is None else max(height, _MIN_HEIGHT) - _FRAME_LINES
+    # Stages may take half of the screen, and leave to what is urgent what they do not need.
+    stage_room = 0 if room is None else min(len(fleet_status.stages) + 2, room // 2)
+    urgent_room = None if room is None else room - stage_room
+    urgent = list(_format_urgent(fleet_status, layout, urgent_room))
+    if urgent:
+        yield ""
+        yield from urgent
+    yield ""
+    yield from _format_stages(fleet_status, layout, None if room is None else room - len(urgent))
+    if fleet_status.next is not None:
+        sentence = f"Next change by time alone: {format_until(fleet_status.next, layout.now)}."
+        yield from wrap_text(sentence, layout.width)
+
+
+def _format_headline(fleet_status: FleetStatus) -> str:
+    explanations = fleet_status.explanations
+    total = sum(it.counts.total for it in explanations)
+    ready = sum(it.counts.ready for it in explanations)
+    failed = sum(it.failed for it in fleet_status.stages)
+    parts = [_count_policies(len(explanations)), f"{ready} of {pluralize(total, 'variant')} ready"]
+    parts += [f"{failed} failed"] if failed else []
+    return f"Fleet: {', '.join(parts)}"
+
+
+def _count_policies(number: int) -> str:
+    return "1 policy" if number == 1 else f"{number} policies"
+
+
+def _format_urgent(
+    fleet_status: FleetStatus, layout: ExplanationLayout, limit: int | None
+) -> Iterator[str]:
+    """Yield what needs a person, with the first command for each, in `limit` lines at most."""
+    if not fleet_status.urgent:
+        return
+    yield layout.paint("Needs a person:", bold=True)
+    printed, line_count = 0, 2  # with the line that counts the rest
+    for explanation, blocker in fleet_status.urgent:
+        lines = list(_format_urgent_item(fleet_status, explanation, blocker, layout))
+        if limit is not None and printed and line_count + len(lines) > limit:
+            break
+        yield from lines
+        printed += 1
+        line_count += len(lines)
+    if further := len(fleet_status.urgent) - printed:
+        yield from wrap_text(
+            f"and {further} more: run `fanout explain`", layout.width, _INDENT, _INDENT
+        )
+
+
+def _format_urgent_item(
+    fleet_status: FleetStatus, explanation: Explanation, blocker: Blocker, layout: ExplanationLayout
+) -> Iterator[str]:
+    place = "/".join(filter(None, (explanation.policy or explanation.variant, blocker.stage)))
+    keys = [it.key for it in explanation.conflicts if it.variant in blocker.variants]
+    if blocker.reason == Reason.MERGE_CONFLICT and keys:
+        number = pluralize(len(keys), "undecided merge conflict")
+        shown = format_display_names(keys, _MAX_KEYS)
+        blocker = replace(blocker, sentence=f"{number} (keys: {shown})")
+    row = (place, blocker.reason, describe_briefly(blocker, explanation, fleet_status.names))
+    yield from wrap_rows([row], layout.width, _INDENT, _MAX_TEXT_LINES)
+    for command in _choose_commands(blocker):
+        yield from (
+            layout.paint(line, fg="cyan")
+            for line in wrap_command(command, layout.width, _INDENT * 2)
+        )
+
+
+def _choose_commands(blocker: Blocker) -> Sequence[str]:
+    """Return the one command to run; of a conflict that which decides it."""
+    deciding = [it for it in blocker.commands if not it.startswith("fanout diff ")]
+    return deciding[:1]
+
+
+def _format_stages(
+    fleet_status: FleetStatus, layout: ExplanationLayout, limit: int | None
+) -> Iterator[str]:
+    """Yield a line per stage: of policies that are not done first, in `limit` lines at most."""
+    by_policy: dict[tuple[str, str], list[StageStatus]] = {}
+    for stage in fleet_status.stages:
+        by_policy.setdefault((stage.namespace, stage.policy), []).append(stage)
+    policies = sorted(by_policy.values(), key=lambda stages: all(it.is_done for it in stages))
+    rows: list[Sequence[str]] = []
+    shown = 0
+    for stages in policies:
+        # The heads, and the line that counts the rest.
+        if limit is not None and shown and len(rows) + len(stages) > limit - 2:
+            break
+        rows += (_format_stage(it, layout) for it in stages)
+        shown += 1
+    if layout.width is None:
+        text = format_full([_HEADS, *rows])
+    else:
+        text = format_fitted(_HEADS, rows, layout.width, _PRIORITIES, _CAN_CUT)
+    yield from text.splitlines()
+    yield from wrap_text(_count_further(policies[shown:]), layout.width)
+
+
+def _count_further(policies: Sequence[Sequence[StageStatus]]) -> str:
+    if not policies:
+        return ""
+    stages = [stage for it in policies for stage in it]
+    total, ready = sum(it.total for it in stages), sum(it.ready for it in stages)
+    is_ready = all(it.is_done for it in stages)
+    state = "all ready" if is_ready else f"{ready} of {pluralize(total, 'variant')} ready"
+    noun = "policy" if len(policies) == 1 else "policies"
+    return f"and {len(policies)} more {noun}, {state}"
+
+
+def _format_stage(stage: StageStatus, layout: ExplanationLayout) -> Sequence[str]:
+    further = f" +{len(stage.reasons) - 1}" if len(stage.reasons) > 1 else ""
+    return (
+        stage.policy,
+        stage.stage or "-",
+        stage.candidate or "-",
+        f"{stage.ready}/{stage.total}",
+        stage.state,
+        f"{stage.reasons[0]}{further}" if stage.reasons else "-",
+        format_relative(stage.next, layout.now) if stage.next is not None else "-",
+    )

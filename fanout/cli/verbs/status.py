@@ -1,0 +1,64 @@
+"""`fanout status`: print the state of the whole fleet on one screen."""
+
+import sys
+import time
+
+import click
+
+from fanout.cli.input.options import with_settings
+from fanout.cli.output.explanation_text import ExplanationLayout
+from fanout.cli.output.fleet_screen import format_fleet_status
+from fanout.cli.output.pass_output import report_file_errors
+from fanout.cli.output.printer import print_value, write_stdout
+from fanout.cli.output.text_layout import screen_height, text_width
+from fanout.cli.process_exit import ExitCode
+from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.startup import Program, open_program
+from fanout.cli.terminal import is_colored
+from fanout.reconcile.explanation.explanation_views import dump_fleet_status
+from fanout.reconcile.explanation.fleet_status import build_fleet_status
+from fanout.reconcile.pass_scope import PassMode
+
+_FORMATS = (OutputFormat.TABLE, OutputFormat.WIDE, OutputFormat.JSON, OutputFormat.YAML)
+_WATCH_SECONDS = 2.0  # seconds between two observations of --watch
+_CLEAR_SCREEN = "\x1b[H\x1b[2J"
+
+
+@click.command()
+@click.option("-w", "--watch", is_flag=True, help="Print again whenever something changes.")
+@with_settings(formats=_FORMATS)
+def command(settings: Settings, watch: bool) -> ExitCode:
+    """Print the state of the whole fleet on one screen.
+
+    What needs a person comes first, with the command to run; then a line per stage of every
+    policy. What does not fit the screen is counted; -o wide prints all of it.
+
+    Exits with code 3 if a policy is stopped, or if anything failed or a person must repair it.
+    """
+    with open_program(settings) as program:
+        errors = report_file_errors(program.read_declared())
+        before, fix_count = _print_status(program, None)
+        while watch:
+            time.sleep(_WATCH_SECONDS)
+            before, fix_count = _print_status(program, before)
+    return ExitCode.SOME_FAILED if errors or fix_count else ExitCode.OK
+
+
+def _print_status(program: Program, before: object) -> tuple[object, int]:
+    """Print the status unless it equals `before`; return it and the number of repairs needed."""
+    settings = program.settings
+    observed = program.observe(PassMode(namespace=settings.namespace))
+    fleet_status = build_fleet_status(observed)
+    if settings.output.is_data:
+        view = dump_fleet_status(fleet_status, settings.namespace)
+        if view != before:
+            print_value(view, settings.output)
+        return view, observed.fix_count
+    layout = ExplanationLayout(observed.now, text_width(), is_colored(settings.color, sys.stdout))
+    height = None if settings.output is OutputFormat.WIDE else screen_height()
+    lines = format_fleet_status(fleet_status, layout, height)
+    text = "".join(f"{line}\n" for line in lines)
+    if text != before:
+        clear = _CLEAR_SCREEN if before and sys.stdout.isatty() else ""
+        write_stdout(clear + text, is_colored=layout.is_colored)
+    return text, observed.fix_count

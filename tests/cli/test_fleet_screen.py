@@ -1,0 +1,102 @@
+"""The screen of `fanout status`: one screen for any fleet, the urgent first, the rest counted."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from fanout.cli.output.explanation_text import ExplanationLayout
+from fanout.cli.output.fleet_screen import format_fleet_status
+from fanout.reconcile.explanation.blockers import Blocker
+from fanout.reconcile.explanation.fleet_status import FleetStatus, StageStatus
+from fanout.reconcile.explanation.policy_explanation import Explanation, StageCounts
+
+NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
+
+
+def blocker(policy, number):
+    command = f"fanout approve {policy} --stage prod --revision v2"
+    names = tuple(f"{policy}-cluster-{n}-0123456789" for n in range(number))
+    return Blocker(
+        "ApprovalMissing", "0 of 2 approvals by sre", "prod", names, "v2",
+        needs_person=True, commands=(command,),
+    )  # fmt: skip
+
+
+def policy(name, total=200, ready=200, blockers=()):
+    stages = []
+    for stage in ("dev", "staging", "prod"):
+        reasons = tuple(it.reason for it in blockers if it.stage == stage)
+        is_open = bool(reasons)
+        number = total // 3
+        stages.append(
+            StageStatus(
+                name, "default", stage, "Pending" if is_open else "Passed", "v2", number,
+                number - is_open * (total - ready), 0, reasons,
+                NOW + timedelta(hours=3) if is_open else None,
+            )
+        )  # fmt: skip
+    explained = Explanation(
+        name, "default", "Pending" if blockers else "Ready", counts=StageCounts(total, ready),
+        blockers=tuple(blockers), next=NOW + timedelta(hours=3) if blockers else None,
+    )  # fmt: skip
+    return stages, explained
+
+
+def fleet(number, blocked):
+    parts = []
+    for position in range(number):
+        name = f"policy-{position:02}"
+        blockers = (blocker(name, 20),) if position % (number // blocked) == 0 else ()
+        parts.append(policy(name, ready=200 - 20 * bool(blockers), blockers=blockers))
+    explanations = tuple(explained for _, explained in parts)
+    return FleetStatus(
+        tuple(stage for stages, _ in parts for stage in stages),
+        explanations,
+        tuple((it, b) for it in explanations for b in it.blockers),
+        {},
+    )
+
+
+def screen(status, width=80, height=24):
+    return list(format_fleet_status(status, ExplanationLayout(NOW, width), height))
+
+
+@pytest.mark.parametrize("blocked", [1, 10, 50])
+@pytest.mark.parametrize("height", [16, 24, 60])
+def test_50_policies_with_10000_variants_fit_one_screen(blocked, height):
+    lines = screen(fleet(50, blocked), height=height)
+    assert len(lines) < height, "the prompt needs a line too"
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith("Fleet: 50 policies, ")
+    assert lines[-1] == "Next change by time alone: 2026-03-02T12:00:00Z (in 3h)."
+
+
+def test_what_needs_a_person_is_first_and_what_is_ready_is_counted():
+    lines = screen(fleet(50, 1))
+    assert lines == [
+        "Fleet: 50 policies, 9980 of 10000 variants ready",
+        "",
+        "Needs a person:",
+        "  policy-00/prod  ApprovalMissing  20 variants: 0 of 2 approvals by sre",
+        "    fanout approve policy-00 --stage prod --revision v2",
+        "",
+        "POLICY      STAGE     CANDIDATE   READY   STATE     WAITS FOR         NEXT",
+        "policy-00   dev       v2          66/66   Passed    -                 -",
+        "policy-00   staging   v2          66/66   Passed    -                 -",
+        "policy-00   prod      v2          46/66   Pending   ApprovalMissing   in 3h",
+        *lines[10:-2],
+        "and 46 more policies, all ready",
+        "Next change by time alone: 2026-03-02T12:00:00Z (in 3h).",
+    ]
+
+
+def test_wide_prints_everything():
+    lines = screen(fleet(50, 50), height=None)
+    assert sum("prod" in line and "Pending" in line for line in lines) == 50
+    assert sum(line.startswith("    fanout approve ") for line in lines) == 50
+
+
+def test_a_narrow_terminal_gets_narrow_lines():
+    lines = screen(fleet(10, 10), width=20)
+    # An option stays beside its value, so that the command can be pasted.
+    assert all(len(line) <= 20 or line.lstrip().startswith("--") for line in lines)

@@ -1,0 +1,93 @@
+"""`fanout status`: the whole fleet on one screen, and as a documented view."""
+
+from pathlib import Path
+
+import pytest
+from companies import company
+from fleet import PACKAGE, Fleet
+
+ANN = ("--by", "Ann <ann@x.org>")
+
+
+@company
+def fleet(root: Path) -> Fleet:
+    made = Fleet.build(root, {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
+    made.settle()
+    return made
+
+
+@pytest.fixture(autouse=True)
+def terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", "24")
+
+
+def rows(told: str) -> list[list[str]]:
+    """Return the cells of the table of stages."""
+    lines = told[told.index("POLICY ") :].splitlines()
+    return [line.split() for line in lines[1:] if "   " in line]
+
+
+def test_a_line_per_stage_says_what_it_waits_for(fleet: Fleet):
+    told = fleet.run("status")
+    assert told.code == 0
+    assert told.out.startswith("Fleet: 1 policy, 0 of 2 variants ready\n\nPOLICY ")
+    assert rows(told.out) == [
+        ["monitoring", "dev", "v1", "0/2", "Pending", "VerificationPending", "-"],
+        ["monitoring", "prod", "v1", "0/0", "Pending", "NoTargets", "+1", "-"],
+    ]
+    fleet.report("dev", "v1")
+    fleet.settle()
+    assert rows(fleet.run("status").out)[0] == [
+        "monitoring", "dev", "v1", "2/2", "Passed", "-", "-",
+    ]  # fmt: skip
+
+
+def test_what_needs_a_person_comes_first_with_the_command_that_decides(fleet: Fleet):
+    path = "sites/ams/deployment.yaml"
+    text = PACKAGE["deployment.yaml"]
+    edge = fleet.repos["edge"]
+    edge.commit("main", {path: text.replace("replicas: 1", "replicas: 7")})
+    fleet.release("v2", {"deployment.yaml": text.replace("replicas: 1", "replicas: 3")})
+    fleet.sweep("--drafts-only")
+    told = fleet.run("status")
+    assert told.code == 3
+    view = fleet.run("status", "-o", "json").json["status"]
+    [conflict] = view["conflicts"]
+    section = told.out.partition("Needs a person:\n")[2].splitlines()
+    assert section[0].split()[:2] == ["monitoring/dev", "MergeConflict"]
+    assert f"(keys: {conflict['key']})" in " ".join(" ".join(section[:2]).split())
+    assert "    fanout resolve monitoring --variant ams --reason WHY" in section
+    [urgent] = view["needsPerson"]
+    assert (urgent["policy"], urgent["reason"]) == ("monitoring", "MergeConflict")
+
+
+def test_the_view_is_as_the_schema_says(fleet: Fleet):
+    schema = fleet.run("schema", "FleetStatusView", files=False).json
+    view = fleet.run("status", "-o", "json").json
+    assert view["kind"] == "FleetStatusView"
+    assert view["status"].keys() <= schema["$defs"]["FleetStatusStatus"]["properties"].keys()
+    fields = schema["$defs"]["FleetStageView"]["properties"].keys()
+    assert all(stage.keys() <= fields for stage in view["status"]["stages"])
+    assert [it["stage"] for it in view["status"]["stages"]] == ["dev", "prod"]
+
+
+def test_a_stopped_policy_and_failed_targets_have_lines_of_their_own(fleet: Fleet):
+    fleet.site("x1", "dev", "nosuch")
+    told = fleet.run("status")
+    assert told.code == 3
+    assert ["monitoring", "-", "-", "0/1", "Failed", "UnknownRepository", "-"] in rows(told.out)
+    fleet.repos["blueprints"].path.rename(fleet.root / "away")
+    told = fleet.run("status")
+    assert told.code == 3
+    assert rows(told.out)[0][4] == "Stopped"
+
+
+def test_the_status_of_another_namespace_is_empty(fleet: Fleet):
+    assert fleet.run("status", "-n", "nope").code == 1
+
+
+def test_status_changes_nothing(fleet: Fleet):
+    before = fleet.refs()
+    fleet.run("status")
+    assert fleet.refs() == before
