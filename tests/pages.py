@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -79,6 +80,36 @@ def play(page: str, monkeypatch, before: Callable[[str], object] = lambda line: 
             assert code == _code(subject, content) or subject.endswith(_OR_TRUE), f"{code}: {told}"
             assert re.fullmatch(pattern(content), printed), told
             ran += 1
+    return ran
+
+
+def play_in_shell(page: str, root: Path) -> int:
+    """Run the page's commands in `root` with bash; return how many were run.
+
+    Unlike `play`, every command is a process of its own, as a reader starts it.
+    """
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "COLUMNS": "80"}
+    ran = 0
+    for what, subject, content in parts(page):
+        if what == "write":
+            write(root, subject, content)
+            continue
+        if subject.startswith("export "):
+            environment |= dict(it.split("=", 1) for it in shlex.split(subject)[1:])
+            continue
+        done = subprocess.run(
+            ["bash", "-c", subject],
+            cwd=root,
+            env=environment,
+            text=True,
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        assert done.returncode == 0, f"{subject}\n{done.stdout}"
+        assert re.fullmatch(pattern(content), done.stdout), f"{subject}\n{done.stdout}"
+        ran += 1
     return ran
 
 
