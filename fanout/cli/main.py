@@ -69,6 +69,8 @@ VERBS = {
         "resume", "Resume a suspended policy, stage or variant, or everything.", _RECORD
     ),
     "resolve": Verb("resolve", "Resolve merge conflicts of drafts.", _RECORD),
+    "init": Verb("init", "Create a working directory with a first policy.", _TOOLS),
+    "create": Verb("create", "Create a policy, a repository or a promotion policy.", _TOOLS),
     "package": Verb(
         "package", "Merge, render, compare and validate packages in directories.", _TOOLS
     ),

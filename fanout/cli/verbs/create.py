@@ -1,0 +1,206 @@
+"""`fanout create`: write new objects from flags, to a file or to stdout."""
+
+from pathlib import Path
+
+import click
+
+from fanout.api.object_meta import DEFAULT_NAMESPACE
+from fanout.cli.command_errors import invalid_setting
+from fanout.cli.input.options import with_settings
+from fanout.cli.output.manifest_files import build_exists_error, create_files
+from fanout.cli.output.object_templates import (
+    PolicyTemplate,
+    PromotionTemplate,
+    RepositoryTemplate,
+    check_objects,
+)
+from fanout.cli.output.printer import write_lines, write_stdout
+from fanout.cli.settings import STANDARD_INPUT, OutputFormat, Settings
+
+_FORMATS = (OutputFormat.TABLE, OutputFormat.YAML)
+_dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Print what would be written, and write nothing."
+)
+
+
+@click.group()
+def command() -> None:
+    """Create a policy, a repository or a promotion policy.
+
+    Writes the object to a new file in the directory of -f, or to the file that -f names. Without
+    -f, prints it. An existing file is never overwritten.
+    """
+
+
+@command.command("repository")
+@click.argument("name")
+@click.option("--url", required=True, help="URL or path of the Git repository.")
+@click.option("--branch", default="", help="Branch of published packages.  [default: main]")
+@click.option("--directory", default="", help="Directory that contains the packages.")
+@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Can be repeated.")
+@click.option("--forge", default="", help="Type of the forge that hosts it: none or gitea.")
+@click.option("--secret", default="", help="Name of the secret with its credentials.")
+@_dry_run_option
+@with_settings(files=True, formats=_FORMATS)
+def create_repository(  # noqa: PLR0913  # one argument for each option
+    settings: Settings,
+    *,
+    name: str,
+    url: str,
+    branch: str,
+    directory: str,
+    labels: tuple[str, ...],
+    forge: str,
+    secret: str,
+    dry_run: bool,
+) -> None:
+    """Create a Repository."""
+    repository = RepositoryTemplate(
+        name=name,
+        namespace=settings.namespace or DEFAULT_NAMESPACE,
+        url=url,
+        branch=branch,
+        directory=directory,
+        labels=dict(split_pair(it, "--label") for it in labels),
+        forge=forge,
+        secret=secret,
+    )
+    _create("repository", name, str(repository), settings, dry_run=dry_run)
+
+
+@command.command("policy")
+@click.argument("name")
+@click.option("--upstream", required=True, help="Repository object that has the package.")
+@click.option("--package", required=True, help="Path of the package in it.")
+@click.option(
+    "--revision",
+    default=">=1",
+    show_default=True,
+    help="Range of versions, or latest.",
+)
+@click.option(
+    "--downstream",
+    multiple=True,
+    metavar="STAGE=REPOSITORY",
+    help="Stage and Repository object of one target; can be repeated. Stages follow each other in"
+    " this order.",
+)
+@click.option(
+    "--stages",
+    default="",
+    metavar="STAGE,…",
+    help="Stages of Cluster objects, instead of --downstream.",
+)
+@_dry_run_option
+@with_settings(files=True, formats=_FORMATS)
+def create_policy(  # noqa: PLR0913  # one argument for each option
+    settings: Settings,
+    *,
+    name: str,
+    upstream: str,
+    package: str,
+    revision: str,
+    downstream: tuple[str, ...],
+    stages: str,
+    dry_run: bool,
+) -> None:
+    """Create an UpstreamPolicy."""
+    if bool(downstream) == bool(stages):
+        raise invalid_setting(
+            "one of --downstream and --stages is needed, not both",
+            "use --downstream STAGE=REPOSITORY for repositories, --stages for Cluster objects",
+        )
+    targets = [split_pair(it, "--downstream") for it in downstream]
+    policy = PolicyTemplate(
+        name=name,
+        namespace=settings.namespace or DEFAULT_NAMESPACE,
+        repository=upstream,
+        package=package,
+        stages=split_list(stages) or list(dict.fromkeys(stage for stage, _ in targets)),
+        revision=revision,
+        downstream=targets,
+    )
+    _create("policy", name, str(policy), settings, dry_run=dry_run)
+
+
+@command.command("promotion-policy")
+@click.argument("name")
+@click.option(
+    "--policies", default="*", show_default=True, metavar="POLICY,…", help="Policies it governs."
+)
+@click.option("--auto", default="", metavar="STAGE,…", help="Stages that publish automatically.")
+@click.option("--schedule", default="", metavar="CRON", help="Times of automatic publication.")
+@click.option("--time-zone", default="", help="Time zone of the schedule.  [default: UTC]")
+@click.option(
+    "--approver",
+    "approvers",
+    multiple=True,
+    metavar="GROUP=PERSON",
+    help="Member of a group of approvers; can be repeated.",
+)
+@_dry_run_option
+@with_settings(files=True, formats=_FORMATS)
+def create_promotion_policy(  # noqa: PLR0913  # one argument for each option
+    settings: Settings,
+    *,
+    name: str,
+    policies: str,
+    auto: str,
+    schedule: str,
+    time_zone: str,
+    approvers: tuple[str, ...],
+    dry_run: bool,
+) -> None:
+    """Create a PromotionPolicy."""
+    members: dict[str, list[str]] = {}
+    for group, person in (split_pair(it, "--approver") for it in approvers):
+        members.setdefault(group, []).append(person)
+    promotion = PromotionTemplate(
+        name=name,
+        namespace=settings.namespace or DEFAULT_NAMESPACE,
+        policies=split_list(policies),
+        automatic_stages=split_list(auto),
+        schedule=schedule,
+        time_zone=time_zone,
+        approvers=members,
+    )
+    _create("promotion-policy", name, str(promotion), settings, dry_run=dry_run)
+
+
+def split_list(text: str) -> list[str]:
+    """Split a list with commas."""
+    return [part for part in map(str.strip, text.split(",")) if part]
+
+
+def split_pair(text: str, flag: str) -> tuple[str, str]:
+    """Split `KEY=VALUE`. Raises InvalidInput for a text without one of the parts."""
+    key, _, value = text.partition("=")
+    if not key or not value:
+        raise invalid_setting(f"{text!r} has no key or no value", "write KEY=VALUE", flag)
+    return key, value
+
+
+def _create(noun: str, name: str, text: str, settings: Settings, *, dry_run: bool) -> None:
+    """Write the object to a new file, or print it."""
+    check_objects(text)
+    path = _find_path(noun, name, settings)
+    if path is not None and path.exists():
+        raise build_exists_error([path])
+    if path is None or dry_run:
+        write_stdout(text)
+        return
+    create_files({path: text})
+    if settings.output is OutputFormat.YAML:
+        write_stdout(text)
+    else:
+        write_lines([f"created {path}"])
+
+
+def _find_path(noun: str, name: str, settings: Settings) -> Path | None:
+    """Return the file to write; None without `-f`."""
+    files = [path for path in settings.files if path != STANDARD_INPUT]
+    if len(files) > 1:
+        raise invalid_setting("several files or directories are given", "give one", "-f")
+    if not files:
+        return None
+    return files[0] if files[0].suffix in (".yaml", ".yml") else files[0] / f"{noun}-{name}.yaml"

@@ -1,0 +1,222 @@
+"""`fanout init`: make a first working directory from questions or flags."""
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from fanout.api.object_meta import DEFAULT_NAMESPACE
+from fanout.cli.command_errors import invalid_setting
+from fanout.cli.input.options import with_settings
+from fanout.cli.output.manifest_files import build_exists_error, create_files
+from fanout.cli.output.object_templates import (
+    PolicyTemplate,
+    PromotionTemplate,
+    RepositoryTemplate,
+    check_objects,
+    format_clusters,
+    join_documents,
+)
+from fanout.cli.output.printer import write_lines, write_stdout
+from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.verbs.create import split_list
+
+_URL = re.compile(r"[a-z+]+://|[\w.-]+@?[\w.-]*:")
+_DOWNSTREAM = re.compile(r"([a-z0-9][-a-z0-9]*)=(.+)")
+_README = """\
+# {name}
+
+The objects of [fanout](https://fanout.dev) are in `policies/`: repositories, the UpstreamPolicy
+{name}, and the PromotionPolicy that allows automatic publication. Commit this directory to Git;
+`.fanout/` is local state.
+
+```sh
+fanout validate -f policies
+fanout plan -f policies     # what a sweep would do
+fanout sweep -f policies    # write drafts; run it again to publish what is allowed
+fanout status -f policies
+```
+
+`fanout docs getting-started` prints the tutorial, `fanout docs` the list of all pages.
+"""
+
+
+@click.command()
+@click.argument("directory", default=".", metavar="[DIR]")
+@click.option("--upstream", metavar="URL", help="Repository that has the package.")
+@click.option("--package", metavar="PATH", help="Path of the package in it.")
+@click.option(
+    "--downstream",
+    multiple=True,
+    metavar="[NAME=]URL",
+    help="Repository that gets variants; can be repeated, in the order of the stages.",
+)
+@click.option("--stages", metavar="STAGE,…", help="Stages in their order.  [default: dev,prod]")
+@click.option(
+    "--targets",
+    type=click.Choice(["repositories", "clusters"]),
+    help="Make a variant for each downstream repository, or for each Cluster object.  [default:"
+    " repositories]",
+)
+@click.option(
+    "--namespace", default=DEFAULT_NAMESPACE, show_default=True, help="Namespace of the objects."
+)
+@click.option("--dry-run", is_flag=True, help="Print what would be created, and create nothing.")
+@with_settings(objects=False, formats=(OutputFormat.TABLE, OutputFormat.YAML))
+def command(  # noqa: PLR0913  # one argument for each option
+    settings: Settings,
+    *,
+    directory: str,
+    upstream: str | None,
+    package: str | None,
+    downstream: tuple[str, ...],
+    stages: str | None,
+    targets: str | None,
+    namespace: str,
+    dry_run: bool,
+) -> None:
+    """Create a working directory with a first policy.
+
+    Asks for what no flag gives, on a terminal. An existing README.md or .gitignore is kept, and
+    if one of the files of objects exists, nothing is created.
+    """
+    root = Path(directory)
+    ask = _ask if sys.stdin.isatty() else _require
+    upstream = upstream or ask("URL of the upstream repository", "--upstream", "")
+    package = (package or ask("Path of the package in it", "--package", "")).strip("/")
+    downstream = downstream or tuple(
+        ask("URLs of the downstream repositories, separated by spaces", "--downstream", "").split()
+    )
+    has_questions = sys.stdin.isatty() and not (stages and targets)
+    stages = stages or (_ask("Stages", "", "dev,prod") if has_questions else "dev,prod")
+    targets = targets or (
+        _ask("Targets: repositories or clusters", "", "repositories")
+        if has_questions
+        else "repositories"
+    )
+    texts = _build_files(
+        root, upstream, package, downstream, split_list(stages), namespace, targets == "clusters"
+    )
+    objects = [text for path, text in texts.items() if path.suffix == ".yaml"]
+    check_objects(join_documents(objects))
+    existing = [path for path in texts if path.exists()]
+    if blocking := [path for path in existing if path.suffix == ".yaml"]:
+        raise build_exists_error(blocking)
+    new_files = {path: text for path, text in texts.items() if path not in existing}
+    if not dry_run:
+        create_files(new_files)
+    if settings.output is OutputFormat.YAML:
+        write_stdout(join_documents(objects))
+        return
+    verb = "would create" if dry_run else "created"
+    write_lines(
+        [
+            *(f"{verb} {path}" for path in new_files),
+            *(f"kept {path}, which exists{_KEPT_HINTS.get(path.name, '')}" for path in existing),
+            f"next: cd {root} && fanout validate -f policies",
+        ]
+    )
+
+
+_KEPT_HINTS = {".gitignore": "; add the line .fanout/ to it"}
+
+
+def _ask(question: str, flag: str, default: str) -> str:  # noqa: ARG001  # like _require
+    """Ask on the terminal; on stderr, so that stdout has the result alone."""
+    return str(click.prompt(question, default=default or None, err=True)).strip()
+
+
+def _require(question: str, flag: str, default: str) -> str:  # noqa: ARG001  # like _ask
+    """Raise InvalidInput for a missing flag where nobody can be asked."""
+    raise invalid_setting(
+        "a value is missing, and there is no terminal to ask on", f"give {flag}", flag
+    )
+
+
+def _build_files(
+    root: Path,
+    upstream: str,
+    package: str,
+    downstream: Sequence[str],
+    stages: Sequence[str],
+    namespace: str,
+    with_clusters: bool,
+) -> dict[Path, str]:
+    """Return the text of each file of the working directory."""
+    names = _UniqueNames()
+    name = _to_name(package.rpartition("/")[2] or "package")
+    upstream_name = names.add(_to_name(_last_part(upstream)))
+    repositories = [
+        RepositoryTemplate(
+            upstream_name, namespace, _absolute(upstream), comment="Upstream: has the package."
+        )
+    ]
+    for text in downstream:
+        named = _DOWNSTREAM.fullmatch(text)
+        wanted, url = (named[1], named[2]) if named else (_to_name(_last_part(text)), text)
+        comment = "Downstream: gets variants. It needs a branch main with a first commit."
+        repositories.append(
+            RepositoryTemplate(names.add(wanted), namespace, _absolute(url), comment=comment)
+        )
+    pairs = _pair_stages(stages, [it.name for it in repositories[1:]])
+    policy = PolicyTemplate(
+        name=name,
+        namespace=namespace,
+        repository=upstream_name,
+        package=package,
+        stages=stages,
+        downstream=() if with_clusters else pairs,
+    )
+    promotion = PromotionTemplate("automation", namespace, [name], list(stages[:1]))
+    policies = root / "policies"
+    texts = {
+        root / ".gitignore": ".fanout/\n",
+        root / "README.md": _README.format(name=name),
+        policies / "repositories.yaml": join_documents(repositories),
+        policies / f"policy-{name}.yaml": str(policy),
+        policies / "promotion.yaml": str(promotion),
+    }
+    if with_clusters:
+        texts[policies / "clusters.yaml"] = format_clusters(namespace, pairs)
+    return texts
+
+
+def _pair_stages(stages: Sequence[str], repositories: Sequence[str]) -> list[tuple[str, str]]:
+    """Pair stages and repositories in their order; surplus ones go with the last of the other."""
+    count = max(len(stages), len(repositories))
+    return [
+        (stages[min(index, len(stages) - 1)], repositories[min(index, len(repositories) - 1)])
+        for index in range(count)
+    ]
+
+
+class _UniqueNames:
+    """Names of Repositories: a second one of a name gets a number."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+
+    def add(self, name: str) -> str:
+        """Return the name, with a number if it is taken."""
+        unique, number = name, 1
+        while unique in self._names:
+            number += 1
+            unique = f"{name}-{number}"
+        self._names.add(unique)
+        return unique
+
+
+def _last_part(url: str) -> str:
+    return re.split(r"[/:]", url.rstrip("/").removesuffix(".git"))[-1]
+
+
+def _to_name(text: str) -> str:
+    """Return a valid name of an object that is like the text."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:63].rstrip("-") or "repository"
+
+
+def _absolute(url: str) -> str:
+    """Return a local path as absolute path: fanout may run in another directory."""
+    return url if _URL.match(url) else str(Path(url).absolute())
