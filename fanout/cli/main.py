@@ -81,11 +81,51 @@ VERBS = {
     "import": Verb("import_", "Convert objects of other programs.", _TOOLS),
     "completion": Verb("completion", "Print the completion script for a shell.", _TOOLS),
     "docs": Verb("docs", "Print a page of the documentation, or an example.", _TOOLS),
+    "help": Verb("help", "Print the help of a command.", _TOOLS),
     "version": Verb("version", "Print the versions of fanout and its dependencies.", _TOOLS),
 }
 
-# Verbs of earlier versions, each with the command that does the same.
-REPLACED_VERBS = {"simulate": "fanout test --show"}
+# Commands of earlier versions and of kubectl, flux, argocd and kpt, each with the command that does
+# the same here.
+REPLACED_VERBS = {
+    "annotate": "`fanout suspend`, or `fanout promote`",
+    "app": "`fanout get policies`",
+    "apply": "`fanout sweep -f DIR`",
+    "build": "`fanout render VARIANT`",
+    "check": "`fanout validate -f DIR`",
+    "delete": "`fanout remove POLICY VARIANT` after deleting the object's file",
+    "describe": "`fanout explain NAME`",
+    "edit": "`fanout validate -f DIR` after editing the object's file",
+    "events": "`fanout get records`",
+    "export": "`fanout get KIND -o yaml`",
+    "fn": "`fanout package render DIR`",
+    "list": "`fanout get KIND`",
+    "live": "`fanout sweep -f DIR`",
+    "logs": "`fanout history POLICY`",
+    "ls": "`fanout get KIND`",
+    "pause": "`fanout suspend POLICY`",
+    "pkg": "`fanout package`",
+    "reconcile": "`fanout sweep POLICY`",
+    "refresh": "`fanout sweep POLICY`",
+    "rollout history": "`fanout history POLICY`",
+    "rollout pause": "`fanout suspend POLICY`",
+    "rollout restart": "`fanout retry POLICY --stage STAGE`",
+    "rollout resume": "`fanout resume POLICY`",
+    "rollout status": "`fanout explain POLICY`",
+    "rollout undo": "`fanout rollback POLICY --stage STAGE`",
+    "rollout": "`fanout explain POLICY`",
+    "simulate": "`fanout test --show`",
+    "stats": "`fanout get policies`",
+    "sync": "`fanout sweep POLICY`",
+    "top": "`fanout sweep -v` for the time that each phase takes, or `fanout get policies`",
+    "trace": "`fanout explain VARIANT`",
+    "tree": "`fanout get variants --policy POLICY`",
+    "undo": "`fanout rollback POLICY --stage STAGE`",
+    "unpause": "`fanout resume POLICY`",
+    "update": "`fanout sweep POLICY`",
+    "verify": "`fanout report POLICY --check CHECK --status passed --revision REVISION`",
+    "wait": "`fanout sweep --wait POLICY`",
+}
 
 
 class VerbGroup(click.Group):
@@ -107,10 +147,11 @@ class VerbGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Resolve a command like click, with suggestions for a misspelled verb from the table."""
-        if args and args[0] in REPLACED_VERBS:
-            raise click.UsageError(
-                f"there is no command {args[0]}; run `{REPLACED_VERBS[args[0]]}`", ctx
-            )
+        for words in (" ".join(args[:2]), *args[:1]):
+            if words in REPLACED_VERBS and args[0] not in VERBS:
+                raise click.UsageError(
+                    f"there is no command {words}; run {REPLACED_VERBS[words]}", ctx
+                )
         # click would compute its suggestions from loaded commands, and none is loaded here.
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             raise click.NoSuchCommand(args[0], possibilities=VERBS, ctx=ctx)

@@ -1,0 +1,23 @@
+"""`fanout help`: print the help of the program or of one command."""
+
+import click
+
+from fanout.cli.command_errors import not_found
+from fanout.cli.output.printer import write_stdout
+
+
+@click.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
+@click.argument("path", nargs=-1, metavar="[COMMAND]...")
+@click.pass_context
+def command(ctx: click.Context, path: tuple[str, ...]) -> None:
+    """Print the help of a command, or of fanout."""
+    current = ctx.find_root()
+    for name in path:
+        if name.startswith("-"):
+            continue
+        group = current.command
+        found = group.get_command(current, name) if isinstance(group, click.Group) else None
+        if found is None:
+            raise not_found(f"there is no command {' '.join(path)}", "see `fanout help`")
+        current = click.Context(found, info_name=name, parent=current)
+    write_stdout(f"{current.get_help()}\n")
