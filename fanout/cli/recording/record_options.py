@@ -3,6 +3,7 @@
 import functools
 import os
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 import click
@@ -35,9 +36,10 @@ class RecordRequest:
     variants: tuple[str, ...] = ()
     reason: str = ""
     by: str | None = None
+    wait_limit: timedelta | None = None  # of --wait; None: do not wait
 
 
-_REQUEST_FIELDS = ("policy", "stage", "variants", "reason", "by")
+_REQUEST_FIELDS = ("policy", "stage", "variants", "reason", "by", "wait_limit")
 
 
 def with_request(function: Callable[..., Any]) -> Callable[..., Any]:

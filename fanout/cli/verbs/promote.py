@@ -31,6 +31,12 @@ from fanout.cli.recording.record_session import (
     open_record_session,
     print_decision,
 )
+from fanout.cli.recording.rollout_waiting import (
+    WaitCommand,
+    refuse_with_wait,
+    wait_option,
+    wait_until_published,
+)
 from fanout.cli.recording.undecided_conflicts import refuse_unnamed, select_decided
 from fanout.cli.settings import REPORT_FORMATS, Settings, parse_instant
 from fanout.cli.terminal import print_message
@@ -40,7 +46,7 @@ from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 
 
-@click.command()
+@click.command(cls=WaitCommand)
 @subject_options
 @click.option("--revision", default="", help="Revision.  [default: the candidate]")
 @click.option(
@@ -56,6 +62,7 @@ from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
     help="Publish the variants named with --variant with the current result of their undecided"
     " merge conflicts.",
 )
+@wait_option
 @reason_option
 @click.option("--expires", default="", metavar="TIME", help="Time at which the decision expires.")
 @with_request
@@ -79,6 +86,7 @@ def command(
     Variants with undecided merge conflicts are left out, unless they are named with --variant and
     --accept-conflicts is set.
     """
+    refuse_with_wait(request.wait_limit, [("--dry-run", settings.dry_run)])
     until = _parse_expiry(expires, settings)
     overrides_verification = OverridableGate.VERIFICATION.value in overrides
     with open_record_session(settings, request) as session:
@@ -113,8 +121,9 @@ def command(
         }
         earlier = session.find_equal_decision(spec)
         name, report = session.record_and_run(spec, earlier.name if earlier else "")
+        covered = _names_of(selection.variants)
+        report, is_reached = wait_until_published(session, report, covered, candidate)
     recorded = format_recorded(name, f" for {candidate}", is_repeated=earlier is not None)
-    covered = _names_of(selection.variants)
     if trees or not overrides_verification:
         effect = promotion_effect(report, stage, names, candidate, trees, earlier)
     else:
@@ -128,7 +137,7 @@ def command(
     print_decision(session.program, recorded, report, effect.sentence, notes)
     # Variants that were left out need a person too, so all that were requested count.
     fix_count = report.fix_count_of(_names_of(requested))
-    return exit_code_after(fix_count, effect=effect.happened)
+    return exit_code_after(fix_count, effect=effect.happened and is_reached)
 
 
 def _names_of(variants: Sequence[RenderedVariant]) -> list[str]:

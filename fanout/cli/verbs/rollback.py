@@ -18,6 +18,12 @@ from fanout.cli.recording.record_options import (
     with_request,
 )
 from fanout.cli.recording.record_session import format_recorded, open_record_session, print_decision
+from fanout.cli.recording.rollout_waiting import (
+    WaitCommand,
+    refuse_with_wait,
+    wait_option,
+    wait_until_published,
+)
 from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import Program
 from fanout.errors import InvalidInput
@@ -161,7 +167,7 @@ def _format_subject(item: PolicyResult, stage: str) -> str:
     return f"{label_stage(stage)} of {item.title}" if stage else item.title
 
 
-@click.command()
+@click.command(cls=WaitCommand)
 @subject_options
 @click.option(
     "--revision",
@@ -176,6 +182,7 @@ def _format_subject(item: PolicyResult, stage: str) -> str:
     help="Gate to override: publish although the window is closed.",
 )
 @click.option("-y", "--yes", is_flag=True, help="Do not ask; required without a terminal.")
+@wait_option
 @reason_option
 @with_request
 @with_settings(records=True, formats=REPORT_FORMATS)
@@ -194,6 +201,7 @@ def command(
     until the decision is withdrawn (`fanout withdraw`) or another revision is promoted. If a
     rollback to the revision is already active, it continues and nothing is recorded.
     """
+    refuse_with_wait(request.wait_limit, [("--dry-run", settings.dry_run)])
     is_confirmed = yes or settings.dry_run
     if not is_confirmed:
         require_terminal()
@@ -222,6 +230,8 @@ def command(
         if has_drafted and not settings.dry_run:
             second = session.run_pass()
             report = replace(second, outcomes=(*report.outcomes, *second.outcomes))
+        covered = {variant.spec.name for variant in variants}
+        report, is_reached = wait_until_published(session, report, covered, revision)
     hint = "; name an older --revision to go further back" if earlier else ""
     recorded = format_recorded(name, f": back to {revision}{hint}", is_repeated=bool(earlier))
     effect = rollback_effect(report, stage, names, revision)
@@ -230,8 +240,8 @@ def command(
     unpublished = () if will_publish else report_unpublished(report, stage, names, revision)
     notes = (*lost_edits, *unpublished)
     print_decision(session.program, recorded, report, effect.sentence, notes)
-    fix_count = report.fix_count_of({variant.spec.name for variant in variants})
-    return exit_code_after(fix_count, effect=effect.happened or will_publish)
+    has_effect = (effect.happened or will_publish) and is_reached
+    return exit_code_after(report.fix_count_of(covered), effect=has_effect)
 
 
 def _has_drafted(report: PassReport) -> bool:

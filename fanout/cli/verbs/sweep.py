@@ -1,6 +1,8 @@
 """`fanout sweep`: one pass that updates drafts, evaluates the gates and publishes."""
 
 import json
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import click
@@ -9,7 +11,14 @@ from fanout.cli.declarations import check_policies
 from fanout.cli.input.completion import complete_policies
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.pass_output import print_report, report_file_errors
-from fanout.cli.process_exit import ExitCode
+from fanout.cli.process_exit import ExitCode, exit_code_after
+from fanout.cli.recording.rollout_waiting import (
+    WaitCommand,
+    list_unready,
+    refuse_with_wait,
+    wait_for_rollout,
+    wait_option,
+)
 from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import Program, open_program, warn_about_records
 from fanout.errors import Conflict, ErrorLocation, InvalidInput
@@ -18,7 +27,7 @@ from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
 
 
-@click.command()
+@click.command(cls=WaitCommand)
 @click.argument("policies", nargs=-1, shell_complete=complete_policies)
 @click.option("--drafts-only", is_flag=True, help="Update drafts and publish nothing.")
 @click.option(
@@ -27,9 +36,14 @@ from fanout.reconcile.pass_scope import PassMode
     type=click.Path(path_type=Path, dir_okay=False),
     help="Execute a saved plan, if it is not outdated.",
 )
+@wait_option
 @with_settings(records=True, formats=REPORT_FORMATS)
 def command(
-    settings: Settings, policies: tuple[str, ...], drafts_only: bool, saved: Path | None
+    settings: Settings,
+    policies: tuple[str, ...],
+    drafts_only: bool,
+    saved: Path | None,
+    wait_limit: timedelta | None,
 ) -> ExitCode:
     """Update drafts, evaluate gates, and publish what is allowed.
 
@@ -37,6 +51,9 @@ def command(
     have no policy. Exits with code 3 if something failed or needs a person, and with code 4 if a
     saved plan is outdated; nothing is done then.
     """
+    excluded = (("--drafts-only", drafts_only), ("--plan", saved), ("--dry-run", settings.dry_run))
+    refuse_with_wait(wait_limit, excluded)
+    is_reached = True
     mode = PassMode(
         publish=not drafts_only, only=frozenset(policies) or None, namespace=settings.namespace
     )
@@ -44,7 +61,7 @@ def command(
         # A saved plan is compared with a fresh one, so a no-op result of an earlier pass is no
         # answer to it.
         noop_result = None
-        if saved is None and not settings.dry_run:
+        if saved is None and wait_limit is None and not settings.dry_run:
             noop_result = program.find_noop_result(mode)
         if noop_result is not None:
             report = PassReport(noop_result)
@@ -55,8 +72,12 @@ def command(
         check_policies(policies, program.read_declared(), settings.namespace)
         warn_about_records(program, program.read_declared())
         report = program.sweep(mode) if saved is None else _execute_saved(program, mode, saved)
+        if wait_limit is not None:
+            run_pass = partial(program.sweep, mode)
+            result = wait_for_rollout(report, run_pass, list_unready, wait_limit, settings)
+            report, is_reached = result.report, result.is_reached
     print_report(report, settings, error_count=faults)
-    return ExitCode.SOME_FAILED if report.fix_count or faults else ExitCode.OK
+    return exit_code_after(report.fix_count + faults, effect=is_reached)
 
 
 def _execute_saved(program: Program, mode: PassMode, saved: Path) -> PassReport:

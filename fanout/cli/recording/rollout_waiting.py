@@ -1,0 +1,198 @@
+"""`--wait[=DURATION]`: repeat passes until the rollout has happened or cannot happen by itself.
+
+An interrupt ends the wait between two changes: each pass leaves repositories and records such that
+the next one continues.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any, NamedTuple
+
+import click
+
+from fanout.api.durations import format_duration, parse_duration
+from fanout.api.field_errors import InvalidValue
+from fanout.api.gate_vocabulary import Verdict
+from fanout.api.reasons import Reason
+from fanout.api.text_fields import pluralize
+from fanout.cli.command_errors import invalid_setting
+from fanout.cli.recording.decision_effect import is_in_force
+from fanout.cli.recording.record_session import RecordSession
+from fanout.cli.settings import Settings
+from fanout.cli.terminal import print_message
+from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation, VariantState
+from fanout.plan.actions import ActionKind
+from fanout.reconcile.pass_results import PassReport, PolicyResult
+from fanout.values import frozen, replace
+
+_POLL_SECONDS = 5.0  # between two passes that had nothing to do
+_UNLIMITED = "unlimited"
+_IN_FORCE = (VariantState.READY, VariantState.SKIPPED)
+_ANSWERED_BY_PROGRAMS = (VariantState.VERIFYING, VariantState.PROPOSED)
+
+
+class WaitCommand(click.Command):
+    """Click command whose option --wait takes a value behind `=` only, as with kubectl."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse like click, with `--wait` alone read as a wait without limit."""
+        # click would take the argument behind it for its value.
+        words = [f"--wait={_UNLIMITED}" if word == "--wait" else word for word in args]
+        return super().parse_args(ctx, words)
+
+
+def _parse_limit(_ctx: click.Context, _param: click.Parameter, text: str) -> timedelta | None:
+    if not text:
+        return None
+    if text == _UNLIMITED:
+        return timedelta.max
+    try:
+        return parse_duration(text)
+    except InvalidValue as error:
+        raise invalid_setting(str(error), "write --wait, or --wait=10m", "--wait") from error
+
+
+wait_option: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
+    "--wait",
+    "wait_limit",
+    default="",
+    metavar="[=DURATION]",
+    callback=_parse_limit,
+    help="Repeat passes until everything is in force, only people can unblock the rest, or the"
+    " duration ends. Exits with code 4 if something is not in force.",
+)
+
+
+@frozen
+class PendingVariant:
+    """Variant that is not in force yet; `can_proceed`: without a person."""
+
+    name: str
+    state: str
+    can_proceed: bool
+
+
+class WaitResult(NamedTuple):
+    """End of a wait: the last pass with the outcomes of all, and whether all is in force."""
+
+    report: PassReport
+    is_reached: bool
+
+
+def wait_for_rollout(
+    first: PassReport,
+    run_pass: Callable[[], PassReport],
+    list_pending: Callable[[PassReport], Sequence[PendingVariant]],
+    limit: timedelta,
+    settings: Settings,
+) -> WaitResult:
+    """Repeat passes after the first one, and print each change of the pending variants.
+
+    Ends if nothing is pending, nothing can proceed without a person, or the limit is exceeded.
+    """
+    latest, outcomes, shown = first, first.outcomes, ""
+    start = time.monotonic()
+    while True:
+        report = replace(latest, outcomes=outcomes)
+        pending = list_pending(report)
+        if not pending:
+            return WaitResult(report, is_reached=True)
+        has_acted = any(it.is_done for it in latest.outcomes)
+        line = _format_pending(pending)
+        if line != shown:
+            print_message(line, settings.color)
+            shown = line
+        if not has_acted and not any(it.can_proceed for it in pending):
+            return WaitResult(report, is_reached=False)
+        if time.monotonic() - start >= limit.total_seconds():
+            after = format_duration(limit)
+            print_message(f"stopped waiting after {after}", settings.color)
+            return WaitResult(report, is_reached=False)
+        if not has_acted:
+            remaining = limit.total_seconds() - (time.monotonic() - start)
+            time.sleep(max(min(_POLL_SECONDS, remaining), 0))
+        latest = run_pass()
+        outcomes = (*outcomes, *latest.outcomes)
+
+
+def _format_pending(pending: Sequence[PendingVariant]) -> str:
+    counts = Counter(it.state for it in pending)
+    states = ", ".join(f"{number} {state}" for state, number in sorted(counts.items()))
+    return f"waiting for {pluralize(len(pending), 'variant')}: {states}"
+
+
+def list_unready(report: PassReport) -> list[PendingVariant]:
+    """List the variants of all policies of the pass that are neither ready nor skipped."""
+    return [it for item in report.pass_plan.policies for it in _list_unready_of(item)]
+
+
+def _list_unready_of(item: PolicyResult) -> Iterator[PendingVariant]:
+    if item.decision is None:
+        yield PendingVariant(item.title, "Stopped", can_proceed=False)
+        return
+    for variant in item.decision.variants.values():
+        if variant.state not in _IN_FORCE:
+            yield _describe(item, variant)
+
+
+def wait_until_published(
+    session: RecordSession, report: PassReport, names: Collection[str], revision: str
+) -> WaitResult:
+    """Wait, if the request says so, until the revision is published for the named variants."""
+    limit = session.request.wait_limit
+    if limit is None:
+        return WaitResult(report, is_reached=True)
+    list_pending = partial(list_unpublished, names=names, revision=revision)
+    settings = session.program.settings
+    return wait_for_rollout(report, session.run_pass, list_pending, limit, settings)
+
+
+def list_unpublished(
+    report: PassReport, names: Collection[str], revision: str
+) -> list[PendingVariant]:
+    """List those of the named variants that the revision is not published for."""
+    published = {
+        it.action.variant
+        for it in report.outcomes
+        if it.is_done and it.action.kind is ActionKind.PUBLISH
+    }
+    return [
+        _describe(item, item.decision.variants[variant.spec.name])
+        if item.decision is not None
+        else PendingVariant(variant.spec.name, "Stopped", can_proceed=False)
+        for item in report.pass_plan.policies
+        for variant in item.variants
+        if variant.spec.name in names
+        and variant.spec.name not in published
+        and not is_in_force(variant, revision)
+    ]
+
+
+def _describe(item: PolicyResult, variant: VariantEvaluation) -> PendingVariant:
+    assert item.decision is not None, "the caller has looked"
+    stage = item.decision.stages.get(variant.stage)
+    return PendingVariant(variant.name, variant.state.value, _can_proceed(variant, stage))
+
+
+def _can_proceed(variant: VariantEvaluation, stage: StageEvaluation | None) -> bool:
+    """Return whether time or another program can change the state of the variant."""
+    if variant.state in _ANSWERED_BY_PROGRAMS or variant.next is not None:
+        return True
+    if stage is not None and stage.next is not None:
+        return True
+    pending_checks = (it for it in variant.checks if it.verdict is Verdict.PENDING)
+    return any(it.until is not None for it in variant.holds) or any(
+        it.reason != Reason.APPROVAL_MISSING for it in pending_checks
+    )
+
+
+def refuse_with_wait(limit: timedelta | None, flags: Iterable[tuple[str, object]]) -> None:
+    """Raise InvalidInput if --wait is given with an option that excludes it."""
+    for flag, value in flags:
+        if limit is not None and value:
+            raise invalid_setting(
+                f"--wait and {flag} exclude each other", "keep one of them", "--wait"
+            )
