@@ -99,7 +99,7 @@ ENGLISH = """
     explain explanation external filled first free get guarded holder invalid large local
     located lost malformed match matchable matching misplaced moved no not open other pair plain
     planned played player refused returned side spelling suggestions too uncertain undeclared
-    unfit unknown unmatched unreadable unsuitable unsupported varying visible waiting winner
+    unfit unknown unmatched unreadable unsuitable unsupported varying visible wait waiting winner
     wording written
 """
 # Programs that host repositories, and the calls to them.
