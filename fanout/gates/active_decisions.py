@@ -15,11 +15,11 @@ from enum import StrEnum
 
 from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.api.reasons import Reason
+from fanout.gates import gate_wording
 from fanout.gates.gate_facts import DraftFacts, Hold, VariantFacts
-from fanout.gates.gate_wording import label_stage
 from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import Rollbacks
-from fanout.gates.timestamps import effective_from, find_next, format_instant, is_from_the_future
+from fanout.gates.timestamps import effective_from, find_next, is_from_the_future
 from fanout.values import frozen
 
 Scope = tuple[str, str]
@@ -186,7 +186,7 @@ class ActiveDecisions:
 
     def stage_suspended(self, stage: str) -> Hold | None:
         """Return the hold of a stage that a decision suspends, or None."""
-        return self._suspension_hold(("stage", stage), label_stage(stage))
+        return self._suspension_hold(("stage", stage), gate_wording.label_stage(stage))
 
     def variant_suspended(self, variant_name: str) -> Hold | None:
         """Return the hold of a variant that a decision suspends, or None."""
@@ -264,14 +264,12 @@ class ActiveDecisions:
     def _index_decision(self, applicable_decision: ApplicableDecision) -> None:
         decision = applicable_decision.decision
         if not decision.revision:
-            sentence = (
-                f"decision {decision.name} of {decision.by} names no revision: it covers nothing"
-            )
+            sentence = gate_wording.describe_decision_without_revision(decision.name, decision.by)
             self.holds.append(
                 Hold(
                     Reason.DECISION_WAITS,
                     sentence,
-                    f"{decision.by}: decide again",
+                    gate_wording.format_decider(decision.by),
                     applicable_decision.at,
                 )
             )
@@ -291,22 +289,18 @@ class ActiveDecisions:
     def _hold_future_decision(self, decision: DecisionFacts) -> None:
         start = effective_from(decision.at)
         self._opening_times.append((decision.stage, start))
-        sentence = (
-            f"decision {decision.name} of {decision.by} is dated {format_instant(decision.at)},"
-            f" more than five minutes ahead; it does not count before {format_instant(start)}"
-        )
-        actor = f"whoever sets the clock of {decision.by}; or take it back with fanout withdraw"
+        sentence = gate_wording.describe_future_decision(decision.name, decision.by)
+        actor = gate_wording.format_clock_owner(decision.by, gate_wording.ANY_PROMOTER_WITHDRAW)
         self.holds.append(Hold(Reason.FROM_THE_FUTURE, sentence, actor, until=start))
 
     def _suspension_hold(self, scope: Scope, label: str) -> Hold | None:
         decision = self._suspensions.get(scope)
         if decision is None or decision.action is not Action.SUSPEND:
             return None
-        reason_clause = f": {decision.reason}" if decision.reason else ""
         return Hold(
             Reason.SUSPENDED,
-            f"{label} was suspended by {decision.by}{reason_clause}",
-            "whoever may decide: fanout resume",
+            gate_wording.describe_suspension(label, decision.by, decision.reason),
+            gate_wording.ANY_PROMOTER_RESUME,
             decision.at,
             decision.expires,
         )
@@ -333,7 +327,11 @@ def combine_overrides(
 
 def spec_suspension_hold(label: str, owner: str) -> Hold:
     """Build the hold of a policy, stage or variant that its spec suspends."""
-    return Hold(Reason.SUSPENDED, f"{label} is suspended by its spec", f"{owner}: spec.suspend")
+    return Hold(
+        Reason.SUSPENDED,
+        gate_wording.describe_spec_suspension(label),
+        gate_wording.format_spec_owner(owner),
+    )
 
 
 def list_scopes(stage: str, variants: Iterable[str]) -> list[Scope]:

@@ -8,18 +8,16 @@ aggregated by a required number of passed stages, so All and Any are numbers too
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import OverridableGate, Require, Verdict
 from fanout.api.reasons import Reason
+from fanout.gates import gate_wording
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import (
     AfterRule,
 )
-from fanout.gates.gate_wording import label_stage
 from fanout.gates.percentages import compute_budget
 from fanout.gates.soak import compute_soak, soak_ends_at
 from fanout.gates.stage_verdicts import StageVerdicts
-from fanout.gates.timestamps import format_instant
 from fanout.values import frozen, replace
 
 
@@ -209,55 +207,42 @@ def _soak_hold(
 
     The boolean says whether it can still complete.
     """
-    stage_label, verdict = label_stage(stage), upstream_stage.verdicts.verdict(revision)
+    verdict = upstream_stage.verdicts.verdict(revision)
     history = upstream_stage.verdicts.history(revision)
     # No end is promised before a sweep has recorded when the soak began.
     if revision in upstream_stage.verdicts.unrecorded:
-        sentence = (
-            f"{revision} is ready in {stage_label}, which is not on record yet: its soak of"
-            f" {format_duration(soak)} starts with the next sweep"
-        )
-        return Hold(Reason.SOAK_RUNNING, sentence, "the next sweep, which records it"), True
+        sentence = gate_wording.describe_unrecorded_soak(revision, stage, soak)
+        return Hold(Reason.SOAK_RUNNING, sentence, gate_wording.NEXT_SWEEP), True
     until = soak_ends_at(history, soak)
     if until is not None and history.stretch_start is not None:
-        sentence = (
-            f"{revision} soaks in {stage_label}: ready since"
-            f" {format_instant(history.stretch_start)},"
-            f" to be for {format_duration(soak)}, until {format_instant(until)}"
+        sentence, actor = (
+            gate_wording.describe_running_soak(revision, stage, soak),
+            gate_wording.TIME_ALONE,
         )
-        return Hold(Reason.SOAK_RUNNING, sentence, "time alone", history.stretch_start, until), True
+        return Hold(Reason.SOAK_RUNNING, sentence, actor, history.stretch_start, until), True
     if verdict is not Verdict.PASSED:
-        sentence = f"{revision} has not begun to soak in {stage_label}: it is not ready there"
+        sentence = gate_wording.describe_unstarted_soak(revision, stage, soak)
         possible = verdict is Verdict.PENDING and upstream_stage.reachable
         return Hold(Reason.AFTER_PENDING, sentence, upstream_stage.actor, until=ready_at), possible
-    moved_sentence = (
-        f"{stage_label} moved on from {revision} after {format_duration(history.soaked)} of the"
-        f" {format_duration(soak)} that"
-        " it had to soak"
+    sentence = gate_wording.describe_ended_soak(
+        revision, stage, history.soaked, soak, is_returning=upstream_stage.returning
     )
     if upstream_stage.returning:
-        sentence = f"{moved_sentence}; it soaks anew when it is ready there again"
         return Hold(
             Reason.SOAK_RUNNING, sentence, upstream_stage.actor, history.left, ready_at
         ), True
-    sentence = f"{moved_sentence}; {revision} can pass there no more"
-    actor = "whoever may decide: --override soak"
+    actor = gate_wording.ANY_PROMOTER_SOAK
     return Hold(Reason.SOAK_CUT_SHORT, sentence, actor, history.left), False
 
 
 def _not_passed_hold(
     stage: str, revision: str, verdict: Verdict, upstream_stage: UpstreamStage
 ) -> Hold:
-    stage_label = label_stage(stage)
     if verdict is Verdict.FAILED:
-        return Hold(
-            Reason.AFTER_FAILED, f"{revision} has failed in {stage_label}", upstream_stage.actor
-        )
+        sentence = gate_wording.describe_upstream_failure(revision, stage)
+        return Hold(Reason.AFTER_FAILED, sentence, upstream_stage.actor)
     if upstream_stage.reachable:
-        return Hold(
-            Reason.AFTER_PENDING,
-            f"{revision} has not passed {stage_label} yet",
-            upstream_stage.actor,
-        )
-    sentence = f"{stage_label} went past {revision} before it had passed"
-    return Hold(Reason.AFTER_PENDING, sentence, "whoever may decide: --override after")
+        sentence = gate_wording.describe_upstream_wait(revision, stage)
+        return Hold(Reason.AFTER_PENDING, sentence, upstream_stage.actor)
+    sentence = gate_wording.describe_passed_over(revision, stage)
+    return Hold(Reason.AFTER_PENDING, sentence, gate_wording.ANY_PROMOTER_AFTER)

@@ -11,13 +11,13 @@ from datetime import datetime
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
+from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.evaluation_results import CheckResult
 from fanout.gates.gate_facts import DraftFacts, VariantFacts
 from fanout.gates.gate_rules import ApprovalRule, StageRule
-from fanout.gates.gate_wording import format_approvers, format_names
 from fanout.gates.record_facts import ApprovalFacts
-from fanout.gates.timestamps import effective_from, find_next, format_instant, is_from_the_future
+from fanout.gates.timestamps import effective_from, find_next, is_from_the_future
 from fanout.values import replace
 
 
@@ -86,33 +86,23 @@ class ApprovalIndex:
             return CheckResult(
                 approval_rule.name,
                 Verdict.PASSED,
-                f"{approval_rule.name}: approved by {format_names(count.names)}",
+                gate_wording.describe_approval(approval_rule.name, count.names),
                 count.latest,
                 until=count.until,
                 approvers=count.names,
             )
         hints: list[str] = []
         if count.self_approvers:
-            hints.append(
-                f"{format_names(count.self_approvers)} approved what they have changed themselves:"
-                " that does not count"
-            )
+            hints.append(gate_wording.describe_own_approval(count.self_approvers))
         if count.unknown_authors:
-            hints.append(
-                f"{format_names(count.unknown_authors)} approved what others have committed to, and"
-                " may be among them: that counts once PromotionPolicy.approvers names the address"
-                " of their commits"
-            )
+            hints.append(gate_wording.describe_unknown_authors(count.unknown_authors))
         unauthorized = {
             it.by
             for it in self._draft_approvals(approval_rule, variant_facts, draft)
             if approval_rule.find_subject(it.by) is None
         }
         if unauthorized and approval_rule.subjects:
-            hints.append(
-                f"{format_names(unauthorized)} approved it without being"
-                f" {format_approvers(approval_rule)}"
-            )
+            hints.append(gate_wording.describe_unauthorized_approval(unauthorized, approval_rule))
         # Approvers of a rewritten draft otherwise wonder why their approval vanished.
         other_draft_approvers = self._other_draft_approvers(approval_rule, variant_facts, draft) - {
             *count.names,
@@ -121,8 +111,7 @@ class ApprovalIndex:
         }
         if other_draft_approvers:
             hints.append(
-                f"{format_names(other_draft_approvers)} approved drafts of {draft.revision} among"
-                " which this one is not"
+                gate_wording.describe_other_approval(other_draft_approvers, draft.revision)
             )
         check_result = _missing_approvals(approval_rule, count)
         return replace(check_result, sentence="; ".join([check_result.sentence, *hints]))
@@ -257,24 +246,17 @@ def _may_be_own_approval(approval_rule: ApprovalRule, person: str, draft: DraftF
 
 
 def _missing_approvals(approval_rule: ApprovalRule, count: _ApprovalCount) -> CheckResult:
-    names = format_names(count.names)
-    sentence = (
-        f"{approval_rule.name}: {f'approved by {names}, ' if names else ''}"
-        f"{len(count.approvals)} of {approval_rule.at_least} approvals for this draft"
-    )
-    if len(approval_rule.subjects) < approval_rule.at_least:
-        sentence += f"; only {len(approval_rule.subjects)} may give one"
+    sentence = gate_wording.describe_missing_approvals(approval_rule, count.names)
     reason = Reason.APPROVAL_MISSING
     if count.future_starts:
         reason = Reason.FROM_THE_FUTURE
-        start = format_instant(min(count.future_starts))
-        sentence += f"; one is dated ahead and does not count before {start}"
+        sentence += f"; {gate_wording.FUTURE_APPROVAL}"
     return CheckResult(
         approval_rule.name,
         Verdict.PENDING,
         sentence,
         count.latest,
         reason,
-        format_approvers(approval_rule),
+        gate_wording.format_approvers(approval_rule),
         count.until,
     )

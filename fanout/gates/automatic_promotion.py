@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from fanout.api.reasons import Reason
+from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ApplicableDecision
 from fanout.gates.gate_evaluation import GateEvaluation
 from fanout.gates.gate_facts import DraftFacts, Hold
 from fanout.gates.gate_rules import StageRule
-from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import Pin
 from fanout.gates.stage_tally import TalliedVariant
@@ -57,34 +57,25 @@ class AutomaticPromotion:
 
     @cached_property
     def _automation_off(self) -> Hold:
-        stage_label = label_stage(self._stage_rule.name)
-        sentence = f"nobody has switched automatic promotion on for {stage_label}"
-        if self._stage_rule.opposing_policies:
-            sentence = (
-                f"PromotionPolicy {format_names(self._stage_rule.opposing_policies)} does not"
-                " switch automatic promotion"
-                f" on for {stage_label} as others do, and all that have autoPromotion must"
-            )
-        return Hold(
-            Reason.AUTOMATION_OFF,
-            sentence,
-            "an administrator: PromotionPolicy.autoPromotion; whoever may decide: fanout promote",
+        sentence = gate_wording.describe_automation_off(
+            gate_wording.label_stage(self._stage_rule.name), self._stage_rule.opposing_policies
         )
+        return Hold(Reason.AUTOMATION_OFF, sentence, gate_wording.format_automation_actor())
 
     @cached_property
     def _sweep_awaited(self) -> Hold:
         return Hold(
             Reason.SWEEP_AWAITED,
-            "automatic promotion publishes in sweeps, and this pass is none",
-            "the next sweep; whoever may decide: fanout promote",
+            gate_wording.SWEEP_AWAITED,
+            gate_wording.NEXT_SWEEP_OR_PROMOTER,
         )
 
     @cached_property
     def _downgrade_hold(self) -> Hold:
         return Hold(
             Reason.WOULD_GO_BACK,
-            f"it has a newer revision than {self._candidate}, and automation never goes back",
-            "whoever may decide: fanout promote",
+            gate_wording.describe_downgrade(self._candidate),
+            gate_wording.ANY_PROMOTER,
         )
 
 
@@ -107,11 +98,7 @@ def not_covered_hold(
     if hold is None or not applicable_decisions:
         return hold
     decision = applicable_decisions[-1].decision
-    not_covered = (
-        f"decision {decision.name} of {decision.by} is about drafts of {decision.revision} among"
-        " which this one"
-        " is not"
-    )
+    not_covered = gate_wording.describe_other_draft(decision.name, decision.by, decision.revision)
     return replace(hold, sentence=f"{hold.sentence}; {not_covered}")
 
 
@@ -137,13 +124,10 @@ def conflict_hold(
         _accepts_conflicts(it.decision, draft) for it in applicable_decisions
     ):
         return None
-    conflict_count = draft.conflict_count
-    conflicts = "1 merge conflict" if conflict_count == 1 else f"{conflict_count} merge conflicts"
     return Hold(
         Reason.MERGE_CONFLICT,
-        f"{conflicts} in its draft: upstream and local changed the same, and nobody has decided",
-        "whoever maintains the package: a commit on the draft that changes the file, `fanout"
-        " resolve`, or `fanout promote` with --variant and --accept-conflicts",
+        gate_wording.describe_conflicts(draft.conflict_count),
+        gate_wording.CONFLICT_ACTOR,
     )
 
 
@@ -155,7 +139,6 @@ def _accepts_conflicts(decision: DecisionFacts, draft: DraftFacts) -> bool:
 
 _ADOPTION_HOLD = Hold(
     Reason.ADOPTION_AWAITS,
-    "it is the first draft for a package that fanout did not write, and that is never published"
-    " automatically",
-    "whoever may decide: fanout promote",
+    gate_wording.ADOPTION_AWAITS,
+    gate_wording.ANY_PROMOTER,
 )

@@ -11,13 +11,12 @@ from datetime import datetime, timedelta
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
-from fanout.api.text_fields import pluralize
+from fanout.gates import gate_wording
 from fanout.gates.after_gate import AfterGate
 from fanout.gates.approval_index import ApprovalIndex
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_facts import DraftFacts, Hold
-from fanout.gates.gate_wording import label_stage
-from fanout.gates.next_changes import TIME_ALONE, expected_completion
+from fanout.gates.next_changes import expected_completion
 from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.soak import compute_soak, soak_ends_at
 from fanout.gates.stage_tally import StageTally, TalliedVariant
@@ -68,9 +67,8 @@ def choose_candidate(
 
 
 def _approved_hold(newer: str, current: str) -> Hold:
-    sentence = f"{newer} waits: drafts of {current} have approvals, and it can still pass"
-    actor = f"whoever answers what {current} waits for; who approved it: fanout revoke"
-    return Hold(Reason.REVISION_QUEUED, sentence, actor)
+    sentence = gate_wording.describe_approved_candidate(newer, current)
+    return Hold(Reason.REVISION_QUEUED, sentence, gate_wording.format_queue_actor(current))
 
 
 def serialize_choice(
@@ -125,23 +123,16 @@ def serialize_choice(
 def _in_flight_hold(
     newer: str, current: str, tally: StageTally, in_flight: Sequence[TalliedVariant]
 ) -> Hold:
-    number, stage_label = (
-        pluralize(len(in_flight), "variant"),
-        label_stage(tally.stage_rule.name),
+    sentence = gate_wording.describe_serialized_revision(
+        newer, current, len(in_flight), tally.stage_rule.name
     )
-    sentence = (
-        f"{newer} waits, by inFlight: Serialize: {number} in flight in {stage_label} at {current}"
-    )
-    actor, until = expected_completion(in_flight, "whoever answers the checks of those in flight")
+    actor, until = expected_completion(in_flight, gate_wording.REPORTER)
     return Hold(Reason.SERIALIZED, sentence, actor, until=until)
 
 
 def _soaking_hold(newer: str, current: str, names: Sequence[str], until: datetime | None) -> Hold:
-    stage_labels = ", ".join(map(label_stage, names))
-    sentence = (
-        f"{newer} waits, by inFlight: Serialize: {stage_labels} waits for the soak of {current}"
-    )
-    actor = TIME_ALONE if until is not None else "the next sweep, which records it"
+    sentence = gate_wording.describe_serialized_soak(newer, current, names)
+    actor = gate_wording.TIME_ALONE if until is not None else gate_wording.NEXT_SWEEP
     return Hold(Reason.SERIALIZED, sentence, actor, until=until)
 
 

@@ -55,7 +55,7 @@ def _forward_history(
 
     That is its present stretch, or that the stretch is over.
     """
-    assert stage_rule.after is not None, "validation admits no other stage without targets"
+    assert stage_rule.after is not None, "validation refuses other stages without targets"
     quorum, soak = compute_quorum(stage_rule.after), stage_rule.after.soak
     presence = _UpstreamPresence(
         [

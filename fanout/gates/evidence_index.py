@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
+from fanout.gates import gate_wording
 from fanout.gates.evaluation_results import CheckResult
 from fanout.gates.gate_facts import Publication
-from fanout.gates.gate_wording import format_reporter
 from fanout.gates.record_facts import EvidenceFacts
-from fanout.gates.timestamps import format_instant, is_from_the_future
+from fanout.gates.timestamps import is_from_the_future
 from fanout.values import frozen, replace
 
 
@@ -288,13 +288,12 @@ class EvidenceIndex:
             return _future_result(subject, first)
         if passes_at is None:
             return replace(check_result, until=first.at)
-        sentence = f"check {subject.check}: {_quoted(first)}, which counts from then on"
         return CheckResult(
             subject.check,
             Verdict.PENDING,
-            sentence,
+            gate_wording.describe_upcoming_report(subject.check, first.evidence.by),
             reason=Reason.VERIFICATION_PENDING,
-            actor="time alone",
+            actor=gate_wording.TIME_ALONE,
             until=first.at,
         )
 
@@ -308,7 +307,7 @@ def _passed_result(
     subject: _CheckSubject, since: datetime, statement: EvidenceStatement
 ) -> CheckResult:
     """Build the result of a check passed since then; `statement` is the latest that says so."""
-    sentence = f"check {subject.check} passed: {_quoted(statement)}"
+    sentence = gate_wording.describe_passed_check(subject.check, statement.evidence.by)
     return CheckResult(subject.check, Verdict.PASSED, sentence, since, latest=statement.at)
 
 
@@ -368,51 +367,41 @@ def _fold_reports(subject: _CheckSubject, reported: ReportedStatus) -> CheckResu
         status: [it for it in reported.latest if it.evidence.status is status] for status in Verdict
     }
     passed, failed, pending = (by_status[status] for status in _STATUS_ORDER)
-    actor = format_reporter(check, stage)
+    actor = gate_wording.format_reporter(check, stage)
     # Reporters who contradict each other are a finding of their own: somebody has to look at both.
     if failed and passed:
-        sentence = (
-            f"check {check} is contradictory: {_quoted(passed[-1])}, but {_quoted(failed[-1])}"
+        sentence = gate_wording.describe_contradiction(
+            check, passed[-1].evidence.by, failed[-1].evidence.by
         )
         at = max(passed[-1].at, failed[-1].at)
         return CheckResult(check, Verdict.FAILED, sentence, at, Reason.CONTRADICTION, actor)
     if failed:
-        sentence = f"check {check} failed: {_quoted(failed[-1])}"
+        sentence = gate_wording.describe_failed_check(check, failed[-1].evidence.by)
         at = failed[-1].at
         return CheckResult(check, Verdict.FAILED, sentence, at, Reason.VERIFICATION_FAILED, actor)
     if pending:
-        sentence = f"check {check} is under way: {_quoted(pending[-1])}"
+        sentence = gate_wording.describe_pending_check(check, pending[-1].evidence.by)
         at = pending[-1].at
         return CheckResult(check, Verdict.PENDING, sentence, at, Reason.VERIFICATION_PENDING, actor)
-    sentence = f"nobody has reported check {check} for {publication.revision} yet"
+    sentence = gate_wording.describe_unreported_check(check, publication.revision)
     return CheckResult(
         check, Verdict.PENDING, sentence, publication.at, Reason.VERIFICATION_PENDING, actor
     )
 
 
 def _future_result(subject: _CheckSubject, statement: EvidenceStatement) -> CheckResult:
-    stage, check = subject.stage, subject.check
-    sentence = (
-        f"check {check}: {_quoted(statement)}, which is more than five minutes ahead; it does"
-        " not count"
-        f" before {format_instant(statement.at)}"
+    by, reporter = (
+        statement.evidence.by,
+        gate_wording.format_reporter(subject.check, subject.stage),
     )
     return CheckResult(
-        check,
+        subject.check,
         Verdict.PENDING,
-        sentence,
+        gate_wording.describe_future_report(subject.check, by),
         reason=Reason.FROM_THE_FUTURE,
-        actor=f"whoever sets the clock of {statement.evidence.by}; {format_reporter(check, stage)}",
+        actor=gate_wording.format_clock_owner(by, reporter),
         until=statement.at,
     )
-
-
-def _other_subject(evidence: EvidenceFacts) -> str:
-    """Describe what the evidence is about instead of the publication."""
-    if evidence.revision:
-        return evidence.revision
-    commit = evidence.commit[:12]
-    return f"commit {commit}, at which the branch does not have the package as it is published"
 
 
 def _explain_missing(
@@ -423,28 +412,20 @@ def _explain_missing(
         return check_result
     evidence, publication = statement.evidence, subject.publication
     if not evidence.revision and not evidence.commit:
-        problem = "names neither revision nor commit"
+        problem = gate_wording.EVIDENCE_WITHOUT_SUBJECT
     elif not _is_about(evidence, publication):
         # It answered for an earlier publication; naming it would only distract.
         if statement.at < publication.at:
             return check_result
-        problem = f"is about {_other_subject(evidence)}"
+        problem = gate_wording.describe_other_subject(evidence.revision, evidence.commit)
     else:
         step = "drafted" if subject.drafted else "published"
-        step = "tried again" if subject.accepts(statement) else step
-        problem = f"was recorded before {publication.revision} was {step}"
-    sentence = (
-        f"{check_result.sentence}; evidence {evidence.name} of {evidence.by} {problem}: does not"
-        " count"
+        step = "retried" if subject.accepts(statement) else step
+        problem = gate_wording.describe_early_evidence(publication.revision, step)
+    sentence = gate_wording.describe_ignored_evidence(
+        check_result.sentence, evidence.name, evidence.by, problem
     )
     return replace(check_result, sentence=sentence)
 
 
 _STATUS_ORDER = (Verdict.PASSED, Verdict.FAILED, Verdict.PENDING)
-
-
-def _quoted(statement: EvidenceStatement) -> str:
-    return (
-        f"{statement.evidence.by} reported {statement.evidence.status.value} at"
-        f" {format_instant(statement.at)}"
-    )

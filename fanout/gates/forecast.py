@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from statistics import median
 
-from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
-from fanout.api.text_fields import pluralize
 from fanout.calendar.publication_calendar import WindowState, compute_window_state
+from fanout.gates import gate_wording
 from fanout.gates.after_gate import compute_quorum
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import GateEvaluation, start_evaluation
@@ -23,7 +22,6 @@ from fanout.gates.gate_facts import Hold, PolicyFacts
 from fanout.gates.gate_rules import (
     StageRule,
 )
-from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.percentages import compute_budget
 from fanout.gates.rollback_pins import Pin
 from fanout.gates.rollout_budget import compute_in_flight_limit
@@ -214,12 +212,12 @@ def _gate_opens_at(
     ]
     stage.holds += [hold for hold in impossible if hold is not None]
     if not stage.holds:
-        sentence = (
-            f"{pluralize(quorum - len(instants), 'stage')} too few of"
-            f" {', '.join(after_rule.stages)} can"
-            f" come to have passed {stage.revision}"
+        impossible_stages = [name for name in after_rule.stages if name not in instants]
+        sentence, actor = (
+            gate_wording.describe_impossible_stages(impossible_stages, stage.revision),
+            gate_wording.format_stage_actor(impossible_stages),
         )
-        stage.holds.append(Hold(Reason.AFTER_PENDING, sentence, "whoever can act there"))
+        stage.holds.append(Hold(Reason.AFTER_PENDING, sentence, actor))
     return None
 
 
@@ -228,37 +226,29 @@ def _note_blockers(evaluation: GateEvaluation, stage: _ForecastState) -> None:
     stage_rule, tally = stage.stage_rule, stage.tally
     pin = evaluation.pin(stage_rule)
     if pin is not None and stage.revision not in (pin.revision, pin.until):
-        sentence = f"{label_stage(stage_rule.name)} is to stay at {pin.revision}"
-        stage.holds.append(Hold(Reason.WOULD_GO_BACK, sentence, "whoever pinned it"))
+        sentence = gate_wording.describe_pinned_stage(stage_rule.name, pin.revision)
+        stage.holds.append(Hold(Reason.WOULD_GO_BACK, sentence, gate_wording.AUTHOR_OF_PIN))
     elif pin is None and _is_superseded(evaluation, stage):
-        sentence = (
-            f"{label_stage(stage_rule.name)} takes {stage.candidate}, which is newer, and never"
-            " goes back"
-            " by itself"
-        )
-        stage.holds.append(Hold(Reason.WOULD_GO_BACK, sentence, "whoever may decide: rollback"))
+        sentence = gate_wording.describe_superseded(stage_rule.name, stage.candidate)
+        stage.holds.append(Hold(Reason.WOULD_GO_BACK, sentence, gate_wording.ANY_PROMOTER_ROLLBACK))
     if stage_rule.rollout.max_in_flight is not None and not compute_budget(
         stage_rule.rollout.max_in_flight, 100
     ):
-        stage.holds.append(Hold(Reason.BUDGET_EXHAUSTED, "maxInFlight is 0", "the policy's author"))
+        sentence, actor = gate_wording.LIMIT_IS_ZERO, gate_wording.AUTHOR_OF_LIMIT
+        stage.holds.append(Hold(Reason.BUDGET_EXHAUSTED, sentence, actor))
     if tally.suspended is not None:
         stage.holds.append(tally.suspended)
     elif not tally.count_for(stage.revision):
-        sentence = f"nothing counts in {label_stage(stage_rule.name)}"
-        stage.holds.append(Hold(Reason.NOTHING_COUNTS, sentence, "whoever may decide"))
+        sentence = gate_wording.describe_uncounted_stage(stage_rule.name)
+        stage.holds.append(Hold(Reason.NOTHING_COUNTS, sentence, gate_wording.ANY_PROMOTER_RESUME))
     _note_unpublished(stage)
     counting = [it for it in tally.variants if tally.counts(it, stage.revision)]
     held = sum(it.facts.held is not None for it in counting)
     if held:
-        verb = "is" if held == 1 else "are"
-        stage.assumptions.append(f"{pluralize(held, 'held variant')} {verb} let go at once")
+        stage.assumptions.append(gate_wording.assume_free_variants(held))
     conflict_names = [it.facts.name for it in counting if _has_conflicts(it, stage)]
     if conflict_names:
-        count = pluralize(len(conflict_names), "variant")
-        stage.assumptions.append(
-            f"undecided merge conflicts of {count} ({format_names(conflict_names)}) are decided"
-            " at once"
-        )
+        stage.assumptions.append(gate_wording.assume_decided_conflicts(conflict_names))
     _note_failed(evaluation, stage)
 
 
@@ -283,16 +273,16 @@ def _note_unpublished(stage: _ForecastState) -> None:
     if not unpublished:
         return
     if not stage_rule.automatic and (stage.pin is None or stage.pin.decision is None):
-        stage.assumptions.append("a person promotes as soon as the gate opens: automation is off")
+        stage.assumptions.append(gate_wording.ASSUMED_PROMOTION)
     missing = [
         check.name
         for check in stage_rule.requires
         if not all(_check_passed(it, check.name, stage) for it in unpublished)
     ]
     if missing and stage.pin is None:
-        stage.assumptions.append(f"what it requires is given at once: {', '.join(missing)}")
+        stage.assumptions.append(gate_wording.assume_required_checks(missing))
     if stage_rule.propagate_when and stage.pin is None:
-        stage.assumptions.append("propagateWhen lets all of them go")
+        stage.assumptions.append(gate_wording.ASSUMED_PROPAGATION)
 
 
 def _check_passed(variant: TalliedVariant, check: str, stage: _ForecastState) -> bool:
@@ -317,13 +307,13 @@ def _note_failed(evaluation: GateEvaluation, stage: _ForecastState) -> None:
     rolled_back = [it for it in failed if _stays_rolled_back(evaluation, it, stage)]
     if len(rolled_back) > stage.tally.tolerated_failures(stage.revision):
         first_hold = next(it.rolled_back for it in rolled_back if it.rolled_back is not None)
-        names = format_names(it.facts.name for it in rolled_back)
-        go, take = ("goes", "does") if len(rolled_back) == 1 else ("go", "do")
-        sentence = f"{names} {go} back and {take} not take {stage.revision}: {first_hold.sentence}"
+        sentence = gate_wording.describe_rolled_back_variants(
+            [it.facts.name for it in rolled_back], stage.revision, first_hold.sentence
+        )
         stage.holds.append(Hold(first_hold.reason, sentence, first_hold.actor, first_hold.since))
     elif len(failed) > len(rolled_back):
         number = min(too_many, len(failed) - len(rolled_back))
-        stage.assumptions.append(f"{pluralize(number, 'failed variant')} mended or skipped at once")
+        stage.assumptions.append(gate_wording.assume_mended_failures(number))
 
 
 def _has_failed(variant: TalliedVariant, stage: _ForecastState) -> bool:
@@ -368,16 +358,12 @@ def _ready_after(stage: _ForecastState, ready_after: Mapping[str, timedelta]) ->
             seconds=round(median(time_to_ready.total_seconds() for time_to_ready in observed_times))
         )
         stage.assumptions.append(
-            f"a variant is ready {format_duration(median_time + min_ready)} after its"
-            " publication, as"
-            f" {pluralize(len(observed_times), 'variant')} of it"
+            gate_wording.assume_observed_duration(median_time + min_ready, len(observed_times))
         )
         return median_time + min_ready
     if stage_rule.verification:
-        names = ", ".join(check.name for check in stage_rule.verification)
-        stage.assumptions.append(
-            f"its checks are answered at once, since none is seen at present: {names}"
-        )
+        checks = [check.name for check in stage_rule.verification]
+        stage.assumptions.append(gate_wording.assume_passing_checks(checks))
     return min_ready
 
 
@@ -407,8 +393,8 @@ def _simulate_rollout(
         while remaining:
             start = clock.next_allowed(at)
             if start is None:
-                sentence = "no sweep falls into a time in which publication is allowed"
-                actor = "an administrator: PromotionPolicy.windows"
+                sentence = gate_wording.NO_SWEEP_IN_WINDOW
+                actor = gate_wording.WINDOW_ADMINISTRATOR
                 stage.holds.append(Hold(Reason.WINDOW_CLOSED, sentence, actor))
                 return stage.to_forecast(None, None)
             first_publication = start if first_publication is None else first_publication

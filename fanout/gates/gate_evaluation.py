@@ -11,6 +11,7 @@ from functools import cached_property
 
 from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
 from fanout.api.reasons import Reason
+from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions, combine_overrides, spec_suspension_hold
 from fanout.gates.after_gate import OPEN_GATE, AfterGate, UpstreamStage, evaluate_after
 from fanout.gates.approval_index import ApprovalIndex
@@ -271,7 +272,7 @@ def start_evaluation(policy_facts: PolicyFacts) -> GateEvaluation:
     active_decisions = ActiveDecisions(policy_facts.records.decisions, now, policy_facts.variants)
     suspended = active_decisions.policy_suspended()
     if suspended is None and policy_facts.suspended:
-        suspended = spec_suspension_hold("the policy", "the policy's author")
+        suspended = spec_suspension_hold("the policy", gate_wording.AUTHOR)
     evidence = EvidenceIndex(policy_facts.records.evidence, now)
     tally_builder = TallyBuilder(evidence, active_decisions, suspended, now)
     groups, unstaged = group_by_stage(
@@ -305,10 +306,9 @@ def _rolled_back_hold(pin: Pin | None) -> Hold | None:
     if pin is None or pin.decision is None:
         return None
     decision = pin.decision
-    sentence = f"{decision.by} had it go back to {pin.revision}: {decision.reason}".rstrip(": ")
-    return Hold(
-        Reason.PINNED, sentence, f"{decision.by}: fanout withdraw {decision.name}", decision.at
-    )
+    sentence = gate_wording.describe_rollback(pin.revision, decision.by, decision.reason)
+    actor = gate_wording.format_withdrawer(decision.by, decision.name)
+    return Hold(Reason.PINNED, sentence, actor, decision.at)
 
 
 def find_current_draft(variant_facts: VariantFacts, candidate: str) -> DraftFacts | None:

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
+from fanout.gates import gate_wording
 from fanout.gates.evaluation_results import (
     PolicyEvaluation,
     StageEvaluation,
@@ -32,8 +33,6 @@ from fanout.gates.timestamps import find_next
 from fanout.gates.variant_release import StageReleaseEvaluator
 from fanout.pending_inputs import ExpressionRequest
 from fanout.values import frozen
-
-_NEXT_SWEEP = "the next sweep, which goes on there"
 
 
 @frozen
@@ -139,7 +138,7 @@ def _evaluate_stage(evaluation: GateEvaluation, stage_rule: StageRule) -> _Stage
     starvation = starving_hold(evaluation, stage_rule)
     if starvation is not None:
         holds = (*holds, starvation)
-    evaluation.record_actor(stage_rule.name, holds[0].actor if holds else _NEXT_SWEEP)
+    evaluation.record_actor(stage_rule.name, holds[0].actor if holds else gate_wording.NEXT_SWEEP)
     alternatives = find_alternatives(evaluation, stage_rule)
     instants = (
         *(hold.until for alternative in alternatives for hold in alternative.holds),
@@ -183,20 +182,17 @@ def _evaluate_unstaged(policy_facts: PolicyFacts, variant_facts: VariantFacts) -
 
     (Design §6, "What counts".)
     """
-    stage_names = ", ".join(
+    stage_names = [
         stage_rule.name for stage_rule in policy_facts.stages if not stage_rule.control_flow
-    )
+    ]
     is_control_flow = any(
         stage_rule.name == variant_facts.stage and stage_rule.control_flow
         for stage_rule in policy_facts.stages
     )
-    clause = "which only joins others" if is_control_flow else "which the policy has not"
-    stage_phrase = f"stage {variant_facts.stage}, {clause}" if variant_facts.stage else "no stage"
-    hold = Hold(
-        Reason.NOT_IN_STAGE,
-        f"target {variant_facts.target} is in {stage_phrase}; its stages are {stage_names}",
-        "the policy's author: template.stageExpr; or whoever owns the target",
+    sentence = gate_wording.describe_unknown_stage(
+        variant_facts.target, variant_facts.stage, stage_names, is_control_flow=is_control_flow
     )
+    hold = Hold(Reason.NOT_IN_STAGE, sentence, gate_wording.AUTHOR_OF_STAGE_EXPR)
     return VariantEvaluation(
         variant_facts.name, variant_facts.stage, "", VariantState.HELD, holds=(hold,)
     )

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
+from fanout.gates import gate_wording
 from fanout.gates.evaluation_results import CheckResult
 from fanout.gates.gate_facts import CheckAnswer, CheckReading, Publication
 from fanout.gates.gate_rules import ApprovalRule, CheckRule
@@ -40,12 +40,11 @@ def fold_readings(
     until = publication.at + check_rule.settle if check_rule.settle else publication.at
     # Right after publication the machine still reports on the previous revision.
     if now < until and recorded_answer is None:
-        sentence = (
-            f"check {check_rule.name} is first asked {format_duration(until - publication.at)}"
-            " after publication"
-        )
+        sentence = gate_wording.describe_settling_check(check_rule.name, until - publication.at)
         check_result = _pending_result(check_rule, sentence, Reason.CHECK_SETTLING)
-        return MachineCheckResult(replace(check_result, actor="time alone", until=until), None)
+        return MachineCheckResult(
+            replace(check_result, actor=gate_wording.TIME_ALONE, until=until), None
+        )
     reading = next(
         (it for it in readings if (it.check, it.digest) == (check_rule.name, publication.digest)),
         None,
@@ -82,10 +81,7 @@ def apply_freshness(
 def stale_result(check_rule: CheckRule, check_result: CheckResult) -> CheckResult:
     """Return the result of a check whose answer is older than `freshFor`."""
     assert check_rule.fresh_for is not None
-    sentence = (
-        f"{check_result.sentence}; that is longer ago than the"
-        f" {format_duration(check_rule.fresh_for)} it counts"
-    )
+    sentence = gate_wording.describe_stale_answer(check_result.sentence, check_rule.fresh_for)
     return _pending_result(check_rule, sentence, Reason.ANSWER_STALE)
 
 
@@ -104,9 +100,7 @@ def apply_timeout(
     until = clock_start + check_rule.timeout
     if now < until:
         return replace(check_result, until=min(until, check_result.until or until))
-    sentence = (
-        f"{check_result.sentence}; it had {format_duration(check_rule.timeout)} to be answered"
-    )
+    sentence = gate_wording.describe_timeout(check_result.sentence, check_rule.timeout)
     return replace(
         check_result,
         verdict=Verdict.FAILED,
@@ -122,38 +116,30 @@ def _accept_reading(
 ) -> tuple[Verdict | None, str]:
     """Return the verdict that counts, or None and the reason why none does."""
     if reading is None:
-        return None, f"check {check_rule.name} was not asked yet"
+        return None, gate_wording.describe_unqueried_check(check_rule.name)
     if reading.verdict is Verdict.PENDING:
-        return None, f"check {check_rule.name}: {reading.sentence}"
+        return None, gate_wording.describe_pending_reading(check_rule.name, reading.sentence)
     if (
         check_rule.names_revision
         and reading.observed_revision != publication.revision
         and reading.observed_revision not in publication.commits
     ):
-        observed = reading.observed_revision or "no revision"
-        return (
-            None,
-            (
-                f"check {check_rule.name}: what it tells is of {observed}, not of"
-                f" {publication.revision}"
-            ),
+        return None, gate_wording.describe_other_reading(
+            check_rule.name, reading.observed_revision, publication.revision
         )
     return reading.verdict, ""
 
 
 def _answer_result(answer: CheckAnswer) -> CheckResult:
-    sentence = f"check {answer.check} {answer.verdict.value}: {answer.sentence}".rstrip(": ")
+    sentence = gate_wording.describe_answer(answer.check, answer.verdict, answer.sentence)
     if answer.verdict is Verdict.PASSED:
         return CheckResult(answer.check, answer.verdict, sentence, answer.at)
-    reason, actor = Reason.VERIFICATION_FAILED, _PUBLICATION_ACTOR
+    reason, actor = Reason.VERIFICATION_FAILED, gate_wording.PUBLICATION_OPERATOR
     return CheckResult(answer.check, answer.verdict, sentence, answer.at, reason, actor)
-
-
-_PUBLICATION_ACTOR = "whoever runs what was published; fanout retry"
 
 
 def _pending_result(
     check_rule: CheckRule, sentence: str, reason: Reason = Reason.VERIFICATION_PENDING
 ) -> CheckResult:
-    actor = f"what check {check_rule.name} asks ({check_rule.method.value})"
+    actor = gate_wording.format_check_source(check_rule.name, check_rule.method.value)
     return CheckResult(check_rule.name, Verdict.PENDING, sentence, None, reason, actor)

@@ -10,13 +10,12 @@ from typing import NamedTuple
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
+from fanout.gates import gate_wording
 from fanout.gates.after_gate import AfterGate
 from fanout.gates.evaluation_results import CheckResult, VariantState
 from fanout.gates.gate_facts import Hold
 from fanout.gates.stage_tally import TalliedVariant
 from fanout.gates.timestamps import find_next
-
-TIME_ALONE = "time alone"
 
 _NEXT_PASS = frozenset({Reason.NO_DRAFT, Reason.SWEEP_AWAITED})
 """Reasons that end by themselves in the next pass; they add nothing to what is waited for."""
@@ -50,7 +49,9 @@ class InFlightVariants:
         if needed > len(self._ends):
             return ExpectedCompletion(actor)
         needs_only_time = needed <= self._time_only
-        return ExpectedCompletion(TIME_ALONE if needs_only_time else actor, self._ends[needed - 1])
+        return ExpectedCompletion(
+            gate_wording.TIME_ALONE if needs_only_time else actor, self._ends[needed - 1]
+        )
 
 
 def expected_completion(variants: Collection[TalliedVariant], actor: str) -> ExpectedCompletion:

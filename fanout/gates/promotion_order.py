@@ -23,11 +23,11 @@ def sort_stages(stage_rules: Sequence[StageRule]) -> tuple[StageRule, ...]:
     }
     unknown = {name for names in upstream_names.values() for name in names} - by_name.keys()
     if unknown:
-        raise Bug(f"stages {sorted(unknown)} are waited for and do not exist")
+        raise Bug(f"stages of `after` do not exist: {sorted(unknown)}")
     try:
         return tuple(by_name[name] for name in TopologicalSorter(upstream_names).static_order())
     except CycleError as error:
-        raise Bug(f"stages wait for each other: {error.args[1]}") from error
+        raise Bug(f"stages form a cycle: {error.args[1]}") from error
 
 
 class RevisionAges:

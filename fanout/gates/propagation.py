@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from fanout.api.reasons import Reason
+from fanout.gates import gate_wording
 from fanout.gates.gate_facts import Hold, VariantFacts
 from fanout.gates.gate_rules import UNKNOWN, StageRule
 from fanout.pending_inputs import ExpressionRequest
 from fanout.selection.variant_spec import ExpressionFailure
-
-_AUTHOR = "the policy's author: propagateWhen; or what it reads"
 
 
 class PropagationEvaluator:
@@ -43,7 +42,11 @@ class PropagationEvaluator:
                 error_holds.append(_PENDING_HOLD)
             elif value is False:
                 false_holds.append(
-                    Hold(Reason.PROPAGATION_HELD, f"{condition.text} is false", _AUTHOR)
+                    Hold(
+                        Reason.PROPAGATION_HELD,
+                        gate_wording.describe_false_condition(condition.text),
+                        gate_wording.AUTHOR_OF_PROPAGATION,
+                    )
                 )
             elif value is not True:
                 error_holds.append(_error_hold(condition.text, value))
@@ -60,7 +63,7 @@ class PropagationEvaluator:
 
 
 _PENDING_HOLD = Hold(
-    Reason.PROPAGATION_HELD, "propagateWhen is not evaluated yet", "the sandbox, in this pass"
+    Reason.PROPAGATION_HELD, gate_wording.PROPAGATION_PENDING, gate_wording.EVALUATION_AWAITED
 )
 
 
@@ -70,6 +73,7 @@ def _is_pending_hold(hold: Hold) -> bool:
 
 def _error_hold(text: str, value: object) -> Hold:
     if isinstance(value, ExpressionFailure):
-        return Hold(value.reason, f"{text}: {value.problem}", _AUTHOR)
-    sentence = f"{text} yields {value!r}, which is neither true nor false"
-    return Hold(Reason.EXPRESSION_ERROR, sentence, _AUTHOR)
+        sentence = gate_wording.describe_condition_error(text, value.problem)
+        return Hold(value.reason, sentence, gate_wording.AUTHOR_OF_PROPAGATION)
+    sentence = gate_wording.describe_condition_value(text, value)
+    return Hold(Reason.EXPRESSION_ERROR, sentence, gate_wording.AUTHOR_OF_PROPAGATION)

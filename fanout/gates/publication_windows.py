@@ -9,8 +9,8 @@ from datetime import datetime
 
 from fanout.api.reasons import Reason
 from fanout.calendar.publication_calendar import PublicationCalendar, compute_window_state, is_open
+from fanout.gates import gate_wording
 from fanout.gates.gate_facts import Hold
-from fanout.gates.timestamps import format_instant
 
 
 class PublicationWindows:
@@ -57,20 +57,15 @@ class PublicationWindows:
 
 _UNREADABLE_HOLD = Hold(
     Reason.WINDOW_CLOSED,
-    "a PromotionPolicy of its namespace cannot be read, and it may deny publication now",
-    "whoever maintains it (`fanout validate`); whoever may decide: --override window",
+    gate_wording.UNREADABLE_WINDOW,
+    gate_wording.UNREADABLE_WINDOW_ACTOR,
 )
 
 
 def _closed_window_hold(sentence: str, until: datetime | None) -> Hold:
-    opening_clause = (
-        f"; it opens at {format_instant(until)}"
-        if until is not None
-        else "; it does not open again"
-    )
     return Hold(
         Reason.WINDOW_CLOSED,
-        f"{sentence}{opening_clause}",
-        "time alone; whoever may decide: --override window",
+        gate_wording.describe_closed_window(sentence, opens=until is not None),
+        gate_wording.WINDOW_ACTOR,
         until=until,
     )

@@ -12,21 +12,19 @@ from datetime import datetime
 from fractions import Fraction
 
 from fanout.api.reasons import Reason
-from fanout.api.text_fields import pluralize
 from fanout.calendar.publication_calendar import PublicationCalendar
+from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions, spec_suspension_hold
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import (
     StageRule,
 )
-from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.percentages import Amount, compute_tolerance
 from fanout.gates.publication_windows import PublicationWindows
 from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.timestamps import effective_from, find_next, is_from_the_future
 from fanout.values import frozen, replace
 
-_WINDOW_ACTOR = "time alone; an administrator: PromotionPolicy.windows (`fanout validate`)"
 MIN_SHARE = 3  # variants; a share of few variants would round down to none
 
 
@@ -192,16 +190,12 @@ def _limit_hold(
     total = removal_facts.present_count + len(removal_facts.orphaned)
     limit = compute_removal_limit(removal_facts.limit, total)
     if unconfirmed and not removal_facts.present_count and not _is_unlimited(removal_facts.limit):
-        sentence = f"no target is there any more, and {pluralize(unconfirmed, 'variant')} would go"
+        sentence = gate_wording.describe_removal_of_all(unconfirmed)
     elif unconfirmed > limit:
-        sentence = (
-            f"the targets of {unconfirmed} of {pluralize(total, 'variant')} are gone, and"
-            f" {limit} may go at"
-            " once (removalLimit)"
-        )
+        sentence = gate_wording.describe_removal_limit(unconfirmed, total, limit)
     else:
         return None
-    actor = f"whoever may decide: fanout remove {removal_facts.policy} --all-gone --reason WHY"
+    actor = gate_wording.format_removal_actor(removal_facts.policy, "--all-gone")
     return Hold(Reason.TOO_MANY_REMOVALS, sentence, actor)
 
 
@@ -217,7 +211,7 @@ def closed_window_hold(
     window_hold = PublicationWindows(
         tuple(calendars), now, has_unreadable_calendar=has_unreadable_calendar
     ).closed_hold(rollout_begun=False)
-    return None if window_hold is None else replace(window_hold, actor=_WINDOW_ACTOR)
+    return None if window_hold is None else replace(window_hold, actor=gate_wording.REMOVAL_ACTOR)
 
 
 def _is_unlimited(limit: Amount) -> bool:
@@ -257,19 +251,22 @@ class _RemovalInputs:
         # A confirmation overrides the limit and the automation switch, but not closed windows.
         candidates.append(self.window_hold)
         if confirmation is None and not removal_facts.sweep:
-            sentence = "automation removes in sweeps, and this pass is none"
             candidates.append(
-                Hold(Reason.SWEEP_AWAITED, sentence, "the next sweep, or: fanout sweep")
+                Hold(
+                    Reason.SWEEP_AWAITED,
+                    gate_wording.REMOVAL_SWEEP_AWAITED,
+                    gate_wording.NEXT_SWEEP,
+                )
             )
         return tuple(hold for hold in candidates if hold is not None)
 
     def _suspension_hold(self, orphan: OrphanedVariant) -> Hold | None:
         rules_by_stage = {stage_rule.name: stage_rule for stage_rule in self.removal_facts.stages}
-        stage_rule, owner = rules_by_stage.get(orphan.stage), "the policy's author"
+        stage_rule, owner = rules_by_stage.get(orphan.stage), gate_wording.AUTHOR
         if self.removal_facts.suspended:
             return spec_suspension_hold("the policy", owner)
         if stage_rule is not None and stage_rule.suspended:
-            return spec_suspension_hold(label_stage(stage_rule.name), owner)
+            return spec_suspension_hold(gate_wording.label_stage(stage_rule.name), owner)
         return (
             self.active_decisions.policy_suspended()
             or (self.active_decisions.stage_suspended(orphan.stage) if orphan.stage else None)
@@ -283,11 +280,11 @@ class _RemovalInputs:
             confirmation is not None and orphan.trees <= confirmation.trees
         ):
             return None
-        sentence = f"people have changed {' and '.join(orphan.local_edits)}, which would go with it"
-        actor = (
-            f"whoever may decide: fanout remove {self.removal_facts.policy} {orphan.name} --edited"
+        sentence = gate_wording.describe_removed_edits(orphan.local_edits)
+        actor = gate_wording.format_removal_actor(
+            self.removal_facts.policy, f"{orphan.name} --edited"
         )
-        return Hold(Reason.EDITED_DOWNSTREAM, sentence, f"{actor} --reason WHY")
+        return Hold(Reason.EDITED_DOWNSTREAM, sentence, actor)
 
     def _automation_hold(self, orphan: OrphanedVariant) -> Hold | None:
         """Return the hold of switched off automation.
@@ -299,14 +296,13 @@ class _RemovalInputs:
         }
         if automatic.get(orphan.stage, all(automatic.values())):
             return None
-        scope = (
-            f"for {label_stage(orphan.stage)}" if orphan.stage in automatic else "for every stage"
-        )
+        has_stage = orphan.stage in automatic
+        scope = gate_wording.label_stage(orphan.stage) if has_stage else gate_wording.SOME_STAGES
+        promoter = gate_wording.format_removal_actor(self.removal_facts.policy, orphan.name)
         return Hold(
             Reason.AUTOMATION_OFF,
-            f"nobody has switched automation on {scope}",
-            "an administrator: PromotionPolicy.autoPromotion;"
-            f" or: fanout remove {self.removal_facts.policy} {orphan.name} --reason WHY",
+            gate_wording.describe_automation_off(scope),
+            gate_wording.format_automation_actor(promoter),
         )
 
 
@@ -314,5 +310,5 @@ def _earlier_level_hold(orphaned: Sequence[OrphanedVariant]) -> tuple[Hold, ...]
     """Return the hold for orphaned variants of later stages, which go first."""
     if not orphaned:
         return ()
-    names = format_names(orphan.name for orphan in orphaned)
-    return (Hold(Reason.REMOVAL_AWAITS, f"what is in later stages goes first: {names}"),)
+    sentence = gate_wording.describe_later_stages(orphan.name for orphan in orphaned)
+    return (Hold(Reason.REMOVAL_AWAITS, sentence),)

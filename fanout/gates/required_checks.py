@@ -98,7 +98,7 @@ class RequiredChecks:
         )
         if check_rule.fresh_for is None or check_result.verdict is not Verdict.PASSED:
             return check_result
-        assert check_result.latest is not None, "what was reported was reported some time"
+        assert check_result.latest is not None, "a report has an instant"
         until = check_result.latest + check_rule.fresh_for
         return (
             stale_result(check_rule, check_result)

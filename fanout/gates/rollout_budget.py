@@ -12,17 +12,14 @@ from math import floor
 
 from fanout.api.gate_vocabulary import RolloutStrategy
 from fanout.api.reasons import Reason
-from fanout.api.text_fields import pluralize
+from fanout.gates import gate_wording
 from fanout.gates.evaluation_results import StageAggregates, VariantState
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import RolloutRule
-from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.next_changes import ExpectedCompletion, InFlightVariants
 from fanout.gates.percentages import compute_budget, compute_tolerance
 from fanout.gates.stage_tally import StageTally, TalliedVariant
 from fanout.values import replace
-
-_ANSWERING = "whoever answers the checks of those in flight"
 
 
 def compute_in_flight_limit(rollout_rule: RolloutRule, total: int, ready: int) -> int | None:
@@ -46,7 +43,7 @@ class RolloutBudget:
         self._candidate = candidate
         self._rollout_rule = tally.stage_rule.rollout
         self._open_group: int | None = None  # first group with variants that are not done
-        self._group_reason = ""
+        self._first_unready = ""  # name of the first of them
         self._failed_names: list[str] = []  # as the pass begins
         self._in_flight: list[TalliedVariant] = []  # as the pass begins
         self._unready: list[TalliedVariant] = []  # that count, as the pass begins
@@ -64,14 +61,9 @@ class RolloutBudget:
         tolerated = compute_tolerance(self._rollout_rule.max_failures, self.aggregates.total)
         if len(self._failed_names) <= tolerated:
             return None
-        stage_label = label_stage(self._tally.stage_rule.name)
-        sentence = (
-            f"{stage_label} is halted: {pluralize(len(self._failed_names), 'variant')} failed"
-            f" {self._candidate}"
-            f" ({format_names(self._failed_names)}), and {tolerated} may"
-        )
-        actor = f"whoever may decide about {stage_label}: fanout retry, skip or rollback; or a fix"
-        return Hold(Reason.HALTED, sentence, actor)
+        stage = self._tally.stage_rule.name
+        sentence = gate_wording.describe_halt(stage, self._candidate, self._failed_names, tolerated)
+        return Hold(Reason.HALTED, sentence, gate_wording.format_halt_actor(stage))
 
     def find_refusal(self, variant: TalliedVariant) -> Hold | None:
         """Return why the variant gets no slot now.
@@ -81,7 +73,9 @@ class RolloutBudget:
         # Groups before the budget: a free slot is of no use to a group whose turn has not come.
         open_group = self._open_group
         if open_group is not None and variant.facts.group > open_group:
-            sentence = f"group {open_group + 1} of the rollout comes first; {self._group_reason}"
+            sentence = gate_wording.describe_earlier_group(
+                open_group + 1, self._first_unready, self._candidate
+            )
             actor, until = self._earlier_groups_completion(variant)
             return Hold(Reason.GROUP_AWAITS, sentence, actor, until=until)
         limit = self.limit
@@ -90,20 +84,22 @@ class RolloutBudget:
             return None
         if self.aggregates.in_flight < limit:
             return None
-        sentence = f"{self.aggregates.in_flight} in flight, {limit} may be"
         if limit == 0:
             return Hold(
                 Reason.BUDGET_EXHAUSTED,
-                "maxInFlight is 0: nothing is released",
-                "the policy's author: rollout.maxInFlight; or --override budget",
+                gate_wording.LIMIT_IS_ZERO,
+                gate_wording.format_budget_actor(gate_wording.AUTHOR_OF_LIMIT),
             )
         self._waiting_names.add(variant.facts.name)
         # Slots go in the order of release: the third variant that waits needs three completions,
         # not one.
         needed_completions = self.aggregates.in_flight - limit + len(self._waiting_names)
-        actor, until = self._in_flight_order.completion(needed_completions, _ANSWERING)
+        actor, until = self._in_flight_order.completion(needed_completions, gate_wording.REPORTER)
         return Hold(
-            Reason.BUDGET_EXHAUSTED, sentence, f"{actor}; or --override budget", until=until
+            Reason.BUDGET_EXHAUSTED,
+            gate_wording.describe_limit(self.aggregates.in_flight, limit),
+            gate_wording.format_budget_actor(actor),
+            until=until,
         )
 
     def needs_no_slot(self, variant: TalliedVariant) -> bool:
@@ -167,7 +163,7 @@ class RolloutBudget:
             unready = [it for it in self._unready if it.facts.group < group]
             in_flight = InFlightVariants(it for it in unready if it.has(self._candidate))
             self._group_completions[group] = in_flight.completion(
-                len(unready), "whoever answers the checks of that group"
+                len(unready), gate_wording.REPORTER_OF_GROUP
             )
         return self._group_completions[group]
 
@@ -175,7 +171,7 @@ class RolloutBudget:
         self._unready.append(variant)
         if self._open_group is None or variant.facts.group < self._open_group:
             self._open_group = variant.facts.group
-            self._group_reason = f"{variant.facts.name} is not ready at {self._candidate}"
+            self._first_unready = variant.facts.name
 
 
 def _has_failed(variant: TalliedVariant, candidate: str) -> bool:

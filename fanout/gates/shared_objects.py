@@ -7,10 +7,10 @@ the object as well are ready with it. (Design §6, "What counts".)
 from collections.abc import Iterable, Mapping
 
 from fanout.api.reasons import Reason
+from fanout.gates import gate_wording
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_facts import DraftFacts, Hold, VariantFacts
 from fanout.gates.gate_rules import StageRule
-from fanout.gates.gate_wording import label_stage
 from fanout.gates.stage_tally import StageTally, TalliedVariant
 
 _Readers = Mapping[str, list[TalliedVariant]]  # by key of the object
@@ -69,8 +69,5 @@ def _is_ready_with(variant: TalliedVariant, key: str, version: str) -> bool:
 
 
 def _build_hold(key: str, stage: str, variant: TalliedVariant) -> Hold:
-    sentence = (
-        f"{key} has changed and goes through the stages in order: {variant.facts.name} in"
-        f" {label_stage(stage)} is not ready with this version of it"
-    )
-    return Hold(Reason.SOURCE_AWAITS, sentence, f"whoever waits in {label_stage(stage)}")
+    sentence = gate_wording.describe_shared_object(key, variant.facts.name, stage)
+    return Hold(Reason.SOURCE_AWAITS, sentence, gate_wording.format_stage_actor([stage]))

@@ -42,7 +42,7 @@ def soaked_since(history: RevisionHistory, soak: timedelta) -> datetime | None:
 
 def end_stretch(history: RevisionHistory, at: datetime) -> RevisionHistory:
     """Return the history of a revision from which the stage moves on at that instant."""
-    assert history.stretch_start is not None, "only a stretch that runs can end"
+    assert history.stretch_start is not None, "only an open stretch can end"
     return RevisionHistory(history.passed, at, max(history.soaked, at - history.stretch_start))
 
 

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
-from fanout.api.text_fields import pluralize
+from fanout.gates import gate_wording
 from fanout.gates.candidate_choice import reachable_revisions
 from fanout.gates.evaluation_results import (
     AlternativeRevision,
@@ -26,7 +25,6 @@ from fanout.gates.evaluation_results import (
 from fanout.gates.gate_evaluation import GateEvaluation
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import StageRule
-from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.rollback_pins import Pin
 from fanout.gates.stage_tally import StageTally
 from fanout.gates.timestamps import find_next
@@ -52,12 +50,12 @@ class _HoldGroup:
             self.until = hold.until
 
     def to_hold(self) -> Hold:
+        sentence = gate_wording.describe_group(len(self.names), self.first_name, self.hold.sentence)
         if len(self.names) == 1:
-            return replace(self.hold, sentence=f"{self.first_name}: {self.hold.sentence}")
-        number = pluralize(len(self.names), "variant")
+            return replace(self.hold, sentence=sentence)
         return replace(
             self.hold,
-            sentence=f"{number}, {self.first_name} first: {self.hold.sentence}",
+            sentence=sentence,
             since=self.since,
             until=self.until,
         )
@@ -131,22 +129,17 @@ def _is_failed_or_skipped(variant_evaluation: VariantEvaluation) -> bool:
 
 
 def _emptiness_holds(tally: StageTally, candidate: str) -> list[Hold]:
-    stage_label = label_stage(tally.stage_rule.name)
+    stage = tally.stage_rule.name
     if tally.stage_rule.control_flow:
         return []
     if not tally.variants:
-        sentence = f"no target is in {stage_label}: it passes nothing"
-        return [Hold(Reason.NO_TARGETS, sentence, "the policy's author: spec.targets, spec.stages")]
+        sentence = gate_wording.describe_empty_stage(stage)
+        return [Hold(Reason.NO_TARGETS, sentence, gate_wording.AUTHOR_OF_TARGETS)]
     if not candidate:
-        sentence = "the policy's rule allows no revision"
-        return [Hold(Reason.NO_REVISION, sentence, "the policy's author: spec.upstream.revision")]
+        return [Hold(Reason.NO_REVISION, gate_wording.NO_REVISION, gate_wording.AUTHOR_OF_REVISION)]
     if tally.count_for(candidate) == 0:
-        sentence = (
-            f"nothing is left to count in {stage_label} for {candidate}: every variant is"
-            " suspended,"
-            " offline or skipped"
-        )
-        return [Hold(Reason.NOTHING_COUNTS, sentence, "whoever may decide: fanout resume")]
+        sentence = gate_wording.describe_nothing_counts(stage, candidate)
+        return [Hold(Reason.NOTHING_COUNTS, sentence, gate_wording.ANY_PROMOTER_RESUME)]
     return []
 
 
@@ -167,13 +160,11 @@ def _waiting_decision_holds(
         # The stage has moved since, so the decision was carried out or overtaken.
         if latest is not None and latest >= applicable_decision.at:
             continue
-        cause = (
-            f"the candidate is {candidate}"
-            if evaluation.ages.is_allowed(revision)
-            else f"the policy's rule does not allow {revision}"
-        )
-        sentence = (
-            f"decision {applicable_decision.decision.name} to publish {revision} waits: {cause}"
+        sentence = gate_wording.describe_waiting_decision(
+            applicable_decision.decision.name,
+            revision,
+            candidate,
+            is_allowed=evaluation.ages.is_allowed(revision),
         )
         holds.append(
             Hold(
@@ -231,11 +222,7 @@ def stuck_hold(
     for stage_rule in evaluation.stages:
         holds = stages[stage_rule.name].holds
         if holds:
-            stage_label, message = label_stage(stage_rule.name), holds[0].sentence
-            stage_message = (
-                message if message.startswith(stage_label) else f"{stage_label}: {message}"
-            )
-            sentence = f"nothing moves any more; {stage_message}"
+            sentence = gate_wording.describe_stuck(stage_rule.name, holds[0].sentence)
             return Hold(Reason.STUCK, sentence, holds[0].actor, holds[0].since)
     return None
 
@@ -253,14 +240,8 @@ def starving_hold(evaluation: GateEvaluation, stage_rule: StageRule) -> Hold | N
     cut_holds = find_cut_short(evaluation, stage_rule)
     if len(cut_holds) < _TOO_MANY:
         return None
-    sentence = (
-        f"{label_stage(stage_rule.name)} starves: {pluralize(len(cut_holds), 'revision')}"
-        f" ({format_names(cut_holds)}) left"
-        f" the stages before it in less than the {format_duration(stage_rule.after.soak)} that it"
-        " wants;"
-        " inFlight: Serialize, fewer releases or a shorter soak would let one through"
-    )
-    return Hold(Reason.STARVING, sentence, "the policy's author: spec.inFlight")
+    sentence = gate_wording.describe_starvation(stage_rule.name, cut_holds, stage_rule.after.soak)
+    return Hold(Reason.STARVING, sentence, gate_wording.AUTHOR_OF_SOAK)
 
 
 def find_cut_short(evaluation: GateEvaluation, stage_rule: StageRule) -> dict[str, Hold]:
@@ -347,14 +328,14 @@ def _queued(evaluation: GateEvaluation, stage_rule: StageRule) -> tuple[Alternat
 
 
 def _pinned_hold(stage_rule: StageRule, revision: str, pin: Pin) -> Hold:
-    sentence = f"{revision} waits: {label_stage(stage_rule.name)} stays at {pin.revision}"
-    if pin.decision is None:
-        return Hold(
-            Reason.PINNED, f"{sentence}, to which its policy pins it", "the policy's author"
-        )
-    decision = pin.decision
-    sentence = f"{sentence}, by decision {decision.name} of {decision.by}"
-    return Hold(Reason.PINNED, sentence, "whoever may decide: fanout withdraw", decision.at)
+    stage, decision = stage_rule.name, pin.decision
+    if decision is None:
+        sentence = gate_wording.describe_policy_pin(revision, stage, pin.revision)
+        return Hold(Reason.PINNED, sentence, gate_wording.AUTHOR)
+    sentence = gate_wording.describe_decided_pin(
+        revision, stage, pin.revision, decision.name, decision.by
+    )
+    return Hold(Reason.PINNED, sentence, gate_wording.ANY_PROMOTER_WITHDRAW, decision.at)
 
 
 def _dropped(evaluation: GateEvaluation, stage_rule: StageRule) -> tuple[AlternativeRevision, ...]:

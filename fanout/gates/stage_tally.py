@@ -9,6 +9,7 @@ from datetime import datetime
 from operator import attrgetter
 
 from fanout.api.reasons import Reason
+from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.evaluation_results import CheckResult, VariantState
 from fanout.gates.gate_facts import CheckAnswer, DraftFacts, Hold, RevisionHistory, VariantFacts
@@ -324,9 +325,8 @@ def group_by_stage(
 
 def offline_hold(variant: TalliedVariant, *, released: bool = False) -> Hold:
     """Build the hold of a variant whose target is offline. `released`: it was released before."""
-    effect = "stays what it was, and counts" if released else "does not count before it is released"
     return Hold(
         Reason.OFFLINE,
-        f"target {variant.facts.target} is offline; it {effect}",
-        "whoever runs the target; it goes on when the target is there again",
+        gate_wording.describe_offline(variant.facts.target, released=released),
+        gate_wording.TARGET_OPERATOR,
     )

@@ -8,9 +8,9 @@ publication counts. (Design §6.)
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
-from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, Verdict
 from fanout.api.reasons import Reason
+from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions, ApplicableDecision, spec_suspension_hold
 from fanout.gates.evaluation_results import CheckResult, VariantState
 from fanout.gates.evidence_index import EvidenceIndex
@@ -18,7 +18,7 @@ from fanout.gates.gate_facts import CheckAnswer, Hold, Publication, VariantFacts
 from fanout.gates.gate_rules import CheckRule, StageRule
 from fanout.gates.machine_checks import apply_timeout, fold_readings, stale_result
 from fanout.gates.stage_tally import StageTally, TalliedVariant
-from fanout.gates.timestamps import find_next, format_instant
+from fanout.gates.timestamps import find_next
 from fanout.values import replace
 
 
@@ -41,7 +41,7 @@ class TallyBuilder:
         """Build the tally of a stage from its variants, sorted by name."""
         suspended = self._suspended or self._active_decisions.stage_suspended(stage_rule.name)
         if suspended is None and stage_rule.suspended:
-            suspended = spec_suspension_hold(f"stage {stage_rule.name}", "the policy's author")
+            suspended = spec_suspension_hold(f"stage {stage_rule.name}", gate_wording.AUTHOR)
         tally = StageTally(stage_rule, suspended, self._active_decisions)
         for variant_facts in variants:
             tally.add(self._tally_variant(stage_rule, variant_facts, suspended))
@@ -52,7 +52,7 @@ class TallyBuilder:
     ) -> TalliedVariant:
         suspended = suspended or self._active_decisions.variant_suspended(variant_facts.name)
         if suspended is None and variant_facts.suspended:
-            suspended = spec_suspension_hold(f"variant {variant_facts.name}", "its owner")
+            suspended = spec_suspension_hold(f"variant {variant_facts.name}", gate_wording.OWNER)
         publication = variant_facts.published
         if publication is None:
             return TalliedVariant(variant_facts, None, (), suspended)
@@ -97,7 +97,7 @@ class TallyBuilder:
         answers: list[CheckAnswer],
     ) -> CheckResult:
         publication = variant_facts.published
-        assert publication is not None, "verification is about what is published"
+        assert publication is not None, "only a published variant is verified"
         if check_rule.method is not CheckMethod.REPORT:
             # A Retry asks again: a failure from before it is no answer any more.
             prior_answers = [it for it in variant_facts.answers if not is_retried(it, retried)]
@@ -117,7 +117,7 @@ class TallyBuilder:
             check_result.verdict,
             check_result.at or publication.at,
         )
-        assert check_result.latest is not None, "what was reported was reported some time"
+        assert check_result.latest is not None, "a report has an instant"
         # Freshness is asked of an answer until it has counted once. From then on it is on record,
         # and only a failure withdraws it: a ready variant must not become unready because time
         # passes.
@@ -217,7 +217,9 @@ def override_check(
     check_result: CheckResult, applicable_decision: ApplicableDecision
 ) -> CheckResult:
     """Return the check as passed by the override of a decision, at the instant of the decision."""
-    sentence = f"{check_result.name}: lifted by {applicable_decision.decision.by}"
+    sentence = gate_wording.describe_overridden_check(
+        check_result.name, applicable_decision.decision.by
+    )
     return CheckResult(check_result.name, Verdict.PASSED, sentence, applicable_decision.at)
 
 
@@ -235,11 +237,8 @@ def derive_state(checks: Iterable[CheckResult]) -> VariantState:
 
 
 def _min_ready_hold(stage_rule: StageRule, since: datetime, until: datetime) -> Hold:
-    sentence = (
-        f"verified since {format_instant(since)}; it is to stay so for"
-        f" {format_duration(stage_rule.rollout.min_ready)}, until {format_instant(until)}"
-    )
-    return Hold(Reason.MIN_READY_RUNNING, sentence, "time alone", since, until)
+    sentence = gate_wording.describe_min_ready(stage_rule.rollout.min_ready)
+    return Hold(Reason.MIN_READY_RUNNING, sentence, gate_wording.TIME_ALONE, since, until)
 
 
 def _all_pass_at(checks: Iterable[CheckResult]) -> datetime | None:
@@ -266,10 +265,8 @@ def _deadlines(
 
 
 def _deadline_hold(deadline: timedelta, clock_start: datetime) -> Hold:
-    sentence = (
-        f"in flight since {format_instant(clock_start)} and not ready within"
-        f" {format_duration(deadline)}; it is failed,"
-        " and what passes later still counts"
+    sentence, actor = (
+        gate_wording.describe_exceeded_deadline(deadline),
+        gate_wording.PUBLICATION_OPERATOR,
     )
-    actor = "whoever runs what was published; fanout retry"
     return Hold(Reason.DEADLINE_EXCEEDED, sentence, actor, clock_start + deadline)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from fanout.api.gate_vocabulary import OverridableGate, Verdict
 from fanout.api.reasons import Reason
+from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ApplicableDecision, combine_overrides
 from fanout.gates.after_gate import OPEN_GATE, AfterGate
 from fanout.gates.automatic_promotion import (
@@ -36,7 +37,6 @@ from fanout.gates.stage_tally import StageTally, TalliedVariant, offline_hold
 from fanout.gates.timestamps import find_next
 from fanout.values import replace
 
-_ANSWERING = "whoever answers its checks"
 _NO_OVERRIDES: frozenset[OverridableGate] = frozenset()
 
 
@@ -384,8 +384,8 @@ class StageReleaseEvaluator:
         """Return the holds, checks and next change common to all variants without a draft."""
         no_draft_hold = Hold(
             Reason.NO_DRAFT,
-            f"its draft for {self.candidate} is not written yet, or not up to date",
-            "the next pass that writes drafts",
+            gate_wording.describe_missing_draft(self.candidate),
+            gate_wording.DRAFTS_AWAITED,
         )
         holds = (no_draft_hold, *self.gate.holds)
         return holds, (), next_change_of_waiting(holds, (), self.gate, self._evaluation.now)
@@ -407,15 +407,14 @@ class StageReleaseEvaluator:
         if not in_flight:
             return None
         first, revision = in_flight[0]
-        sentence = f"{first.facts.name} is not ready at {revision} yet; it goes first"
-        actor, until = expected_completion([it for it, _ in in_flight], _ANSWERING)
+        sentence = gate_wording.describe_serialized_variant(first.facts.name, revision)
+        actor, until = expected_completion([it for it, _ in in_flight], gate_wording.REPORTER)
         return Hold(Reason.SERIALIZED, sentence, actor, until=until)
 
 
 def _serialized_hold(variant: TalliedVariant) -> Hold:
-    sentence = "its other inputs wait until what it has published is ready or has failed"
-    actor, until = expected_completion([variant], _ANSWERING)
-    return Hold(Reason.SERIALIZED, sentence, actor, until=until)
+    actor, until = expected_completion([variant], gate_wording.REPORTER)
+    return Hold(Reason.SERIALIZED, gate_wording.SERIALIZED_INPUTS, actor, until=until)
 
 
 def _has_rank(variant: TalliedVariant) -> bool:
@@ -457,21 +456,18 @@ def _find_stop(variant: TalliedVariant, candidate: str) -> tuple[VariantState, H
     if variant_facts.held is not None:
         return VariantState.HELD, variant_facts.held
     if not candidate:
-        sentence = "the policy's rule allows no revision"
         return VariantState.HELD, Hold(
-            Reason.NO_REVISION, sentence, "the policy's author: spec.upstream"
+            Reason.NO_REVISION, gate_wording.NO_REVISION, gate_wording.AUTHOR_OF_REVISION
         )
     return None
 
 
 def _skip_hold(applicable_decision: ApplicableDecision) -> Hold:
     decision = applicable_decision.decision
-    sentence = f"{decision.by} took it out of the rollout of {decision.revision}"
-    reason_clause = f": {decision.reason}" if decision.reason else ""
     return Hold(
         Reason.SKIPPED,
-        f"{sentence}{reason_clause}",
-        "whoever may decide: fanout retry",
+        gate_wording.describe_skip(decision.revision, decision.by, decision.reason),
+        gate_wording.ANY_PROMOTER_RETRY,
         applicable_decision.at,
     )
 
@@ -487,7 +483,7 @@ def _dependency_holds(variant: TalliedVariant) -> tuple[Hold, ...]:
 def _not_asked_again(checks: Iterable[CheckResult], revision: str) -> Iterator[CheckResult]:
     """Yield the required checks as passed, for a revision that the stage goes back to."""
     for check in checks:
-        sentence = f"check {check.name} is not asked again of what goes back to {revision}"
+        sentence = gate_wording.describe_unrepeated_check(check.name, revision)
         yield CheckResult(check.name, Verdict.PASSED, sentence)
 
 

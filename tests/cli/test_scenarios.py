@@ -166,7 +166,7 @@ def test_what_differs_is_said_with_its_line_and_why_it_is_so(fanout, beside):
     folder = beside(SCENARIO.replace("releases: 0, held: [automation]", "releases: 1, held: []"))
     status, out, _ = fanout("test", folder)
     assert status == 3
-    why = "    ber: nobody has switched automatic promotion on for stage prod"
+    why = "    ber: automatic promotion is off for stage prod"
     assert out.splitlines() == [
         f"FAILED  {folder}/story.yaml:1: prod-waits-for-a-person (3 expectations)",
         (

@@ -28,7 +28,7 @@ from fanout.gates.gate_facts import (
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.record_facts import ApprovalFacts, DecisionFacts, EvidenceFacts, RecordFacts
 
-_NEVER = Hold("NeverPublished", "it never had the revision to go back to", "whoever pinned it")
+_NEVER = Hold("NeverPublished", "it never had the revision to go back to", "the author of the pin")
 
 
 @dataclass

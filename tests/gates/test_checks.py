@@ -7,6 +7,7 @@ from gates.worlds import FAILED, PASSED, PENDING, T0, at, published, said
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanout.gates import gate_wording
 from fanout.gates.evidence_index import EvidenceIndex
 from fanout.values import replace
 
@@ -63,7 +64,7 @@ ROWS = [
         [said("dev", PASSED, "v0")],
         PENDING,
         "VerificationPending",
-        "is about v0",
+        gate_wording.describe_other_subject("v0", ""),
     ),
     (
         "evidence for a commit of the publication counts",
@@ -77,7 +78,7 @@ ROWS = [
         [said("dev", PASSED, "", commit="abc")],
         PENDING,
         "VerificationPending",
-        "is about commit abc, at which the branch does not have the package as it is published",
+        gate_wording.describe_other_subject("", "abc"),
     ),
     (
         "evidence that names both must be right in both",
@@ -91,14 +92,14 @@ ROWS = [
         [said("dev", PASSED, "")],
         PENDING,
         "VerificationPending",
-        "neither revision nor commit",
+        gate_wording.EVIDENCE_WITHOUT_SUBJECT,
     ),
     (
         "evidence from before the publication does not count",
         [said("dev", PASSED, when=-1)],
         PENDING,
         "VerificationPending",
-        "before v1 was published",
+        gate_wording.describe_early_evidence("v1", "published"),
     ),
     ("evidence of the very second counts", [said("dev", PASSED, when=0)], PASSED, "", ""),
     (
@@ -129,7 +130,7 @@ ROWS = [
         [said("dev", PASSED, when=15)],
         PENDING,
         "VerificationPending",
-        "00:15:00Z, which counts from then on",
+        gate_wording.describe_upcoming_report("e2e", "ci"),
     ),
     (
         "a failure counts at once, five minutes ahead",
@@ -157,7 +158,7 @@ ROWS = [
         [said("dev", PASSED, when=16)],
         PENDING,
         "FromTheFuture",
-        "00:16:00",
+        gate_wording.describe_future_report("e2e", "ci"),
     ),
     (
         "it counts for nothing beside an answer that passed",
@@ -178,7 +179,7 @@ ROWS = [
         [replace(said("dev", PASSED), withdrawn=True)],
         PENDING,
         "VerificationPending",
-        "nobody has reported",
+        gate_wording.describe_unreported_check("e2e", "v1"),
     ),
     (
         "it does not hide a failure",
@@ -209,7 +210,7 @@ def test_check(sentence, evidence, verdict, reason, told):
 
 def test_a_check_says_who_can_answer_it():
     view = EvidenceIndex([], NOW).evaluate("dev", "e2e", "a", published("v1"))
-    assert view.actor == "whoever reports check e2e of stage dev"
+    assert view.actor == gate_wording.format_reporter("e2e", "dev")
     assert view.at == T0
 
 

@@ -28,6 +28,7 @@ from gates.worlds import (
 )
 
 from fanout.api.gate_vocabulary import Action, OverridableGate
+from fanout.gates import gate_wording
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 
@@ -328,10 +329,7 @@ def test_a_decision_to_publish_is_about(_, trees, revision, expected):
     p = evaluate_gates(prod(OK, said_so, rule=BY_HAND, has=has)).variants["p"]
     assert (p.release, p.publish) == (expected, expected)
     if not expected:
-        assert (
-            "decision d1 of ann is about drafts of v1 among which this one is not"
-            in p.holds[0].sentence
-        )
+        assert gate_wording.describe_other_draft("d1", "ann", "v1") in p.holds[0].sentence
 
 
 def test_who_decided_before_there_was_a_draft_has_not_looked_at_what_it_takes_over():
@@ -355,7 +353,8 @@ def test_a_decision_without_a_revision_says_that_it_covers_nothing():
     decision = evaluate_gates(prod(OK, decided(PUBLISH, stage="prod", name="d1"), rule=BY_HAND))
     assert decision.variants["p"].release is False
     hold = decision.holds[0]
-    assert (hold.reason, "d1 of ann names no revision" in hold.sentence) == ("DecisionWaits", True)
+    assert hold.reason == "DecisionWaits"
+    assert hold.sentence == gate_wording.describe_decision_without_revision("d1", "ann")
 
 
 def test_a_decision_for_what_is_not_the_candidate_says_that_it_waits():

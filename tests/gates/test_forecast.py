@@ -23,6 +23,7 @@ from gates.worlds import (
 
 from fanout.api.gate_vocabulary import Action, OverridableGate, RolloutStrategy
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
+from fanout.gates import gate_wording
 from fanout.gates.forecast import forecast_stages
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import CheckRule, RolloutRule
@@ -116,20 +117,18 @@ def test_how_long_it_takes_is_what_was_seen():
     )  # fmt: skip
     reach = told(it)["dev"]
     assert minutes(reach.passes) == 105
-    assert reach.assumptions == (
-        "a variant is ready 5m after its publication, as 3 variants of it",
-    )
+    assert reach.assumptions == (gate_wording.assume_observed_duration(timedelta(minutes=5), 3),)
 
 
-UNSEEN = "its checks are answered at once, since none is seen at present: e2e"
+UNSEEN = gate_wording.assume_passing_checks(["e2e"])
 
 
 def test_what_people_do_is_taken_to_be_done_at_once():
     rule = stage("prod", automatic=False, requires=(SIGNED,), verification=(CheckRule("e2e"),))
     it = facts([rule], [variant("p", "prod", draft=draft("v2"))], revisions="v1 v2")
     assert told(it)["prod"].assumptions == (
-        "a person promotes as soon as the gate opens: automation is off",
-        "what it requires is given at once: signed-off",
+        gate_wording.ASSUMED_PROMOTION,
+        gate_wording.assume_required_checks(["signed-off"]),
         UNSEEN,
     )
 
@@ -189,7 +188,7 @@ def test_a_failure_is_told(borne, is_told):
         said("dev", FAILED), decided(Action.PUBLISH, stage="dev", revision="v1"),
     )  # fmt: skip
     assumptions = told(it, revision="v1")["dev"].assumptions
-    assert ("1 failed variant mended or skipped at once" in assumptions) is is_told
+    assert (gate_wording.assume_mended_failures(1) in assumptions) is is_told
 
 
 def test_who_cannot_be_rendered_and_is_borne_is_not_waited_for():
@@ -218,7 +217,7 @@ def test_a_stage_that_got_new_inputs_since_began_before_it_had_passed():
     assert spans(it, revision="v1")["dev"] == (8, 8)
 
 
-GIVEN = "what it requires is given at once: signed-off"
+GIVEN = gate_wording.assume_required_checks(["signed-off"])
 #   variants of prod, whether something is still to be given
 REQUIRED = [
     pytest.param([variant("p", "prod", draft=draft("v1"))], (), True, id="nobody has approved"),
@@ -257,7 +256,7 @@ def test_a_stage_does_not_come_to_what_is_older_than_it_takes():
     reach = told(it, revision="v1")["prod"]
     assert (reach.begins, reach.passes) == (None, None)
     [hold] = reach.holds
-    assert hold.sentence == "stage prod takes v2, which is newer, and never goes back by itself"
+    assert hold.sentence == gate_wording.describe_superseded("prod", "v2")
 
 
 def test_a_variant_that_was_sent_back_and_is_borne_stops_nothing():
@@ -282,8 +281,10 @@ def test_who_was_sent_back_stops_the_stage_until_somebody_ends_that():
     assert (minutes(reach.begins), reach.passes) == (4, None)
     [hold] = reach.holds
     assert str(hold.reason) == "Pinned"
-    assert hold.sentence.startswith("q goes back and does not take v2: ann had it go back to v1")
-    assert hold.actor == "ann: fanout withdraw decision-x"
+    assert hold.sentence == gate_wording.describe_rolled_back_variants(
+        ["q"], "v2", gate_wording.describe_rollback("v1", "ann", "")
+    )
+    assert hold.actor == gate_wording.format_withdrawer("ann", "decision-x")
 
 
 def test_a_soak_that_was_cut_short_before_a_join_is_told_as_that():
@@ -296,7 +297,9 @@ def test_a_soak_that_was_cut_short_before_a_join_is_told_as_that():
     )  # fmt: skip
     [hold] = told(it, revision="v1")["prod"].holds
     assert str(hold.reason) == "SoakCutShort"
-    assert "moved on from v1 after 3m of the 1h" in hold.sentence
+    assert hold.sentence == gate_wording.describe_ended_soak(
+        "v1", "join", timedelta(minutes=3), timedelta(hours=1), is_returning=False
+    )
 
 
 def test_a_soak_that_a_person_has_lifted_is_not_waited_for():

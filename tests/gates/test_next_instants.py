@@ -26,6 +26,7 @@ from gates.worlds import (
 
 from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
+from fanout.gates import gate_wording
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_rules import CheckRule
 
@@ -107,13 +108,14 @@ def test_who_waits_for_min_ready_alone_waits_for_no_person():
     it = rolled(A, B, records=(ok("a"),), **ONE, **MIN_READY)
     [hold] = evaluate_gates(it).variants["b"].holds
     assert (hold.reason, hold.until) == ("BudgetExhausted", at(66))
-    assert hold.actor == "time alone; or --override budget"
+    assert hold.actor == gate_wording.format_budget_actor(gate_wording.TIME_ALONE)
     [group] = (
         evaluate_gates(rolled(*GROUPED[:2], records=(ok("a"),), **MIN_READY)).variants["b"].holds
     )
-    assert (group.reason, group.actor, group.until) == ("GroupAwaits", "time alone", at(66))
+    expected = ("GroupAwaits", gate_wording.TIME_ALONE, at(66))
+    assert (group.reason, group.actor, group.until) == expected
     asked = evaluate_gates(rolled(A, B, **ONE, **MIN_READY)).variants["b"].holds[0]
-    assert asked.actor.startswith("whoever answers the checks of those in flight")
+    assert asked.actor == gate_wording.format_budget_actor(gate_wording.REPORTER)
     assert asked.until is None
 
 
@@ -164,7 +166,7 @@ def test_a_stage_behind_a_join_knows_when_the_join_opens(_, soak, history, opens
     assert (hold.reason, hold.until) == ("AfterPending", wanted)
     assert decision.variants["p"].next == wanted
     if wanted is not None:
-        assert decision.stages["prod"].holds[0].actor == "time alone"
+        assert decision.stages["prod"].holds[0].actor == gate_wording.TIME_ALONE
 
 
 def test_who_can_act_before_a_join_is_who_can_for_the_revision_that_comes():
@@ -180,7 +182,7 @@ def test_who_can_act_before_a_join_is_who_can_for_the_revision_that_comes():
     [other] = view.alternatives
     [hold] = other.holds
     assert (other.revision, hold.reason) == ("v2", "AfterPending")
-    assert (hold.actor, hold.until) == ("time alone", at(35))
+    assert (hold.actor, hold.until) == (gate_wording.TIME_ALONE, at(35))
 
 
 def test_a_release_on_record_that_waits_for_a_window_says_when_it_opens():

@@ -1,6 +1,7 @@
 """A policy says when only a person can set it going again, and when it runs too fast."""
 
 from dataclasses import replace
+from datetime import timedelta
 from operator import itemgetter
 
 import pytest
@@ -21,6 +22,7 @@ from gates.worlds import (
 )
 
 from fanout.api.gate_vocabulary import Action
+from fanout.gates import gate_wording
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import Hold
 
@@ -64,10 +66,9 @@ def test_stuck(sentence, facts_, is_stuck):
 
 def test_a_stuck_policy_names_the_gate_and_who_can_open_it():
     (hold,) = evaluate_gates(world(BAD)).holds
-    assert hold.sentence == (
-        "nothing moves any more; stage dev is halted: 1 variant failed v1 (d), and 0 may"
-    )
-    assert hold.actor.startswith("whoever may decide about stage dev: fanout retry")
+    halt = gate_wording.describe_halt("dev", "v1", ["d"], 0)
+    assert hold.sentence == gate_wording.describe_stuck("dev", halt)
+    assert hold.actor == gate_wording.format_halt_actor("dev")
 
 
 SOAKED = stage("prod", after("dev", soak=60))
@@ -88,8 +89,9 @@ def raced(*left, has=None, revisions="v1 v2 v3 v4"):
 def test_releases_that_are_faster_than_the_soak_starve_what_is_downstream():
     decision = raced("v2", "v3", has=published("v1"))
     (hold,) = (hold for hold in decision.holds if hold.reason == "Starving")
-    assert "2 revisions (v2, v3)" in hold.sentence
-    assert "inFlight: Serialize" in hold.sentence
+    assert hold.sentence == gate_wording.describe_starvation(
+        "prod", ["v2", "v3"], timedelta(hours=1)
+    )
     assert hold in decision.stages["prod"].holds
 
 

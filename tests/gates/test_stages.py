@@ -26,6 +26,7 @@ from gates.worlds import (
 )
 
 from fanout.api.gate_vocabulary import Action, Require
+from fanout.gates import gate_wording
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import Hold, RevisionHistory
@@ -205,7 +206,7 @@ def test_before_it_is_recorded_a_soak_has_no_instants_that_move_with_the_clock()
     waiting = facts((DEV, PROD), (A, variant("p", "prod", draft=draft("v1"))), OK)
     early, late = evaluate_gates(waiting), evaluate_gates(replace(waiting, now=at(500)))
     [hold] = early.variants["p"].holds
-    assert "is not on record yet: its soak of 1h starts with the next sweep" in hold.sentence
+    assert hold.sentence == gate_wording.describe_unrecorded_soak("v1", "dev", timedelta(hours=1))
     assert (hold.since, hold.until, early.next) == (None, None, None)
     assert early.variants == late.variants
     assert early.stages == late.stages
@@ -316,14 +317,18 @@ def test_stages_gather_the_holds_of_their_variants():
     variants = [variant(f"v{number}", "dev", V1) for number in range(5)]
     holds = evaluate_gates(dev(*variants)).stages["dev"].holds
     assert len(holds) == 1
-    assert holds[0].sentence.startswith("5 variants, v0 first: nobody has reported check e2e")
-    assert holds[0].actor == "whoever reports check e2e of stage dev"
+    unreported = gate_wording.describe_unreported_check("e2e", "v1")
+    assert holds[0].sentence == gate_wording.describe_group(5, "v0", unreported)
+    assert holds[0].actor == gate_wording.format_reporter("e2e", "dev")
 
 
 def test_a_stage_that_waits_names_who_can_help_the_one_before():
     world = facts((DEV, PROD), (A, variant("p", "prod", draft=draft("v1"))))
     hold = evaluate_gates(world).stages["prod"].holds[0]
-    assert (hold.reason, hold.actor) == ("AfterPending", "whoever reports check e2e of stage dev")
+    assert (hold.reason, hold.actor) == (
+        "AfterPending",
+        gate_wording.format_reporter("e2e", "dev"),
+    )
 
 
 def test_a_stage_that_was_taken_out_of_the_policy_is_forgotten():
@@ -347,16 +352,15 @@ def test_a_hold_of_a_stage_counts_each_variant_once():
     rule = replace(DEV, requires=(one, replace(one, name="security")))
     variants = [variant(name, "dev", draft=draft("v1")) for name in "abc"]
     [hold] = evaluate_gates(facts((rule,), variants)).stages["dev"].holds
-    assert hold.sentence.startswith("3 variants, a first: signed-off: ")
+    missing = gate_wording.describe_missing_approvals(one, [])
+    assert hold.sentence == gate_wording.describe_group(3, "a", missing)
 
 
 def test_who_waits_for_a_stage_that_publishes_in_this_pass_is_told_who_goes_on():
     d = variant("d", "dev", draft=draft("v1"))
     decision = evaluate_gates(facts((DEV, PROD), (d, variant("p", "prod", draft=draft("v1")))))
     assert decision.variants["d"].publish
-    assert [hold.actor for hold in decision.variants["p"].holds] == [
-        "the next sweep, which goes on there"
-    ]
+    assert [hold.actor for hold in decision.variants["p"].holds] == [gate_wording.NEXT_SWEEP]
 
 
 def test_a_check_of_an_older_revision_wakes_the_policy_too():

@@ -27,6 +27,7 @@ from hypothesis import strategies as st
 
 from fanout.api.gate_vocabulary import Action, Require
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
+from fanout.gates import gate_wording
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts, RevisionHistory
 from fanout.gates.soak import NO_HISTORY, compute_soak
@@ -75,7 +76,7 @@ def test_a_stage_that_is_not_ready_again_yet_is_waited_for():
     assert decision.history["dev", "v1"] == passed(1, 20)
     assert decision.stages["prod"].candidate == "v1"
     assert reasons_of(decision, "p") == ["SoakRunning"]
-    assert decision.variants["p"].holds[0].actor == "whoever reports check e2e of stage dev"
+    assert decision.variants["p"].holds[0].actor == gate_wording.format_reporter("e2e", "dev")
 
 
 def test_the_longest_stretch_stands_when_the_stage_moves_on_again():

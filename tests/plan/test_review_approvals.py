@@ -48,10 +48,10 @@ BY_ANN = "signed: approved by git.example.com/ann"
 ROWS = [
     ("an approving review approves", [review("ann")], True, BY_ANN),
     ("a login is the same in any case", [review("Ann")], True, BY_ANN),
-    ("a comment is no approval", [review("ann", COMMENTED)], False, "signed: 0 of 1 approvals"),
+    ("a comment is no approval", [review("ann", COMMENTED)], False, "signed: 0 of 1 approval"),
     ("a request for changes is none", [review("ann", REJECTED)], False, "0 of 1"),
     ("a review of another tree is none", [review("ann", head="c2")], False,
-     "git.example.com/ann approved drafts of v2 among which this one is not"),
+     "approval by git.example.com/ann is for other drafts of v2"),
     ("a review of a commit that is gone is none", [review("ann", head="c9")], False, "0 of 1"),
     ("a review of no commit is none", [review("ann", head="")], False, "0 of 1"),
     ("a dismissed one does not count", [review("ann", dismissed=True)], False, "0 of 1"),
@@ -75,9 +75,9 @@ ROWS = [
     ("a later approval of another tree takes nothing back",
      [review("ann"), review("ann", minute=2, head="c2")], True, BY_ANN),
     ("somebody in no group does not count", [review("eve")], False,
-     "git.example.com/eve approved it without being a member of sre"),
+     "approval by git.example.com/eve does not count: not an approver of group sre"),
     ("an address at another host is not meant", [review("ann@example.com")], False,
-     "git.example.com/ann@example.com approved it without being"),
+     "approval by git.example.com/ann@example.com does not count"),
 ]  # fmt: skip
 
 
@@ -94,7 +94,7 @@ def test_reviews_and_records_of_one_person_are_one():
     recorded = ApprovalFacts("r1", at(3), ANN, "prod", "signed", "v2", frozenset({"tree-a"}))
     two = ApprovalRule("signed", 2, SIGNED.subjects, ("sre",), aliases=SIGNED.aliases)
     one = judge(review("ann"), recorded=[recorded], rule=two)
-    assert "approved by ann@example.com, 1 of 2" in one.sentence
+    assert "1 of 2 approvals (by ann@example.com)" in one.sentence
     both = judge(review("bob"), recorded=[recorded], rule=two)
     assert both.approvers == (ANN, "git.example.com/bob")
 

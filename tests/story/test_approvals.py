@@ -42,8 +42,8 @@ def test_approvals_count_distinct_people_of_the_group(fleet: Fleet):
     reason, sentence = fleet.condition("sites/ber")
     assert (reason, sentence) == (
         "ApprovalMissing",
-        ("signed: approved by ann@example.com, 1 of 2 approvals for this draft;"
-        " eve@example.com approved it without being a member of sre"),
+        ("signed: 1 of 2 approvals (by ann@example.com);"
+        " approval by eve@example.com does not count: not an approver of group sre"),
     )  # fmt: skip
     approve(fleet, BOB)
     assert prod(fleet) == ["v1", "v1"]
@@ -67,7 +67,7 @@ def test_a_rewritten_draft_asks_again_and_for_itself_only(fleet: Fleet):
     fleet.settle()
     approve(fleet, BOB)
     assert prod(fleet) == ["v1", ""]
-    assert "approved by bob@example.com, 1 of 2" in fleet.condition("sites/cph")[1]
+    assert "1 of 2 approvals (by bob@example.com)" in fleet.condition("sites/cph")[1]
     approve(fleet, ANN, "--variant", "sites/cph")
     assert prod(fleet) == ["v1", "v1"]
 
@@ -77,7 +77,7 @@ def test_an_approval_that_expired_or_was_revoked_counts_no_more(fleet: Fleet):
     fleet.later(hours=73)
     taken = approve(fleet, BOB)
     assert prod(fleet) == ["", ""]
-    assert "approved by bob@example.com, 1 of 2" in fleet.condition("sites/ber")[1]
+    assert "1 of 2 approvals (by bob@example.com)" in fleet.condition("sites/ber")[1]
     assert fleet.run("revoke", "monitoring", taken, "--by", ANN).code == 0
     approve(fleet, ANN)
     assert "approved by ann@example.com, 1 of 2" in fleet.condition("sites/ber")[1]
@@ -188,7 +188,7 @@ def test_an_approval_of_an_earlier_draft_is_hinted_at(fleet: Fleet):
     fleet.site("cph", "prod", "core", retention="30d")
     fleet.settle()
     told = fleet.run("explain", "monitoring/prod/sites/cph").out
-    assert "0 of 2 approvals for this draft; ann@example.com approved drafts of v1 among" in told
+    assert "0 of 2 approvals; approval by ann@example.com is for other drafts of v1" in told
 
 
 UNNAMED = [

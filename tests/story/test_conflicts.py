@@ -18,7 +18,7 @@ def test_upstream_wins_in_a_conflict_and_automation_waits_for_a_decision(fleet: 
     assert "replicas: 2" in draft(fleet)
     reason, sentence = fleet.condition(AMS)
     assert reason == "MergeConflict"
-    assert "1 merge conflict in its draft" in sentence
+    assert "1 undecided merge conflict in its draft" in sentence
     assert "replicas: 7" in fleet.repos["edge"].file("main", DEPLOYMENT)
 
 

@@ -45,7 +45,7 @@ def test_it_waits_until_the_target_of_a_policy_is_ready(fleet: Fleet):
     reason, sentence = fleet.condition("web")
     assert reason == "DependencyPending"
     assert sentence.startswith("it waits for variant monitoring-ams-")
-    assert "which is Verifying at v1 and not ready: nobody has reported check e2e" in sentence
+    assert "which is Verifying at v1 and not ready: check e2e is not reported" in sentence
     fleet.report("dev", "v1")
     fleet.settle()
     assert fleet.published()["web"] == "v1"

@@ -39,7 +39,7 @@ def test_a_suspended_stage_is_never_reached_by_itself(fleet: Fleet):
     fleet.run("suspend", "monitoring", "--stage", "dev", "--reason", "wait", *ANN)
     found = fleet.run("forecast", "monitoring")
     assert found.code == 3
-    assert "stage dev was suspended by" in found.out
+    assert "stage dev is suspended by" in found.out
     assert "passes" not in told(fleet)["prod"]
 
 
@@ -72,5 +72,5 @@ def test_undecided_conflicts_are_told(tmp_path: Path):
     conflict(fleet)
     [dev, *_] = fleet.run("forecast", "monitoring", "-o", "json").views
     [assumption] = [it for it in dev["assumptions"] if "merge conflicts" in it]
-    assert assumption.startswith("undecided merge conflicts of 1 variant (monitoring-ams-")
-    assert assumption.endswith(") are decided at once")
+    assert assumption.startswith("merge conflicts of 1 variant are decided immediately")
+    assert "monitoring-ams-" in assumption

@@ -67,7 +67,7 @@ def test_flux_has_applied_the_commit_or_it_is_waited_for(tmp_path):
     said(fleet, "flux", seen=f"main@sha1:{before}", **APPLIED)
     assert swept(fleet) == (
         "Verifying",
-        f"check health: what it tells is of {before}, not of v1",
+        f"check health reports on {before}, not on v1",
     )
     said(fleet, "flux", seen=f"main@sha1:{head(fleet)}", **APPLIED)
     state, words = swept(fleet)
@@ -86,7 +86,7 @@ def test_flux_applied_what_somebody_changed_in_the_package(tmp_path):
     fleet = company(tmp_path, asked("flux"))
     later = fleet.repos["edge"].commit("main", {"sites/ams/notes.txt": "by hand\n"})
     said(fleet, "flux", seen=f"main@sha1:{later}", **APPLIED)
-    assert swept(fleet) == ("Verifying", f"check health: what it tells is of {later}, not of v1")
+    assert swept(fleet) == ("Verifying", f"check health reports on {later}, not on v1")
 
 
 @pytest.mark.parametrize("seen", [NOBODY, "main@sha1:" + NOBODY, "v9", "x" * 500])
@@ -95,7 +95,7 @@ def test_what_nobody_has_published_is_not_applied(tmp_path, seen):
     said(fleet, "flux", seen=seen, **APPLIED)
     state, words = swept(fleet)
     assert state == "Verifying"
-    assert "what it tells is of" in words
+    assert "reports on" in words
 
 
 def test_a_tree_or_a_file_is_no_commit(tmp_path):
@@ -152,7 +152,7 @@ def test_a_new_revision_is_verified_anew(tmp_path):
     fleet.later(minutes=1).sweep()
     assert swept(fleet) == (
         "Verifying",
-        f"check health: what it tells is of {first.rpartition(':')[2]}, not of v2",
+        f"check health reports on {first.rpartition(':')[2]}, not on v2",
     )
     said(fleet, "flux", seen=f"main@sha1:{head(fleet)}", **APPLIED)
     assert swept(fleet)[0] == "Ready"
@@ -162,14 +162,14 @@ def test_what_is_never_applied_fails_when_its_time_is_over(tmp_path):
     fleet = company(tmp_path, asked("flux"))
     state, words = swept(fleet, hours=2)
     assert state == "Failed"
-    assert "it had 1h to be answered" in words
+    assert "no answer within 1h (timeout)" in words
 
 
 def test_argo_is_synced_and_healthy_or_it_is_waited_for(tmp_path):
     fleet = company(tmp_path, asked("argo"))
     before, now = head(fleet, "main~1"), head(fleet)
     said(fleet, "argo", seen=before, sync="Synced", health="Healthy")
-    assert swept(fleet) == ("Verifying", f"check health: what it tells is of {before}, not of v1")
+    assert swept(fleet) == ("Verifying", f"check health reports on {before}, not on v1")
     said(fleet, "argo", seen=now, sync="Synced", health="Progressing")
     state, words = swept(fleet)
     assert state == "Verifying"
@@ -200,7 +200,7 @@ def test_a_service_is_asked_when_it_has_settled(tmp_path, there):
     fleet = company(tmp_path, http(there))
     there.pages["/state"] = Page('{"ok": true}')
     state, words = stands(fleet)
-    assert (state, words) == ("Verifying", "check health is first asked 5m after publication")
+    assert (state, words) == ("Verifying", "check health starts 5m after publication (settle)")
     assert there.asked == []
     assert swept(fleet, minutes=5)[0] == "Ready"
 
@@ -239,7 +239,7 @@ def test_a_service_says_which_revision_it_has_seen(tmp_path, there):
     check = http(there, observedRevision="response.body.revision")
     fleet = company(tmp_path, check)
     there.pages["/state"] = Page('{"ok": true, "revision": "v0"}')
-    assert swept(fleet, minutes=5)[1] == "check health: what it tells is of v0, not of v1"
+    assert swept(fleet, minutes=5)[1] == "check health reports on v0, not on v1"
     there.pages["/state"] = Page('{"ok": true, "revision": "v1"}')
     assert swept(fleet)[0] == "Ready"
     there.pages["/state"] = Page('{"ok": true}')

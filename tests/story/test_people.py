@@ -119,7 +119,7 @@ def test_what_is_suspended_stays_until_it_is_resumed(fleet: Fleet, _, scope, pat
 def test_a_suspension_says_who_and_why(fleet: Fleet):
     fleet.run("suspend", "monitoring", "--stage", "prod", "--reason", "freeze", "--by", ANN)
     told = fleet.run("explain", "monitoring/prod").out
-    assert "stage prod was suspended by ann@example.com: freeze" in told
+    assert "stage prod is suspended by ann@example.com: freeze" in told
     assert "fanout resume" in told
 
 

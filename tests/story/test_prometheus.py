@@ -144,4 +144,4 @@ def test_a_series_says_which_revision_it_is_of(tmp_path, server):
     fleet.later(minutes=1).sweep()
     fleet.later(minutes=1).sweep()
     fleet.later(minutes=5).sweep()
-    assert stands(fleet) == ("Verifying", "check rate: what it tells is of v1, not of v2")
+    assert stands(fleet) == ("Verifying", "check rate reports on v1, not on v2")

@@ -242,7 +242,7 @@ def test_a_word_in_a_closed_window_is_carried_out_when_it_opens(fleet: Fleet):
     close(fleet, "ams")
     said = fleet.run("remove", "monitoring", "sites/ams", "--edited", *WHY)
     assert said.code == 4
-    assert "it opens at 2026-03-03T00:00:00Z" in said.err
+    assert "opens automatically at 2026-03-03T00:00:00Z" in said.err
     assert "2026-03-03T00:00:00Z" in fleet.run("explain", "monitoring", "-o", "json").out
     fleet.sweep()
     assert "ams" in there(fleet)

@@ -255,7 +255,7 @@ def test_who_promotes_hears_what_it_waits_for(fleet: Fleet):
     assert result.code == 4
     assert "nothing is published yet: " in result.err
     assert "v1 has not passed stage dev yet" in result.err
-    assert "whoever reports check e2e of stage dev" in result.err
+    assert "a reporter of check e2e of stage dev" in result.err
     fleet.report("dev", "v1")
     assert promote(fleet).err == ""
     done = promote(fleet)
@@ -317,7 +317,7 @@ def test_who_promotes_what_is_suspended_hears_it(fleet: Fleet):
     result = promote(fleet)
     assert fleet.published()["sites/cph"] == "v1"
     assert "1 of 2 variants is not published yet: " in result.err
-    assert "was suspended by ann@example.com" in result.err
+    assert "is suspended by ann@example.com" in result.err
 
 
 def test_who_promotes_hears_how_many_wait_for_what(fleet: Fleet):
@@ -335,7 +335,7 @@ def test_who_promotes_what_is_suspended_and_not_drafted_hears_it_once(fleet: Fle
     fleet.report("dev", "v2")
     fleet.sweep("--drafts-only")
     told = promote(fleet).err
-    assert "variant monitoring-ber-928771694f was suspended by ann@example.com" in told
+    assert "variant monitoring-ber-928771694f is suspended by ann@example.com" in told
     assert "decide again once there is one" not in told, told
 
 

@@ -31,7 +31,7 @@ def test_a_report_about_the_stage_is_not_about_who_is_published_in_the_same_seco
         "Drafted",
     ]
     told = three.run("explain", "monitoring/dev").out
-    assert "was recorded before v1 was published: does not count" in told
+    assert "does not count: it was recorded before v1 was published" in told
 
 
 def test_what_is_said_afterwards_in_the_same_second_counts(three: Fleet):

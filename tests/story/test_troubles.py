@@ -132,7 +132,7 @@ def test_what_is_wrong_with_many_is_told_once(tmp_path: Path):
         assert "5 targets (Cluster.infra.example.com/default/x0, " in lines[0]
         assert " and 2 more): " in lines[0]
         assert "5 variants (monitoring-y0-" in lines[1]
-        assert "is in stage nowhere, which the policy has not; its stages are" in lines[1]
+        assert "is in stage nowhere, which the policy does not declare; choose one of: " in lines[1]
 
 
 def test_variants_whose_targets_are_gone_are_one_line_with_a_command_that_works(tmp_path: Path):

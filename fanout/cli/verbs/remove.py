@@ -33,7 +33,7 @@ from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.gate_facts import Hold
-from fanout.gates.gate_wording import format_names
+from fanout.gates.gate_wording import describe_hold, format_names
 from fanout.gates.removal_gate import closed_window_hold
 from fanout.plan.gates.gate_records import CONFIRM_REMOVAL
 from fanout.plan.gates.policy_windows import build_calendars
@@ -108,7 +108,7 @@ def command(
             spec["policy"] = item.resolved_policy.name
         session.record_once(spec)
         if window_hold is not None:
-            print_message(f"a sweep carries it out: {window_hold.sentence}", settings.color)
+            print_message(f"a sweep carries it out: {describe_hold(window_hold)}", settings.color)
             return ExitCode.NO_EFFECT
         if settings.dry_run:
             _print_removals(session, removals)
@@ -194,7 +194,7 @@ def _find_closed_window(
     orphaned = {orphan.name for orphan in item.orphans}
     is_swept = item.resolved_policy.upstream_policy is not None and orphaned.issuperset(names)
     if window_hold is not None and not is_swept:
-        problem, reason = window_hold.sentence, window_hold.reason
+        problem, reason = describe_hold(window_hold), window_hold.reason
         raise InvalidInput(problem, reason=reason, remedy="run it again then")
     return window_hold
 

@@ -14,6 +14,7 @@ from fanout.api.upstream_policy import REMOVAL_LIMIT
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import Hold, PolicyFacts
+from fanout.gates.gate_wording import describe_hold
 from fanout.gates.removal_gate import (
     OrphanedVariant,
     RemovalConfirmation,
@@ -459,12 +460,12 @@ def _describe_orphan(
         return f"{description}; it is kept as it is until somebody removes it: {command}"
     branches = [it.removal_branch for it in orphan_locations.locations if it.removal_branch]
     if branches:
-        why = f"; {holds[0].sentence}" if holds else ""
+        why = f"; {describe_hold(holds[0])}" if holds else ""
         return f"{description}; it goes with the pull request of {branches[0]}{why}"
     if not holds:
         return f"{description}; the next sweep removes it"
     who = f"; who can act: {holds[0].actor}" if holds[0].actor else ""
-    return f"{description}; it is kept for now: {holds[0].sentence}{who}"
+    return f"{description}; it is kept for now: {describe_hold(holds[0])}{who}"
 
 
 def add_removal_hold(

@@ -24,6 +24,7 @@ from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation, VariantState
 from fanout.gates.gate_facts import Hold
+from fanout.gates.gate_wording import describe_hold
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import format_instant
 from fanout.plan.rendered_variant import RenderedVariant
@@ -260,7 +261,7 @@ def _build_variant_conditions(
         "type": "Ready",
         "status": "True" if decision.state is VariantState.READY else "False",
         "reason": hold.reason if hold else decision.state.value,
-        "message": hold.sentence if hold else f"it is {decision.state.value}",
+        "message": describe_hold(hold) if hold else f"it is {decision.state.value}",
     }
     return [
         ready,

@@ -7,6 +7,7 @@ from fanout.api.reasons import Reason
 from fanout.api.text_fields import pluralize
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.gates.gate_facts import Hold
+from fanout.gates.gate_wording import describe_hold
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.rendered_variant import RenderedVariant
@@ -56,7 +57,7 @@ def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple
         return "False", Reason.TARGETS_FAILED, f"{targets} without a variant; {ready_sentence}"
     if failures := find_failed_variants(policy_result):
         hold = failures[0].holds[0] if failures[0].holds else None
-        detail = f": {hold.sentence}" if hold else ""
+        detail = f": {describe_hold(hold)}" if hold else ""
         reason = hold.reason if hold else Reason.VERIFICATION_FAILED
         summary_text = f"{pluralize(len(failures), 'variant')} failed, {failures[0].name} first"
         return "False", reason, f"{summary_text}{detail}; {ready_sentence}"
@@ -83,7 +84,7 @@ def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple
     if decisions and ready_count == len(decisions):
         return "True", Reason.READY, ready_sentence
     if holds:
-        return "False", holds[0].reason, f"{holds[0].sentence}; {ready_sentence}"
+        return "False", holds[0].reason, f"{describe_hold(holds[0])}; {ready_sentence}"
     return "False", Reason.PROGRESSING, ready_sentence
 
 
