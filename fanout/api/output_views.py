@@ -7,11 +7,12 @@ from typing import Literal
 
 from pydantic import Field
 
+from fanout.api.conflict_view import ConflictView
 from fanout.api.explanation_view import ExplanationView
 from fanout.api.fleet_status_view import FleetStatusView
 from fanout.api.object_meta import API_VERSION, Model
 from fanout.api.reasons import ReasonClass
-from fanout.api.view_base import HoldView, VerdictLabel, View, ViewMeta
+from fanout.api.view_base import DraftMeta, HoldView, VerdictLabel, View, ViewMeta
 
 
 class OtherRevisionView(Model):
@@ -45,12 +46,18 @@ class StageViewStatus(Model):
         default={}, description="The verdict of each revision."
     )
     counts: dict[str, int] = Field(default={}, description="How many variants are in each state.")
+    published: dict[str, int] = Field(
+        default={}, description="How many variants have each revision published."
+    )
     queued: tuple[str, ...] = Field(
         default=(), description="Newer revisions that wait behind the candidate."
     )
     others: tuple[OtherRevisionView, ...] = Field(
         default=(),
         description="Why the newest of those waits, and the last that can pass no more.",
+    )
+    conflicts: int = Field(
+        default=0, description="How many merge conflicts of its drafts nobody has decided."
     )
     in_flight: int = Field(
         default=0, description="How many variants are released and neither ready nor failed."
@@ -78,6 +85,10 @@ class TargetViewSpec(Model):
 
     policy: str = Field(description=_POLICY_DESCRIPTION)
     target: str = Field(description="The target's key.")
+    target_name: str = Field(
+        description="The target's name, as short as is unique in the policy; accepted wherever a"
+        " variant is named."
+    )
     variant: str = Field(default="", description="The variant made for it; empty: none.")
     stage: str = Field(default="", description="The stage the variant is in.")
     repository: str = Field(default="", description="The name of the downstream Repository.")
@@ -104,6 +115,10 @@ class DraftViewSpec(Model):
 
     policy: str = Field(description=_POLICY_DESCRIPTION)
     target: str = Field(description="The key of the variant's target.")
+    target_name: str = Field(
+        description="The target's name, as short as is unique in the policy; accepted wherever a"
+        " variant is named."
+    )
     variant: str = Field(description="The variant that is drafted.")
     stage: str = Field(description="The stage the variant is in.")
     repository: str = Field(description="The name of the downstream Repository.")
@@ -131,6 +146,7 @@ class DraftView(View):
     """One open draft."""
 
     kind: Literal["DraftView"] = Field(default="DraftView", description="DraftView.")
+    metadata: DraftMeta = Field(description="Name, namespace, labels and time of creation.")
     spec: DraftViewSpec = Field(description="Which draft it is.")
     status: DraftViewStatus = Field(description="What was observed.")
 
@@ -224,6 +240,7 @@ VIEWS: tuple[type[Model], ...] = (
     StageView,
     TargetView,
     DraftView,
+    ConflictView,
     ForecastView,
     InstantView,
     WindowView,

@@ -45,6 +45,14 @@ class ViewMeta(Model):
     )
 
 
+class DraftMeta(ViewMeta):
+    """Name, namespace, labels and time of creation of a view."""
+
+    creation_timestamp: str | None = Field(
+        default=None, description="When fanout wrote it; RFC 3339. Left out where not known."
+    )
+
+
 class View(Model):
     """Base of all views of a policy's parts; subclasses add `spec` and `status`."""
 

@@ -1,12 +1,17 @@
 """What the tables of `get` show of a rollout."""
 
+from datetime import UTC, datetime
+
 import pytest
 
-from fanout.cli.output.get_tables import COLUMNS
+from fanout.cli.output.get_tables import build_columns
 from fanout.cli.output.printer import print_objects
 from fanout.cli.settings import OutputFormat, Settings
 
+NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 STATUS = {
+    "published": {},
+    "conflicts": 0,
     "candidate": "v1",
     "gate": "Passed",
     "verdict": "Pending",
@@ -36,7 +41,11 @@ ROLLOUTS = [
 
 @pytest.mark.parametrize(("stated", "in_flight", "halted", "queued"), ROLLOUTS)
 def test_a_stage_shows_its_rollout_where_there_is_room(stated, in_flight, halted, queued, capsys):
-    print_objects([stage_view(**stated)], COLUMNS["stages"], Settings(output=OutputFormat.WIDE))
+    print_objects(
+        [stage_view(**stated)],
+        build_columns("stages", NOW, wide=True),
+        Settings(output=OutputFormat.WIDE),
+    )
     head, row = (line.split("  ") for line in capsys.readouterr().out.splitlines())
     cells = dict(
         zip(filter(None, map(str.strip, head)), filter(None, map(str.strip, row)), strict=True)
@@ -45,5 +54,5 @@ def test_a_stage_shows_its_rollout_where_there_is_room(stated, in_flight, halted
 
 
 def test_the_narrow_table_has_no_room_for_it(capsys):
-    print_objects([stage_view()], COLUMNS["stages"], Settings())
+    print_objects([stage_view()], build_columns("stages", NOW, wide=True), Settings())
     assert "IN FLIGHT" not in capsys.readouterr().out

@@ -31,29 +31,34 @@ def conflict(values=(1, 2, 7), subject="Deployment/web", field="spec.replicas", 
 
 
 PLACE = "deployment.yaml: Deployment/web: spec.replicas"
+HIDDEN_LINE = "upstream (not shown) stands, local (not shown) not taken (base (not shown))"
 SECRET_PLACE = "deployment.yaml: Secret/shop/db: data.pw"
 SECRET = {"apiVersion": "v1", "kind": "Secret", "data": {"password": "aHVudGVyMg=="}}
 OUTCOMES = [
-    ("upstream's value stands", conflict(), f"{PLACE}: upstream 2 stands, local 7 not taken"),
+    (
+        "upstream's value stands",
+        conflict(),
+        f"{PLACE}: upstream 2 stands, local 7 not taken (base 1)",
+    ),
     (
         "the local value stands",
         conflict(choices=LOCAL),
-        f"{PLACE}: local 7 stands, upstream 2 not taken",
+        f"{PLACE}: local 7 stands, upstream 2 not taken (base 1)",
     ),
     (
         "a value that is not there",
         conflict((1, MISSING, 7)),
-        f"{PLACE}: upstream absent stands, local 7 not taken",
+        f"{PLACE}: upstream absent stands, local 7 not taken (base 1)",
     ),
     (
         "lines of a text, without those that are alike",
         conflict(("a\nb\nc\n", "a\nx\nc\n", "a\ny\nc\n")),
-        f'{PLACE}: upstream "x\\n" stands, local "y\\n" not taken',
+        f'{PLACE}: upstream "x\\n" stands, local "y\\n" not taken (base "b\\n")',
     ),
     (
         "a Secret's values are not shown",
         conflict(("aHVudGVyMg==", "aHVudGVyMw==", "aHVudGVyNA=="), "Secret/shop/db", "data.pw"),
-        f"{SECRET_PLACE}: upstream (not shown) stands, local (not shown) not taken",
+        f"{SECRET_PLACE}: {HIDDEN_LINE}",
     ),
 ]
 

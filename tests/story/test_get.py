@@ -224,9 +224,11 @@ def test_a_policy_with_a_fault_is_not_said_to_be_missing(tmp_path: Path):
 
 
 def test_json_is_documented(fleet: Fleet):
-    for kind in ("StageView", "TargetView", "DraftView"):
+    for kind in ("StageView", "TargetView", "DraftView", "ConflictView"):
         schema = json.loads(fleet.run("schema", kind, files=False).out)
-        assert "labels" in schema["$defs"]["ViewMeta"]["properties"]
+        metadata = schema["properties"]["metadata"]["$ref"].rpartition("/")[2]
+        assert "labels" in schema["$defs"][metadata]["properties"]
+        assert {"spec", "status"} <= schema["properties"].keys()
 
 
 def test_what_is_in_a_repository_that_is_gone_is_not_ready(tmp_path: Path):
@@ -256,3 +258,19 @@ def test_an_upstream_that_is_gone_is_shown(tmp_path: Path):
         it["metadata"]["name"]: it for it in fleet.run("get", "repositories", "-o", "json").items
     }
     assert repositories["blueprints"]["status"]["conditions"][0]["reason"] == "RemoteNotFound"
+
+
+@pytest.mark.parametrize("noun", ["variants", "targets", "stages"])
+def test_rows_are_in_the_order_of_the_stages_in_the_policy(tmp_path: Path, noun: str):
+    """The stages are dev and prod, and the targets by name the other way round."""
+    fleet = Fleet.build(tmp_path, {"ams": ("prod", "edge"), "ber": ("dev", "core")})
+    fleet.settle()
+    rows = fleet.run("get", noun, "-o", "json").items
+    assert [it["metadata"]["labels"]["fanout.dev/stage"] for it in rows] == ["dev", "prod"]
+
+
+@pytest.mark.parametrize("noun", ["variants", "targets", "drafts"])
+def test_a_target_is_found_by_its_policy_and_name(fleet: Fleet, noun: str):
+    named = fleet.run("get", noun, "monitoring/ber", "-o", "name").out
+    assert named in fleet.run("get", noun, "--policy", "monitoring", "-o", "name").out
+    assert len(named.splitlines()) == 1

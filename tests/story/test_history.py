@@ -204,7 +204,7 @@ def test_a_conflict_shows_what_it_dropped(tmp_path: Path):
     [dropped] = second["status"]["dropped"]
     key, _, conflict = dropped.partition(" ")
     assert len(key) == 16
-    assert conflict == f"{field}: upstream 2 stands, local 7 not taken"
+    assert conflict == f"{field}: upstream 2 stands, local 7 not taken (base 1)"
     assert first["status"]["dropped"] == []
     assert rows(made, "monitoring/ams")[0].split()[6] == "1"
     assert "local 7 not taken" in made.run("history", "monitoring/ams", "-o", "wide").out

@@ -10,8 +10,8 @@ from fleet import PROMOTION, Fleet
 
 BRANCH = "drafts/default/sites/ams/monitoring"
 FIELD = "deployment.yaml: Deployment/prometheus: spec.replicas"
-LINE = f"{FIELD}: upstream 2 stands, local 7 not taken"
-OTHER = f"{FIELD}: local 7 stands, upstream 2 not taken"
+LINE = f"{FIELD}: upstream 2 stands, local 7 not taken (base 1)"
+OTHER = f"{FIELD}: local 7 stands, upstream 2 not taken (base 1)"
 BY = ("--reason", "why", "--by", "Ann <ann@x.org>")
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\nstringData:\n  password: {}\n"
 

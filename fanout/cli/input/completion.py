@@ -17,7 +17,7 @@ from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.manifest_documents import discover_manifests
 
-STATE_TYPES = ("policies", "variants", "stages", "targets", "repositories", "drafts")
+STATE_TYPES = ("policies", "variants", "stages", "targets", "repositories", "drafts", "conflicts")
 RECORD_TYPES = ("records", "evidence", "approvals", "decisions")
 RESOURCE_TYPES = (*STATE_TYPES, *RECORD_TYPES)
 
@@ -44,6 +44,7 @@ ALIASES = {
     "target": "targets",
     "repository": "repositories",
     "draft": "drafts",
+    "conflict": "conflicts",
     "record": "records",
     "evidences": "evidence",
     "approval": "approvals",
@@ -72,7 +73,7 @@ def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) 
             return _matching((it.metadata.name for it in declared.policies), incomplete)
         case "repositories":
             return _matching((it.metadata.name for it in declared.repositories), incomplete)
-        case "variants" | "drafts":
+        case "variants" | "drafts" | "conflicts":
             return _matching((it.metadata.name for it in declared.variants), incomplete)
         case record_type if record_type in RECORD_TYPES:
             return complete_policies(ctx, param, incomplete)

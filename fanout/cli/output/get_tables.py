@@ -1,7 +1,8 @@
 """Tables of `fanout get`: columns by resource type, and records of policies."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from fanout.api.object_meta import API_VERSION
@@ -17,6 +18,7 @@ from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.records.policy_status import format_instant, parse_instant
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode
+from fanout.values import replace
 
 
 def _hold_reason(item: Object) -> str:
@@ -53,82 +55,146 @@ def _true_conditions(item: Object) -> str:
     return ",".join(str(it["type"]) for it in conditions if it["status"] == "True")
 
 
-_NAME = TableColumn("NAME", lambda item: item["metadata"]["name"])
-_POLICY = TableColumn("POLICY", lambda item: item["spec"].get("policy"))
+def _target_name(item: Object) -> str:
+    """Return the target's name; of a variant it is in the status."""
+    return str(item["spec"].get("targetName") or item["status"].get("targetName") or "")
+
+
+def _format_counts(counts: Mapping[str, int]) -> str:
+    return ",".join(f"{name}={number}" for name, number in counts.items())
+
+
+def _published_revisions(item: Object) -> str:
+    """Return the published revision of a stage, or the number of variants by revision."""
+    counts = item["status"]["published"]
+    return next(iter(counts)) if len(counts) == 1 else _format_counts(counts)
+
+
+def _conflict_subject(item: Object) -> str:
+    """Return object and field of a conflict; of a plain file there are none."""
+    return " ".join(filter(None, (item["spec"]["object"], item["spec"]["field"])))
+
+
+_NAME = TableColumn("NAME", lambda item: item["metadata"]["name"], priority=0)
+_LONG_NAME = TableColumn("NAME", lambda item: item["metadata"]["name"], priority=5)
+_TARGET = TableColumn("TARGET", _target_name, priority=0)
+_POLICY = TableColumn("POLICY", lambda item: item["spec"].get("policy"), priority=2)
 _STAGE = TableColumn("STAGE", lambda item: item["spec"].get("stage"))
-_WAITS_FOR = TableColumn("WAITS FOR", _hold_reason)
-_MESSAGE = TableColumn("MESSAGE", _hold_message, wide=True)
+_STATE = TableColumn("STATE", lambda item: item["status"]["state"], priority=0)
+_REPOSITORY = TableColumn("REPOSITORY", lambda item: item["spec"]["repository"], priority=4)
+_PATH = TableColumn("PATH", lambda item: item["spec"]["path"], priority=4)
+_READY = TableColumn("READY", lambda item: _condition(item, "status"))
+_REASON = TableColumn("REASON", lambda item: _condition(item, "reason"))
+_CONDITION_MESSAGE = TableColumn(
+    "MESSAGE", lambda item: _condition(item, "message"), wide=True, can_cut=True
+)
+_WAITS_FOR = TableColumn("WAITS FOR", _hold_reason, can_cut=True)
+_MESSAGE = TableColumn("MESSAGE", _hold_message, wide=True, can_cut=True)
+_CONFLICTS = TableColumn("CONFLICTS", lambda item: item["status"]["conflicts"], priority=3)
+
+
 COLUMNS: Mapping[str, Sequence[TableColumn]] = {
     "policies": (
         _NAME,
-        TableColumn("READY", lambda item: _condition(item, "status")),
-        TableColumn("REASON", lambda item: _condition(item, "reason")),
+        replace(_READY, priority=0),
+        _REASON,
         TableColumn("VARIANTS", lambda item: item["status"]["variants"]),
         TableColumn("FAILED", _count_failed),
+        _CONFLICTS,
         TableColumn("EDITED", lambda item: item["status"]["editedVariants"], wide=True),
         TableColumn("BROKEN", lambda item: item["status"]["brokenVariants"], wide=True),
-        TableColumn("MESSAGE", lambda item: _condition(item, "message")),
+        replace(_CONDITION_MESSAGE, wide=False, priority=4),
     ),
     "variants": (
-        _NAME,
-        TableColumn("STAGE", lambda item: item["spec"].get("stage")),
-        TableColumn("REPOSITORY", lambda item: item["spec"]["downstream"]["repository"]),
-        TableColumn("PATH", lambda item: item["spec"]["downstream"]["package"]),
+        _TARGET,
+        TableColumn(
+            "POLICY", lambda item: item["spec"].get("policyRef", {}).get("name"), priority=2
+        ),
+        _STAGE,
         TableColumn("PUBLISHED", lambda item: item["status"].get("published", {}).get("revision")),
         TableColumn("CANDIDATE", lambda item: item["status"]["candidate"]),
-        TableColumn("STATE", lambda item: item["status"]["state"]),
-        TableColumn("ALSO", _true_conditions),
-        TableColumn("REASON", lambda item: _condition(item, "reason"), wide=True),
-        TableColumn("MESSAGE", lambda item: _condition(item, "message"), wide=True),
+        _STATE,
+        _REASON,
+        TableColumn("AGE", lambda item: item["status"].get("published", {}).get("at"), priority=2),
+        TableColumn("ALSO", _true_conditions, priority=3, can_cut=True),
+        TableColumn(
+            "REPOSITORY", lambda item: item["spec"]["downstream"]["repository"], priority=4
+        ),
+        TableColumn("PATH", lambda item: item["spec"]["downstream"]["package"], priority=4),
+        _LONG_NAME,
+        TableColumn("CONFLICTS", lambda item: ",".join(item["status"]["conflicts"]), wide=True),
+        _CONDITION_MESSAGE,
     ),
     "stages": (
-        _POLICY,
-        _STAGE,
+        replace(_POLICY, priority=0),
+        replace(_STAGE, priority=0),
+        TableColumn("PUBLISHED", _published_revisions, can_cut=True),
         TableColumn("CANDIDATE", lambda item: item["status"]["candidate"]),
-        TableColumn("GATE", lambda item: item["status"]["gate"]),
+        TableColumn("QUEUED", lambda item: ",".join(item["status"]["queued"]), priority=3),
+        TableColumn("GATE", lambda item: item["status"]["gate"], priority=2),
         TableColumn("VERDICT", lambda item: item["status"]["verdict"]),
         TableColumn(
-            "VARIANTS",
-            lambda item: ",".join(
-                f"{name}={number}" for name, number in item["status"]["counts"].items()
-            ),
+            "VARIANTS", lambda item: _format_counts(item["status"]["counts"]), can_cut=True
         ),
         _WAITS_FOR,
-        TableColumn("NEXT", lambda item: item["status"].get("next")),
+        _CONFLICTS,
+        TableColumn("NEXT", lambda item: item["status"].get("next"), priority=3),
         TableColumn("IN FLIGHT", _format_in_flight, wide=True),
         TableColumn("HALTED", lambda item: item["status"]["halted"], wide=True),
-        TableColumn("QUEUED", lambda item: ",".join(item["status"]["queued"]), wide=True),
         _MESSAGE,
     ),
     "targets": (
-        TableColumn("TARGET", lambda item: item["spec"]["target"]),
+        _TARGET,
         _POLICY,
         _STAGE,
-        TableColumn("REPOSITORY", lambda item: item["spec"]["repository"]),
-        TableColumn("PATH", lambda item: item["spec"]["path"]),
-        TableColumn("STATE", lambda item: item["status"]["state"]),
+        _STATE,
         _WAITS_FOR,
+        _REPOSITORY,
+        _PATH,
+        TableColumn("KEY", lambda item: item["spec"]["target"], wide=True),
         _MESSAGE,
     ),
     "drafts": (
-        _NAME,
+        _TARGET,
+        _POLICY,
         _STAGE,
-        TableColumn("REPOSITORY", lambda item: item["spec"]["repository"]),
         TableColumn("REVISION", lambda item: item["status"]["revision"]),
+        _STATE,
         TableColumn("CURRENT", lambda item: item["status"]["current"]),
-        TableColumn("CONFLICTS", lambda item: item["status"]["conflicts"]),
-        TableColumn("EDITED", lambda item: item["status"]["edited"]),
-        TableColumn("STATE", lambda item: item["status"]["state"]),
+        _CONFLICTS,
+        TableColumn("EDITED", lambda item: item["status"]["edited"], priority=3),
+        TableColumn("AGE", lambda item: item["metadata"].get("creationTimestamp"), priority=2),
+        _REPOSITORY,
+        _LONG_NAME,
+        TableColumn("BRANCH", lambda item: item["spec"]["branch"], priority=5),
         TableColumn("TREE", lambda item: item["status"]["tree"], wide=True),
-        TableColumn("BRANCH", lambda item: item["spec"]["branch"]),
+    ),
+    "conflicts": (
+        TableColumn("KEY", lambda item: item["spec"]["key"], priority=0),
+        _TARGET,
+        replace(_POLICY, priority=4),
+        replace(_STAGE, priority=4),
+        TableColumn("FILE", lambda item: item["spec"]["file"], priority=2),
+        TableColumn("FIELD", _conflict_subject, can_cut=True),
+        TableColumn("BASE", lambda item: item["status"].get("base"), priority=3, can_cut=True),
+        TableColumn(
+            "UPSTREAM", lambda item: item["status"].get("upstream"), priority=2, can_cut=True
+        ),
+        TableColumn("LOCAL", lambda item: item["status"].get("local"), priority=2, can_cut=True),
+        TableColumn("IN FORCE", lambda item: item["status"]["inForce"], priority=2),
+        TableColumn("DECIDED", lambda item: item["status"]["decided"]),
+        TableColumn("PLACE", lambda item: item["status"]["place"], priority=3),
+        TableColumn("REVISION", lambda item: item["status"]["revision"], priority=3),
+        TableColumn("AGE", lambda item: item["status"].get("since"), priority=2),
+        TableColumn("VARIANT", lambda item: item["spec"]["variant"], wide=True),
     ),
     "repositories": (
         _NAME,
-        TableColumn("URL", lambda item: item["spec"]["url"]),
-        TableColumn("BRANCH", lambda item: item["spec"].get("branch", "main")),
-        TableColumn("READY", lambda item: _condition(item, "status")),
+        TableColumn("URL", lambda item: item["spec"]["url"], priority=2),
+        TableColumn("BRANCH", lambda item: item["spec"].get("branch", "main"), priority=2),
+        _READY,
         TableColumn("VARIANTS", lambda item: item["status"]["variants"]),
-        TableColumn("MESSAGE", lambda item: _condition(item, "message"), wide=True),
+        _CONDITION_MESSAGE,
     ),
 }
 
@@ -175,7 +241,31 @@ def list_records(
     return sorted(objects.values(), key=lambda it: it["metadata"]["creationTimestamp"])
 
 
-def record_columns(resource_type: str, now: datetime, *, wide: bool) -> Sequence[TableColumn]:
+def build_columns(resource_type: str, now: datetime, *, wide: bool) -> Sequence[TableColumn]:
+    """Return the columns of the table of a resource type; ages are those at `now`."""
+    if resource_type in RECORD_KINDS:
+        columns = _record_columns(resource_type, wide=wide)
+    else:
+        columns = COLUMNS[resource_type]
+    return [
+        replace(it, cell=partial(_format_instant_cell, it.cell, _INSTANT_FORMATS[it.head], now))
+        if it.head in _INSTANT_FORMATS
+        else it
+        for it in columns
+    ]
+
+
+def _format_instant_cell(
+    find_instant: Callable[[Object], object],
+    format_cell: Callable[[str, datetime], str],
+    now: datetime,
+    item: Object,
+) -> str:
+    instant = find_instant(item)
+    return format_cell(str(instant), now) if instant else ""
+
+
+def _record_columns(resource_type: str, *, wide: bool) -> Sequence[TableColumn]:
     """Return the columns of the table of records; for decisions the variants come earlier."""
     decisions = resource_type == "decisions"
     state = TableColumn("STATE", lambda item: item["status"].get("state"))
@@ -183,7 +273,7 @@ def record_columns(resource_type: str, now: datetime, *, wide: bool) -> Sequence
         "VARIANTS", lambda item: _format_variants(item, wide=wide), wide=not decisions
     )
     return (
-        TableColumn("AGE", lambda item: _format_age(item["metadata"]["creationTimestamp"], now)),
+        TableColumn("AGE", lambda item: item["metadata"]["creationTimestamp"], priority=2),
         TableColumn("KIND", lambda item: item["kind"]),
         TableColumn("WHAT", _format_subject),
         state,
@@ -270,8 +360,24 @@ def _format_subject(item: Object) -> str:
 
 def _format_age(since: str, now: datetime) -> str:
     """Return an age as kubectl prints it: 5s, 90m, 26h, 12d. A unit from twice its length on."""
-    seconds = max(int((now - parse_instant(since)).total_seconds()), 0)
+    return _format_seconds(int((now - parse_instant(since)).total_seconds()))
+
+
+def _format_wait(until: str, now: datetime) -> str:
+    """Return the time until an instant, as `in 26h`."""
+    return f"in {_format_seconds(int((parse_instant(until) - now).total_seconds()))}"
+
+
+def _format_seconds(seconds: int) -> str:
+    seconds = max(seconds, 0)
     length, unit = next(
         (age_unit for age_unit in _AGE_UNITS if seconds >= 2 * age_unit[0]), _AGE_UNITS[-1]
     )
     return f"{seconds // length}{unit}"
+
+
+# Columns whose cells are instants, and how they are shown.
+_INSTANT_FORMATS: Mapping[str, Callable[[str, datetime], str]] = {
+    "AGE": _format_age,
+    "NEXT": _format_wait,
+}

@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 import click
@@ -31,7 +32,6 @@ from fanout.cli.input.completion import (
 from fanout.cli.input.name_lookup import target_names
 from fanout.cli.input.options import with_settings
 from fanout.cli.output import get_tables
-from fanout.cli.output.get_tables import COLUMNS
 from fanout.cli.output.pass_output import report_file_errors
 from fanout.cli.output.printer import Object, print_objects
 from fanout.cli.process_exit import ExitCode
@@ -44,15 +44,15 @@ from fanout.gates.evaluation_results import VariantState
 from fanout.plan.records.policy_status import format_instant, parse_instant
 from fanout.reconcile.pass_results import PassPlan
 from fanout.reconcile.pass_scope import PassMode
-from fanout.reconcile.report import object_views
+from fanout.reconcile.report import conflict_views, object_views
 from fanout.selection.label_selector import FlagSelector, matches, parse_selector
 from fanout.values import frozen
 
 Item = dict[str, Any]
 _TYPES_WITH_STATE = ("variants", "targets", "drafts")
 _TYPES_BY_OPTION = {
-    "policy": (*_TYPES_WITH_STATE, "stages", *RECORD_TYPES),
-    "stage": (*_TYPES_WITH_STATE, "stages", *RECORD_TYPES),
+    "policy": (*_TYPES_WITH_STATE, "stages", "conflicts", *RECORD_TYPES),
+    "stage": (*_TYPES_WITH_STATE, "stages", "conflicts", *RECORD_TYPES),
     "state": _TYPES_WITH_STATE,
 }
 
@@ -140,7 +140,11 @@ def _names_of_item(item: Item) -> frozenset[str]:
     names = [item["metadata"]["name"], spec.get("variant", "")]
     names += [spec["stage"]] if item["kind"] == "StageView" else []
     names += [path, f"{place['repository']}:{path}"] if path else []
-    names += [target, *target_names(target)] if target else []
+    if target:
+        own_names = (target, *target_names(target), spec.get("targetName", ""))
+        policy = spec.get("policy") or spec.get("policyRef", {}).get("name") or ""
+        names += [*own_names, *(f"{policy}/{name}" for name in own_names if policy and name)]
+    names.append(spec.get("key", ""))
     # The target object is deleted, so its own name is cut out of the variant's: policy, name,
     # digest.
     if _is_orphaned(item):
@@ -216,6 +220,7 @@ _OBJECT_BUILDERS: Mapping[str, Callable[[PassPlan], list[dict[str, Any]]]] = {
     "variants": object_views.list_variants,
     "stages": object_views.list_stages,
     "drafts": object_views.list_drafts,
+    "conflicts": conflict_views.list_conflicts,
 }
 
 
@@ -254,9 +259,13 @@ def command(
 ) -> ExitCode:
     """List resources and their observed state.
 
-    WHAT is policies, variants, stages, targets, repositories, drafts or records. For records (or
-    only evidence, approvals or decisions), NAMES are names of policies. Variants, targets and
-    drafts can also be named by their cluster, their path, or repository:path.
+    WHAT is policies, variants, stages, targets, repositories, drafts, conflicts or records. For
+    records (or only evidence, approvals or decisions), NAMES are names of policies. Variants,
+    targets, drafts and conflicts can also be named by their target, their path, repository:path or
+    POLICY/TARGET.
+
+    AGE is how long the published revision is in force (variants), or how long ago the draft or the
+    record was written.
 
     For --selector, a target has the labels of its object, a draft those of its variant, and a stage
     those of its policy. All have fanout.dev/policy, fanout.dev/stage and fanout.dev/repository.
@@ -269,16 +278,15 @@ def command(
     with open_program(settings) as program:
         faults = report_file_errors(program.read_declared())
         object_filter.check_criteria(program.read_declared(), settings.namespace)
-        columns = COLUMNS.get(resource_type) or get_tables.record_columns(
-            resource_type, settings.now(), wide=settings.output is OutputFormat.WIDE
-        )
         items, now = _read_items(program, resource_type, names)
         object_filter.refuse_unknown(items)
         matching = object_filter.select(items)
+        is_wide = settings.output is OutputFormat.WIDE
+        build_columns = partial(get_tables.build_columns, resource_type, wide=is_wide)
         # A program that reads JSON or YAML gets an empty List; only people need the message.
         is_single = len(names) == 1 and resource_type not in RECORD_TYPES
         if matching or not settings.output.is_table:
-            print_objects(matching, columns, settings, is_single=is_single)
+            print_objects(matching, build_columns(now), settings, is_single=is_single)
         else:
             print_message("nothing found", settings.color)
         while watch:
@@ -287,7 +295,7 @@ def command(
             items, now = _read_items(program, resource_type, names)
             matching = object_filter.select(items)
             if changed_items := find_changed(before, matching, now - observed_before):
-                print_objects(changed_items, columns, settings, is_single=is_single)
+                print_objects(changed_items, build_columns(now), settings, is_single=is_single)
     return ExitCode.SOME_FAILED if faults else ExitCode.OK
 
 

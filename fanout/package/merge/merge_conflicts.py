@@ -59,13 +59,14 @@ class MergeConflict:
 
     @property
     def resolution(self) -> str:
-        """One line with the place, the value in the result and the value that was not taken."""
+        """One line with the place, the value in the result, the value not taken, and the base."""
         place, winner = self._with_names(self.file), self.winner
         loser = MergeSide.LOCAL if winner is MergeSide.UPSTREAM else MergeSide.UPSTREAM
         if self.difference:
             return f"{place}: {winner} stands, {loser} not taken ({self.difference})"
         values = dict(self._shown_values())
-        return f"{place}: {winner} {values[winner]} stands, {loser} {values[loser]} not taken"
+        taken, rejected = f"{winner} {values[winner]} stands", f"{loser} {values[loser]} not taken"
+        return f"{place}: {taken}, {rejected} (base {values['base']})"
 
     @property
     def is_secret(self) -> bool:

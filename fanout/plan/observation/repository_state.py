@@ -264,6 +264,7 @@ class OpenDraft:
     editors: frozenset[str] = frozenset()  # authors and committers of those commits
     # Values rejected at merge conflicts, from the message of fanout's commit.
     rejected_lines: tuple[str, ...] = ()
+    timestamp: int = 0  # of fanout's newest commit on it; 0: it is not written yet
 
     @property
     def key(self) -> str:

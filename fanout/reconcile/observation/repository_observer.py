@@ -336,6 +336,7 @@ def _build_shared_draft(
         rejected_lines=tuple(
             line.removeprefix(f"{path}: ") for line in lines if line.startswith(f"{path}: ")
         ),
+        timestamp=package.timestamp,
     )
 
 
@@ -381,6 +382,7 @@ def _read_draft(reader: ObjectReader, path: str, ref: str, oid: str) -> OpenDraf
         faults=faults,
         editors=editors,
         rejected_lines=parse_conflict_paragraph(commit.message) if has_conflicts else (),
+        timestamp=commit.timestamp,
     )
 
 

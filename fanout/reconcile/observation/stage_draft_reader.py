@@ -16,6 +16,7 @@ class StagePackage:
 
     trailers: DraftTrailers
     message: str  # of the commit that wrote it
+    timestamp: int  # of that commit
     tree: str | None  # at the tip
     editors: frozenset[str]  # people whose commits changed it
 
@@ -50,7 +51,9 @@ def read_stage_draft(reader: ObjectReader, tip: str) -> StageDraftContent | None
         editors = frozenset[str]()
         if tree != trailers.tree or trailers.takes:
             editors = _find_editors(reader, chain, path)
-        packages[path] = StagePackage(trailers, link.commit.message, tree, editors)
+        packages[path] = StagePackage(
+            trailers, link.commit.message, link.commit.timestamp, tree, editors
+        )
     is_edited = any(link.stated is None for link in chain) or any(
         package.tree != package.trailers.tree for package in packages.values()
     )

@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
-from fanout.api.object_meta import API_VERSION, Label
+from fanout.api.object_meta import API_VERSION
 from fanout.api.output_views import (
     DraftView,
     DraftViewSpec,
@@ -19,16 +18,16 @@ from fanout.api.output_views import (
     TargetViewStatus,
 )
 from fanout.api.reasons import Reason
-from fanout.api.view_base import HoldView, View, ViewMeta, label_verdict
+from fanout.api.view_base import DraftMeta, HoldView, ViewMeta, label_verdict
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation, VariantState
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import describe_hold
+from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import format_instant
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.plan.variant_observation import unreadable_repository_hold
 from fanout.reconcile.edits.package_damage import (
     describe_edits,
     describe_faults,
@@ -38,6 +37,8 @@ from fanout.reconcile.execution.removal_execution import find_places
 from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problem
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.reconcile.removal.orphaned_variants import describe_orphans
+from fanout.reconcile.report.conflict_views import draft_time, find_undecided_keys
+from fanout.reconcile.report.decided_entry import DecidedEntry, list_decisions
 from fanout.reconcile.report.enforcement_conditions import (
     EnforcementReport,
     report_enforcement,
@@ -47,38 +48,77 @@ from fanout.reconcile.report.variant_conditions import (
     build_policy_conditions,
     find_failed_variants,
 )
+from fanout.reconcile.report.view_meta import (
+    build_meta,
+    dump_view,
+    fanout_labels,
+    format_time,
+    name_targets,
+    policy_labels,
+    policy_name,
+    stage_positions,
+    variant_labels,
+)
 from fanout.reconcile.selection.policy_resolution import repository_key, repository_place
 from fanout.selection.target_selection import usable_repositories
 from fanout.selection.variant_spec import TargetFailure
-from fanout.values import replace
 
 Plain = dict[str, Any]
 
 
 def list_stages(pass_plan: PassPlan) -> list[Plain]:
     """Return a StageView for every stage of every evaluated policy."""
-    return [
-        _dump_view(_build_stage(policy_result, stage))
-        for policy_result in pass_plan.policies
-        if policy_result.decision is not None
-        for stage in policy_result.decision.stages.values()
-    ]
+    stage_views: list[StageView] = []
+    for policy_result in pass_plan.policies:
+        conflicts = _count_conflicts(policy_result)
+        published = _count_published(policy_result)
+        stages = policy_result.decision.stages.values() if policy_result.decision else ()
+        stage_views += [
+            _build_stage(policy_result, it, conflicts[it.name], published.get(it.name, {}))
+            for it in stages
+        ]
+    return [dump_view(it) for it in stage_views]
 
 
-def _build_stage(policy_result: PolicyResult, stage: StageEvaluation) -> StageView:
+def _count_conflicts(policy_result: PolicyResult) -> Counter[str]:
+    """Return the number of undecided merge conflicts of each stage's drafts."""
+    counts: Counter[str] = Counter()
+    undecided = policy_result.undecided_conflicts
+    for variant in policy_result.variants:
+        counts[variant.spec.stage] += undecided.get(variant.spec.name, 0)
+    return counts
+
+
+def _count_published(policy_result: PolicyResult) -> dict[str, Counter[str]]:
+    """Return how many variants have each revision published, by stage."""
+    counts: dict[str, Counter[str]] = {}
+    for variant in policy_result.variants:
+        if variant.observed.published is not None:
+            by_revision = counts.setdefault(variant.spec.stage, Counter())
+            by_revision[variant.observed.published.revision] += 1
+    return counts
+
+
+def _build_stage(
+    policy_result: PolicyResult,
+    stage: StageEvaluation,
+    conflicts: int,
+    published: Mapping[str, int],
+) -> StageView:
     policy = policy_result.resolved_policy.name
-    labels = {**_policy_labels(policy_result), **_fanout_labels(policy_result, stage.name)}
+    labels = {**policy_labels(policy_result), **fanout_labels(policy_result, stage.name)}
     return StageView(
-        metadata=_build_meta(
+        metadata=build_meta(
             policy_result, f"{policy}/{stage.name}" if stage.name else policy, labels
         ),
-        spec=StageViewSpec(policy=_policy_name(policy_result), stage=stage.name),
+        spec=StageViewSpec(policy=policy_name(policy_result), stage=stage.name),
         status=StageViewStatus(
             candidate=stage.candidate,
             verdict=label_verdict(stage.verdict),
             gate=label_verdict(stage.gate),
             verdicts={rev: label_verdict(verdict) for rev, verdict in stage.verdicts.items()},
             counts={state.value: number for state, number in stage.counts.items() if number},
+            published=dict(published),
             queued=stage.queued,
             others=tuple(
                 OtherRevisionView(
@@ -86,11 +126,12 @@ def _build_stage(policy_result: PolicyResult, stage: StageEvaluation) -> StageVi
                 )
                 for other in stage.alternatives
             ),
+            conflicts=conflicts,
             in_flight=stage.aggregates.in_flight,
             budget=stage.budget,
             halted=stage.halted,
             holds=_build_holds(stage.holds),
-            next=_format_time(stage.next),
+            next=format_time(stage.next),
         ),
     )
 
@@ -108,16 +149,15 @@ def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:
         name_by_place = {
             repository_place(repository): name for name, repository in repository_by_name.items()
         }
-        for variant, decision, _ in _list_decisions(policy_result):
-            target_views.append(_build_target(policy_result, variant, decision))
-        target_views += [
+        views = [_build_target(policy_result, it) for it in list_decisions(policy_result)]
+        views += [
             _build_target_without_variant(policy_result, it, VariantState.FAILED)
             for it in policy.failures
         ]
         failures = describe_orphans(policy, policy_result.orphans, policy_result.removals)
         for orphan, failure in zip(policy_result.orphans, failures, strict=True):
             place, path = place_by_variant.get(orphan.name, ("", ""))
-            target_view = _build_target_without_variant(
+            orphan_view = _build_target_without_variant(
                 policy_result,
                 failure,
                 VariantState.HELD,
@@ -125,26 +165,28 @@ def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:
                 orphan.stage,
                 policy_result.removals.holds.get(orphan.name, ()),
             )
-            target_views.append(target_view)
-    return [_dump_view(it) for it in target_views]
+            views.append(orphan_view)
+        positions = stage_positions(policy_result)
+        target_views += sorted(views, key=lambda it: positions.get(it.spec.stage, len(positions)))
+    return [dump_view(it) for it in target_views]
 
 
 def list_drafts(pass_plan: PassPlan) -> list[Plain]:
     """Return a DraftView for every open draft of a declared variant."""
     return [
-        _dump_view(_build_draft_view(policy_result, *entry))
+        dump_view(_build_draft_view(policy_result, entry, entry.variant.observed.draft))
         for policy_result in pass_plan.policies
-        for entry in _list_decisions(policy_result)
-        if entry[0].observed.draft is not None
+        for entry in list_decisions(policy_result)
+        if entry.variant.observed.draft is not None
     ]
 
 
 def list_variants(pass_plan: PassPlan) -> list[Plain]:
     """Return every variant as a PackageVariant object with its status."""
     return [
-        _build_variant(policy_result, *entry)
+        _build_variant(policy_result, entry)
         for policy_result in pass_plan.policies
-        for entry in _list_decisions(policy_result)
+        for entry in list_decisions(policy_result)
     ]
 
 
@@ -171,6 +213,7 @@ def _build_policy(policy_result: PolicyResult) -> Plain:
         "editedVariants": sum(
             variant.observed.has_edits_in_force for variant in policy_result.variants
         ),
+        "conflicts": sum(policy_result.undecided_conflicts.values()),
         "brokenVariants": sum(
             bool(variant.observed.published_faults) for variant in policy_result.variants
         ),
@@ -184,20 +227,15 @@ def _build_policy(policy_result: PolicyResult) -> Plain:
     return body
 
 
-def _build_variant(
-    policy_result: PolicyResult,
-    variant: RenderedVariant,
-    decision: VariantEvaluation,
-    undecided: int,
-) -> Plain:
-    spec = variant.spec
+def _build_variant(policy_result: PolicyResult, entry: DecidedEntry) -> Plain:
+    variant, decision, spec = entry.variant, entry.decision, entry.variant.spec
     body: Plain = {
         "apiVersion": API_VERSION,
         "kind": "PackageVariant",
         "metadata": {
             "name": spec.name,
             "namespace": spec.namespace,
-            "labels": _variant_labels(policy_result, variant),
+            "labels": variant_labels(policy_result, variant),
             "annotations": dict(spec.annotations),
         },
         "spec": {
@@ -206,9 +244,11 @@ def _build_variant(
         },
         "status": {
             "target": spec.target,
+            "targetName": entry.target_name,
             "state": decision.state.value,
             "candidate": decision.candidate,
-            "conditions": _build_variant_conditions(variant, decision, undecided),
+            "conditions": _build_variant_conditions(variant, decision, entry.undecided),
+            "conflicts": list(find_undecided_keys(variant, entry.undecided)),
             "checks": [
                 {
                     "name": check.name,
@@ -304,15 +344,14 @@ def _find_tag_problems(variant: RenderedVariant) -> dict[str, str]:
     return sentence_by_reason
 
 
-def _build_target(
-    policy_result: PolicyResult, variant: RenderedVariant, decision: VariantEvaluation
-) -> TargetView:
-    spec = variant.spec
+def _build_target(policy_result: PolicyResult, entry: DecidedEntry) -> TargetView:
+    spec, decision = entry.variant.spec, entry.decision
     return TargetView(
         metadata=_build_target_meta(policy_result, spec.target, spec.stage, spec.repository),
         spec=TargetViewSpec(
-            policy=_policy_name(policy_result),
+            policy=policy_name(policy_result),
             target=spec.target,
+            target_name=entry.target_name,
             variant=spec.name,
             stage=spec.stage,
             repository=spec.repository,
@@ -337,8 +376,9 @@ def _build_target_without_variant(
     return TargetView(
         metadata=_build_target_meta(policy_result, failure.target, stage, location[0]),
         spec=TargetViewSpec(
-            policy=_policy_name(policy_result),
+            policy=policy_name(policy_result),
             target=failure.target,
+            target_name=name_targets(policy_result)[failure.target],
             stage=stage,
             repository=location[0],
             path=location[1],
@@ -357,24 +397,26 @@ def _build_target_meta(
     policy_result: PolicyResult, target: str, stage: str, repository: str
 ) -> ViewMeta:
     labels = policy_result.resolved_policy.labels_by_target.get(target, {})
-    return _build_meta(
-        policy_result, target, {**labels, **_fanout_labels(policy_result, stage, repository)}
+    return build_meta(
+        policy_result, target, {**labels, **fanout_labels(policy_result, stage, repository)}
     )
 
 
 def _build_draft_view(
-    policy_result: PolicyResult,
-    variant: RenderedVariant,
-    decision: VariantEvaluation,
-    conflicts: int,
+    policy_result: PolicyResult, entry: DecidedEntry, draft: OpenDraft
 ) -> DraftView:
-    assert variant.observed.draft is not None, "asked of variants with a draft"
-    spec, draft = variant.spec, variant.observed.draft
+    variant, decision, spec = entry.variant, entry.decision, entry.variant.spec
     return DraftView(
-        metadata=_build_meta(policy_result, spec.name, _variant_labels(policy_result, variant)),
+        metadata=DraftMeta(
+            name=spec.name,
+            namespace=policy_result.resolved_policy.namespace,
+            labels=variant_labels(policy_result, variant),
+            creation_timestamp=format_time(draft_time(draft)),
+        ),
         spec=DraftViewSpec(
-            policy=_policy_name(policy_result),
+            policy=policy_name(policy_result),
             target=spec.target,
+            target_name=entry.target_name,
             variant=spec.name,
             stage=spec.stage,
             repository=spec.repository,
@@ -386,7 +428,7 @@ def _build_draft_view(
             tree=draft.tree or "",
             revision=draft.trailers.revision,
             digest=draft.trailers.digest,
-            conflicts=conflicts,
+            conflicts=entry.undecided,
             edited=draft.is_edited,
             current=variant.selected.has_current_draft,
             state=decision.state.value,
@@ -395,93 +437,17 @@ def _build_draft_view(
     )
 
 
-def _list_decisions(
-    policy_result: PolicyResult,
-) -> Iterator[tuple[RenderedVariant, VariantEvaluation, int]]:
-    """Yield each variant, its decision, and the number of its undecided merge conflicts."""
-    if policy_result.decision is None:
-        return
-    conflict_counts = policy_result.undecided_conflicts
-    for variant in policy_result.variants:
-        name = variant.spec.name
-        decision = _with_read_failure(variant, policy_result.decision.variants[name])
-        yield variant, decision, conflict_counts.get(name, 0)
-
-
-def _with_read_failure(variant: RenderedVariant, decision: VariantEvaluation) -> VariantEvaluation:
-    """Return the decision as shown, with a hold if the repository cannot be read.
-
-    Gates use what is on record; without the repository it cannot be confirmed.
-    """
-    failure = (
-        variant.observed.package_location.repository_state.failure
-        or variant.observed.repository_state.failure
-    )
-    if failure is None:
-        return decision
-    hold = unreadable_repository_hold(failure, f"the maintainers of {variant.spec.repository}")
-    holds = (hold, *(it for it in decision.holds if it != hold))
-    state = VariantState.HELD if decision.state is VariantState.READY else decision.state
-    return replace(decision, state=state, holds=holds)
-
-
-def _policy_name(policy_result: PolicyResult) -> str:
-    policy = policy_result.resolved_policy
-    return policy.name if policy.upstream_policy is not None else ""
-
-
-def _build_meta(policy_result: PolicyResult, name: str, labels: Mapping[str, str]) -> ViewMeta:
-    namespace = policy_result.resolved_policy.namespace
-    return ViewMeta(name=name, namespace=namespace, labels=dict(labels))
-
-
-def _policy_labels(policy_result: PolicyResult) -> Mapping[str, str]:
-    policy = policy_result.resolved_policy
-    declaration = policy.upstream_policy or policy.package_variant
-    return declaration.metadata.labels if declaration else {}
-
-
-def _variant_labels(policy_result: PolicyResult, variant: RenderedVariant) -> dict[str, str]:
-    package_variant, spec = policy_result.resolved_policy.package_variant, variant.spec
-    fanout_labels = _fanout_labels(policy_result, spec.stage, spec.repository)
-    return {
-        **(package_variant.metadata.labels if package_variant else {}),
-        **spec.labels,
-        **fanout_labels,
-    }
-
-
-def _fanout_labels(
-    policy_result: PolicyResult, stage: str = "", repository: str = ""
-) -> dict[str, str]:
-    """Return the labels that fanout adds to a policy's objects, for `-l`."""
-    text_by_label = {
-        Label.POLICY: _policy_name(policy_result),
-        Label.STAGE: stage,
-        Label.REPOSITORY: repository,
-    }
-    return {key.value: text for key, text in text_by_label.items() if text}
-
-
 def _build_holds(holds: Iterable[Hold]) -> tuple[HoldView, ...]:
     return tuple(
         HoldView(
             reason=hold.reason,
             message=hold.sentence,
             who=hold.actor,
-            since=_format_time(hold.since),
-            until=_format_time(hold.until),
+            since=format_time(hold.since),
+            until=format_time(hold.until),
         )
         for hold in holds
     )
-
-
-def _format_time(moment: datetime | None) -> str | None:
-    return format_instant(moment) if moment else None
-
-
-def _dump_view(view: View) -> Plain:
-    return view.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
 def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:

@@ -1,0 +1,128 @@
+"""Merge conflicts of drafts and publications: views, and the keys of undecided ones."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Literal
+
+from fanout.api.conflict_view import (
+    ConflictView,
+    ConflictViewSpec,
+    ConflictViewStatus,
+)
+from fanout.package.merge.merge_conflicts import MergeSide
+from fanout.plan.draft_messages import find_release_draft
+from fanout.plan.edits.conflict_outcome import (
+    ConflictOutcome,
+    read_draft_outcomes,
+    read_published_outcomes,
+)
+from fanout.plan.observation.repository_state import OpenDraft
+from fanout.plan.records.policy_status import PublishedLine
+from fanout.plan.rendered_variant import RenderedVariant
+from fanout.reconcile.pass_results import PassPlan, PolicyResult
+from fanout.reconcile.report.view_meta import (
+    Plain,
+    build_meta,
+    dump_view,
+    format_time,
+    name_targets,
+    order_by_stage,
+    policy_name,
+    variant_labels,
+)
+
+_LABELS: Mapping[MergeSide, Literal["Upstream", "Local"]] = {
+    MergeSide.UPSTREAM: "Upstream",
+    MergeSide.LOCAL: "Local",
+}
+
+
+def list_conflicts(pass_plan: PassPlan) -> list[Plain]:
+    """Return a ConflictView for every merge conflict of open drafts and of what is published.
+
+    Of a conflict that both have at the same revision, the draft's is listed: it comes later.
+    """
+    conflict_views: list[ConflictView] = []
+    for policy_result in pass_plan.policies:
+        target_names = name_targets(policy_result)
+        for variant in order_by_stage(policy_result):
+            target_name = target_names[variant.spec.target]
+            conflict_views += _build_views(policy_result, variant, target_name)
+    return [dump_view(it) for it in conflict_views]
+
+
+def find_undecided_keys(variant: RenderedVariant, undecided: int) -> tuple[str, ...]:
+    """Return the keys of the conflicts that hold the variant's draft; `undecided`: their number."""
+    draft = find_release_draft(variant) if undecided else None
+    if draft is None:
+        return ()
+    outcomes = read_draft_outcomes(draft, variant.observed.choices, undecided)
+    return tuple(it.key for it in outcomes if not it.is_decided)
+
+
+def draft_time(draft: OpenDraft) -> datetime | None:
+    """Return when fanout last wrote the draft; None if it is not written yet."""
+    return datetime.fromtimestamp(draft.timestamp, UTC) if draft.timestamp else None
+
+
+def _build_views(
+    policy_result: PolicyResult, variant: RenderedVariant, target_name: str
+) -> Iterator[ConflictView]:
+    draft, published = find_release_draft(variant), variant.observed.published
+    drafted: set[tuple[str, str]] = set()
+    if draft is not None:
+        undecided = policy_result.undecided_conflicts.get(variant.spec.name, 0)
+        for outcome in read_draft_outcomes(draft, variant.observed.choices, undecided):
+            drafted.add((draft.trailers.revision, outcome.key))
+            yield _build_view(policy_result, variant, target_name, outcome, draft)
+    if published is not None:
+        for outcome in read_published_outcomes(published.rejected):
+            if (published.revision, outcome.key) not in drafted:
+                yield _build_view(policy_result, variant, target_name, outcome, published)
+
+
+def _build_view(
+    policy_result: PolicyResult,
+    variant: RenderedVariant,
+    target_name: str,
+    outcome: ConflictOutcome,
+    source: OpenDraft | PublishedLine,
+) -> ConflictView:
+    spec = variant.spec
+    if isinstance(source, OpenDraft):
+        revision, since = source.trailers.revision, draft_time(source)
+    else:
+        # A publication that is not on record yet has the time of this pass.
+        is_recorded = not variant.observed.is_unrecorded
+        revision, since = source.revision, source.at if is_recorded else None
+    return ConflictView(
+        metadata=build_meta(
+            policy_result,
+            f"{spec.name}/{revision}/{outcome.key}",
+            variant_labels(policy_result, variant),
+        ),
+        spec=ConflictViewSpec(
+            policy=policy_name(policy_result),
+            stage=spec.stage,
+            target=spec.target,
+            target_name=target_name,
+            variant=spec.name,
+            repository=spec.repository,
+            path=spec.path,
+            key=outcome.key,
+            file=outcome.file,
+            object=outcome.object,
+            field=outcome.field_path,
+        ),
+        status=ConflictViewStatus(
+            place="Draft" if isinstance(source, OpenDraft) else "Published",
+            revision=revision,
+            in_force="Edited" if outcome.is_edited else _LABELS[outcome.winner],
+            decided=outcome.is_decided,
+            base=outcome.values.get("base"),
+            upstream=outcome.values.get("upstream"),
+            local=outcome.values.get("local"),
+            since=format_time(since),
+            message=outcome.line,
+        ),
+    )

@@ -1,0 +1,84 @@
+"""Metadata of views: names and labels of policies, stages, targets and drafts."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from fanout.api.object_meta import Label
+from fanout.api.view_base import View, ViewMeta
+from fanout.plan.records.policy_status import format_instant
+from fanout.plan.rendered_variant import RenderedVariant
+from fanout.reconcile.pass_results import PolicyResult
+from fanout.selection.target_names import shorten_target_keys
+
+Plain = dict[str, Any]
+
+
+def policy_name(policy_result: PolicyResult) -> str:
+    """Return the name of the UpstreamPolicy; "" for a variant written by hand."""
+    policy = policy_result.resolved_policy
+    return policy.name if policy.upstream_policy is not None else ""
+
+
+def build_meta(policy_result: PolicyResult, name: str, labels: Mapping[str, str]) -> ViewMeta:
+    """Return the metadata of a view of a part of this policy."""
+    namespace = policy_result.resolved_policy.namespace
+    return ViewMeta(name=name, namespace=namespace, labels=dict(labels))
+
+
+def name_targets(policy_result: PolicyResult) -> Mapping[str, str]:
+    """Return a short name of each target of the policy by its key, failed targets included."""
+    keys = [variant.spec.target for variant in policy_result.variants]
+    return shorten_target_keys([*keys, *(it.target for it in policy_result.failures)])
+
+
+def order_by_stage(policy_result: PolicyResult) -> list[RenderedVariant]:
+    """Return the variants in the order of their stages in the policy, those without one last."""
+    positions = stage_positions(policy_result)
+    return sorted(
+        policy_result.variants, key=lambda it: positions.get(it.spec.stage, len(positions))
+    )
+
+
+def stage_positions(policy_result: PolicyResult) -> Mapping[str, int]:
+    """Return the position of each stage in the policy."""
+    return {rule.name: position for position, rule in enumerate(policy_result.rules)}
+
+
+def policy_labels(policy_result: PolicyResult) -> Mapping[str, str]:
+    """Return the labels of the policy's own object."""
+    policy = policy_result.resolved_policy
+    declaration = policy.upstream_policy or policy.package_variant
+    return declaration.metadata.labels if declaration else {}
+
+
+def variant_labels(policy_result: PolicyResult, variant: RenderedVariant) -> dict[str, str]:
+    """Return the labels of a variant: its own, those of its rendering, and fanout's."""
+    package_variant, spec = policy_result.resolved_policy.package_variant, variant.spec
+    return {
+        **(package_variant.metadata.labels if package_variant else {}),
+        **spec.labels,
+        **fanout_labels(policy_result, spec.stage, spec.repository),
+    }
+
+
+def fanout_labels(
+    policy_result: PolicyResult, stage: str = "", repository: str = ""
+) -> dict[str, str]:
+    """Return the labels that fanout adds to a policy's objects, for `-l`."""
+    text_by_label = {
+        Label.POLICY: policy_name(policy_result),
+        Label.STAGE: stage,
+        Label.REPOSITORY: repository,
+    }
+    return {key.value: text for key, text in text_by_label.items() if text}
+
+
+def format_time(moment: datetime | None) -> str | None:
+    """Return an instant as views show it, or None if there is none."""
+    return format_instant(moment) if moment else None
+
+
+def dump_view(view: View) -> Plain:
+    """Return a view as plain data; what is not known is left out."""
+    return view.model_dump(by_alias=True, mode="json", exclude_none=True)
