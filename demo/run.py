@@ -89,7 +89,7 @@ def one_fails(world: World, tell: Teller) -> None:
     )
     tell.say("prod needs All three. `explain` says what it waits for, and who can do what.")
     text = tell.fanout("explain monitoring/prod", lines=10)
-    tell.check("stage dev-us: failed" in text, True, "sea holds dev-us, and dev-us holds prod")
+    tell.check("v1 has failed in" in text, True, "sea holds dev-us, and dev-us holds prod")
     tell.say("A sweep changes nothing in prod, however long one waits. It exits with 3.")
     tell.fanout("sweep", leaves=3)
     tell.check(world.published("prod"), {"none": 14}, "nothing is published in prod")
