@@ -401,6 +401,36 @@ class ProbeClient(Protocol):
         """
 
 
+# ---- Notifications -----------------------------------------------------------------------------
+
+
+@frozen
+class EventBatch:
+    """Events for one address, in order: HTTP bodies, which are signed with a secret."""
+
+    url: str
+    secret: str  # its name
+    bodies: tuple[bytes, ...]
+
+
+@frozen
+class BatchResult:
+    """Result of a batch: how many of its events were delivered, and what ended it early."""
+
+    delivered: int
+    problem: str = ""  # about the event after those that were delivered; "": all were
+
+
+class EventSender(Protocol):
+    """Sender of events to HTTP addresses (module: notify)."""
+
+    def send(self, batches: Sequence[EventBatch]) -> list[BatchResult]:
+        """Send batches at once, each up to its first event that is not accepted.
+
+        Return results in order, in bounded time. Nothing that an address does is raised.
+        """
+
+
 # ---- Records ----------------------------------------------------------------------------------
 
 

@@ -73,7 +73,7 @@ TECHNICAL = """
     format hosted idempotency ids index input inputs instant interface inventory item layout layouts
     lazy limit limited limiter limits line listen listing location locations lock log logged
     logging lookup
-    metric
+    delivery metric notification notifications notifier notify outbox pause send sender thread
     loop machine main markdown marker message messages meta method metrics mode model naming node
     nodes notes operation options outcome output oversize parameter parameterized parameters parse
     parsed patterns percentages

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, StrictInt, StringConstraints
 
 from fanout.api.git_repository import SecretRef
+from fanout.api.notifications import NotificationTargets
 from fanout.api.object_meta import KRMObject, Model, ObjectMeta
 from fanout.api.text_fields import (
     Distinct,
@@ -238,6 +239,11 @@ class FanoutConfiguration(KRMObject):
     )
     forges: tuple[ForgeHost, ...] = Field(
         default=(), description="The hosts that fanout opens pull requests on."
+    )
+    notifications: NotificationTargets = Field(
+        default=(),
+        description="The addresses that are notified when something needs a person, or when a"
+        " rollout ends.",
     )
     allowed_protocols: Distinct[GitProtocol] = Field(
         default=tuple(GitProtocol), description="How Git may reach repositories; paths are `file`."

@@ -134,11 +134,7 @@ def build_timetable(declared: DeclaredObjects, namespace: str = "") -> SweepTime
     promotions = [it for it in declared.promotions if namespace in ("", it.metadata.namespace)]
     results = {_subject(it): run_isolated(partial(_schedule_of, it, declared)) for it in promotions}
     failed = {it: error for it, error in results.items() if isinstance(error, FanoutError)}
-    all_subjects = frozenset(
-        PassSubject(item.metadata.namespace, item.metadata.name)
-        for item in (*declared.policies, *declared.variants)
-        if namespace in ("", item.metadata.namespace)
-    )
+    all_subjects = list_subjects(declared, namespace)
     broken = {
         PassSubject(key.namespace, key.name)
         for key in declared.left_out
@@ -161,6 +157,15 @@ def build_timetable(declared: DeclaredObjects, namespace: str = "") -> SweepTime
         failures=tuple(
             f"PromotionPolicy {it.namespace}/{it.name}: {error}" for it, error in failed.items()
         ),
+    )
+
+
+def list_subjects(declared: DeclaredObjects, namespace: str = "") -> frozenset[PassSubject]:
+    """Return all policies and variants that are declared in one namespace, or in all."""
+    return frozenset(
+        PassSubject(item.metadata.namespace, item.metadata.name)
+        for item in (*declared.policies, *declared.variants)
+        if namespace in ("", item.metadata.namespace)
     )
 
 

@@ -148,6 +148,16 @@ FORGE_REMAINING: Final = Metric(
 HOOKS: Final = Metric(
     "fanout_hooks_total", _COUNTER, "Webhooks that arrived, by outcome.", ("outcome",)
 )
+NOTIFICATIONS: Final = Metric(
+    "fanout_notifications_total",
+    _COUNTER,
+    "Notifications by address and result: `delivered`, `failed` (an attempt; it is repeated), or"
+    " `dropped` (not accepted for a day, or too many).",
+    ("name", "result"),
+)
+NOTIFICATIONS_WAITING: Final = Metric(
+    "fanout_notifications_waiting", _GAUGE, "Notifications that wait for delivery.", ("name",)
+)
 METRICS: Final = (
     BUILD,
     RECONCILES,
@@ -173,4 +183,6 @@ METRICS: Final = (
     FORGE_SECONDS,
     FORGE_REMAINING,
     HOOKS,
+    NOTIFICATIONS,
+    NOTIFICATIONS_WAITING,
 )

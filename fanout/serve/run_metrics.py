@@ -46,14 +46,16 @@ class RunMetrics:
         counters: Counters,
         health: Callable[[], LoopHealth],
         remaining_calls: Callable[[], Mapping[tuple[str, str], int]],
+        waiting_notifications: Callable[[], Mapping[str, int]],
     ) -> None:
-        """Create metrics; `health` and `remaining_calls` are read at each scrape."""
+        """Create metrics. The functions are called at each scrape."""
         # Series with the instants at which counters were made double the size of the page.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._version = version
         self._counters = counters
         self._health = health
         self._remaining_calls = remaining_calls
+        self._waiting_notifications = waiting_notifications
         self._states = StateCounts()
         self._registry = CollectorRegistry()
         self._reconciles = self._counter(table.RECONCILES)
@@ -137,6 +139,9 @@ class RunMetrics:
         yield _family(table.FORGE_REMAINING, self._remaining_calls())
         hooks = read(EventName.HOOK)
         yield _family(table.HOOKS, {(it.value,): hooks.get((it.value,), 0) for it in HookOutcome})
+        yield _family(table.NOTIFICATIONS, read(EventName.NOTIFICATION))
+        waiting = {(name,): it for name, it in self._waiting_notifications().items()}
+        yield _family(table.NOTIFICATIONS_WAITING, waiting)
 
     def _counter(self, metric: Metric) -> Counter:
         return Counter(metric.name, metric.meaning, metric.labels, registry=self._registry)

@@ -133,6 +133,10 @@ FIRING = {
         {'fanout_forge_rate_limit_remaining{host="git.example.com",limit="calls"}': "0x2000"},
         {"host": "git.example.com", "limit": "calls"},
     ),
+    "FanoutNotificationsWait": (
+        {'fanout_notifications_waiting{name="chat"}': "2x2000"},
+        {"name": "chat"},
+    ),
 }
 # A fleet in which nothing is wrong, although variants wait and some calls fail.
 HEALTHY = {
@@ -149,6 +153,7 @@ HEALTHY = {
     'fanout_git_operations_total{operation="push",result="RemoteMoved"}': "0+1x2000",
     'fanout_git_operations_total{operation="push",result="success"}': "0+20x2000",
     'fanout_forge_rate_limit_remaining{host="git.example.com",limit="calls"}': "40x2000",
+    'fanout_notifications_waiting{name="chat"}': "0x2000",
 }
 
 

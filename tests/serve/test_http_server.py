@@ -102,7 +102,7 @@ def serving():
 
 
 def routes(receiver, counters, health=LoopHealth):
-    metrics = RunMetrics("0.1.0", counters, health, dict)
+    metrics = RunMetrics("0.1.0", counters, health, dict, dict)
     return [
         *http_server.route_hooks(receiver),
         *http_server.route_monitoring(metrics, health),

@@ -21,6 +21,7 @@ from fanout.api.field_errors import InvalidValue
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.options import with_settings
 from fanout.cli.lazy_import import load_module
+from fanout.cli.notification_delivery import build_notifier
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program, open_program, warn_about_records
@@ -28,9 +29,11 @@ from fanout.cli.terminal import is_colored
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.reconcile.execution.plan_execution import run_pass
+from fanout.reconcile.notifications.notifier import Notifier
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
 from fanout.schedule.loop_health import LoopObserver
+from fanout.schedule.notification_thread import NotificationThread
 from fanout.schedule.run_loop import LoopDependencies, RunLoop
 from fanout.telemetry.error_isolation import LOGGER_NAME, TracebackFilter
 from fanout.telemetry.logging_setup import configure_logging
@@ -83,7 +86,11 @@ def command(settings: Settings, interval: str, hooks: str | None, listen: str | 
         # The metrics observe the loop and read its health, so they are added after it is made.
         observers: list[LoopObserver] = []
         loop = RunLoop(_build_dependencies(program, observers), pause, settings.namespace)
-        with _handle_signals(loop.stop), _serve(program, loop, observers, hooks, listen):
+        with (
+            _handle_signals(loop.stop),
+            _notify(program, observers) as notifier,
+            _serve(program, loop, observers, notifier, hooks, listen),
+        ):
             _log.info("Started", install=program.world.setup.install, interval=interval)
             loop.run()
             _log.info("Stopped")
@@ -101,10 +108,24 @@ def _build_dependencies(
 
 
 @contextmanager
+def _notify(program: Program, observers: list[LoopObserver]) -> Iterator[Notifier | None]:
+    """Deliver notifications while open, if any are configured. Adds an observer of the loop."""
+    notifier = build_notifier(program)
+    if notifier is None:
+        yield None
+        return
+    thread = NotificationThread(notifier, program.settings.now)
+    observers.append(thread)
+    with thread.run():
+        yield notifier
+
+
+@contextmanager
 def _serve(
     program: Program,
     loop: RunLoop,
     observers: list[LoopObserver],
+    notifier: Notifier | None,
     hooks: str | None,
     listen: str | None,
 ) -> Iterator[None]:
@@ -122,7 +143,11 @@ def _serve(
         server, module = (_load_extra(f"serve.{it}", "--listen") for it in _MONITORING_MODULES)
         world = program.world
         metrics = module.RunMetrics(
-            version("fanout"), world.counters, loop.health, world.forges.remaining_calls
+            version("fanout"),
+            world.counters,
+            loop.health,
+            world.forges.remaining_calls,
+            notifier.count_waiting if notifier is not None else dict,
         )
         observers.append(metrics)
         option, others = routes.get(listen, ("--listen", []))

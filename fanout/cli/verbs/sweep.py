@@ -10,6 +10,7 @@ import click
 from fanout.cli.declarations import check_policies
 from fanout.cli.input.completion import complete_policies
 from fanout.cli.input.options import with_settings
+from fanout.cli.notification_delivery import build_notifier, notify_of_pass
 from fanout.cli.output.pass_output import print_report, report_file_errors
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.rollout_waiting import (
@@ -23,6 +24,7 @@ from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import Program, open_program, warn_about_records
 from fanout.errors import Conflict, ErrorLocation, InvalidInput
 from fanout.reconcile.execution.plan_execution import execute_plan, finish_merges
+from fanout.reconcile.notifications.notifier import Notifier
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
 
@@ -59,13 +61,16 @@ def command(
     )
     with open_program(settings, check=False) as program:
         # A saved plan is compared with a fresh one, so a no-op result of an earlier pass is no
-        # answer to it.
+        # answer to it; and notifications begin with what a pass observes.
+        notifier = build_notifier(program)
         noop_result = None
-        if saved is None and wait_limit is None and not settings.dry_run:
+        is_single = saved is None and wait_limit is None and not settings.dry_run
+        if is_single and not (notifier and notifier.needs_pass):
             noop_result = program.find_noop_result(mode)
         if noop_result is not None:
             report = PassReport(noop_result)
             print_report(report, settings)
+            notify_of_pass(program, notifier, report)
             return ExitCode.SOME_FAILED if report.fix_count else ExitCode.OK
         program.check_input()
         faults = report_file_errors(program.read_declared())
@@ -73,11 +78,18 @@ def command(
         warn_about_records(program, program.read_declared())
         report = program.sweep(mode) if saved is None else _execute_saved(program, mode, saved)
         if wait_limit is not None:
-            run_pass = partial(program.sweep, mode)
+            run_pass = partial(_sweep_and_notify, program, mode, notifier)
             result = wait_for_rollout(report, run_pass, list_unready, wait_limit, settings)
             report, is_reached = result.report, result.is_reached
     print_report(report, settings, error_count=faults)
+    notify_of_pass(program, notifier, report)
     return exit_code_after(report.fix_count + faults, effect=is_reached)
+
+
+def _sweep_and_notify(program: Program, mode: PassMode, notifier: Notifier | None) -> PassReport:
+    report = program.sweep(mode)
+    notify_of_pass(program, notifier, report)
+    return report
 
 
 def _execute_saved(program: Program, mode: PassMode, saved: Path) -> PassReport:

@@ -1,0 +1,67 @@
+"""Notifications: addresses that get an event when something needs a person, or a rollout ends."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, StringConstraints
+
+from fanout.api.field_errors import InvalidValue
+from fanout.api.git_repository import SecretRef
+from fanout.api.object_meta import Model
+from fanout.api.text_fields import Distinct, NonEmptyDistinct, ObjectName
+from fanout.api.urls import HttpUrl
+
+_POLICY = r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/)?[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$"
+PolicyTitle = Annotated[str, StringConstraints(pattern=_POLICY)]
+
+
+class NotificationEvent(StrEnum):
+    """Event that addresses are notified of; `meaning` explains it in a line."""
+
+    meaning: str
+
+    def __new__(cls, value: str, meaning: str) -> "NotificationEvent":
+        """Create a member whose text is the word."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.meaning = meaning
+        return member
+
+    APPROVAL_AWAITED = "ApprovalAwaited", "drafts wait for approvals"
+    MERGE_CONFLICT = "MergeConflict", "drafts have merge conflicts that a person decides"
+    POLICY_STOPPED = "PolicyStopped", "an error stops a whole policy"
+    ROLLOUT_DONE = "RolloutDone", "all stages of a policy have passed one revision"
+    STAGE_HALTED = "StageHalted", "more variants of a stage have failed than it tolerates"
+    STAGE_PASSED = "StagePassed", "a stage has passed its revision"
+    VARIANT_FAILED = "VariantFailed", "variants have failed at their revision"
+
+
+class NotificationTarget(Model):
+    """Address that is notified of transitions, and the secret that signs what it gets."""
+
+    name: ObjectName = Field(description="The name, in messages and metrics.")
+    url: HttpUrl = Field(description="Where events are posted to.")
+    secret_ref: SecretRef = Field(description="The secret that events are signed with.")
+    events: NonEmptyDistinct[NotificationEvent] = Field(
+        default=tuple(NotificationEvent), description="The events that it gets; default: all."
+    )
+    policies: Distinct[PolicyTitle] = Field(
+        default=(),
+        description="The policies, as NAME or NAMESPACE/NAME; default: all, and all variants that"
+        " have no policy.",
+    )
+
+    def covers(self, event: NotificationEvent, namespace: str, policy: str) -> bool:
+        """Return whether the address gets an event of a policy."""
+        titles = {policy, f"{namespace}/{policy}"}
+        return event in self.events and (not self.policies or not titles.isdisjoint(self.policies))
+
+
+def _check_names(targets: tuple[NotificationTarget, ...]) -> tuple[NotificationTarget, ...]:
+    names = [it.name for it in targets]
+    if duplicates := sorted({it for it in names if names.count(it) > 1}):
+        raise InvalidValue(f"two have the name {duplicates[0]}", "give each a name of its own")
+    return targets
+
+
+NotificationTargets = Annotated[tuple[NotificationTarget, ...], AfterValidator(_check_names)]

@@ -1,0 +1,1 @@
+"""Notifications: transitions between passes, their events, and deliveries that wait."""

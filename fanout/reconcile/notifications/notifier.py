@@ -1,0 +1,201 @@
+"""Notifier: finds transitions between passes, and has their events delivered.
+
+An event waits until its address accepts it, for a day at most. An address that does not accept it
+is paused, first for ten seconds and then for twice as long each time, and the event goes behind the
+others: one that an address never accepts must not hold up those that it would.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from threading import Lock
+from typing import Any, Final
+
+from fanout.api.notifications import NotificationTarget
+from fanout.ports import BatchResult, EventBatch, EventSender
+from fanout.reconcile.notifications.notification_conditions import (
+    NotificationCondition,
+    find_conditions,
+)
+from fanout.reconcile.notifications.notification_events import EventSource, build_events
+from fanout.reconcile.notifications.notification_outbox import (
+    DeliveryPause,
+    NotificationOutbox,
+    OutboxState,
+    WaitingEvent,
+)
+from fanout.reconcile.pass_results import PassReport, PolicyResult
+from fanout.reconcile.pass_scope import PassSubject
+from fanout.telemetry.event_counters import EventCounters, EventName
+from fanout.values import frozen, replace
+
+MAX_AGE: Final = timedelta(days=1)
+MAX_WAITING: Final = 1000  # events of all addresses; the oldest are dropped first
+FIRST_PAUSE: Final = timedelta(seconds=10)
+MAX_PAUSE: Final = timedelta(minutes=10)
+MAX_BATCH: Final = 50  # events of one address in one delivery
+
+
+@frozen
+class Delivery:
+    """Result of a delivery: problems by name of the address, and when to deliver again."""
+
+    problems: Mapping[str, str]
+    next: datetime | None = None  # None: nothing waits
+
+
+class Notifier:
+    """Notifier of one process. Thread-safe: passes and deliveries are on different threads."""
+
+    def __init__(
+        self,
+        targets: Sequence[NotificationTarget],
+        install: str,
+        outbox: NotificationOutbox,
+        sender: EventSender,
+        redact: Callable[[Any], Any],
+        events: EventCounters,
+    ) -> None:
+        """Create a notifier; `redact` takes secrets out of data, `events` counts deliveries."""
+        self._targets = {it.name: it for it in targets}
+        self._install = install
+        self._outbox = outbox
+        self._sender = sender
+        self._redact = redact
+        self._events = events
+        self._lock = Lock()
+        state = outbox.read()
+        # What waits for an address that is not listed any more is nobody's.
+        waiting = tuple(it for it in state.waiting if it.target in self._targets)
+        self._state = replace(state, waiting=waiting)
+
+    @property
+    def needs_pass(self) -> bool:
+        """True if the answer of an earlier pass without work would hide transitions.
+
+        So it is before all policies were observed, and after a pass in which something failed:
+        when that is over, the world may look as before it.
+        """
+        return not self._state.is_complete or self._state.had_failures
+
+    def observe(self, report: PassReport, declared: frozenset[PassSubject]) -> None:
+        """Queue the events of the transitions since the pass before.
+
+        `declared`: all policies and variants that are declared. Of a policy whose earlier state is
+        not known nothing is sent, as all of it may be old, unless the policy is a new one.
+        """
+        with self._lock:
+            state, waiting = self._state, list(self._state.waiting)
+            conditions = dict(state.conditions)
+            covered = set()
+            for item in report.pass_plan.policies:
+                subject = PassSubject(item.resolved_policy.namespace, item.resolved_policy.name)
+                covered.add(subject)
+                key, current = _key_of(item), find_conditions(item)
+                earlier = conditions.get(key, frozenset())
+                if state.is_complete or key in conditions:
+                    began = {it: text for it, text in current.items() if it not in earlier}
+                    waiting += self._build_waiting(item, began, report.pass_plan.now)
+                # A policy that is stopped has all that it had before: nothing else is known.
+                carried = earlier if item.error is not None else frozenset()
+                conditions[key] = frozenset(current) | carried
+            self._drop(waiting[:-MAX_WAITING])
+            titles = {f"{namespace}/{name}" for namespace, name in declared | covered}
+            self._state = replace(
+                state,
+                conditions={
+                    key: it for key, it in conditions.items() if key.partition(" ")[2] in titles
+                },
+                waiting=tuple(waiting[-MAX_WAITING:]),
+                is_complete=state.is_complete or declared <= covered,
+                had_failures=any(it.failed for it in report.pass_plan.problems),
+            )
+            self._outbox.write(self._state)
+
+    def deliver(self, now: datetime) -> Delivery:
+        """Send what waits to addresses that are not paused. Takes seconds at most."""
+        with self._lock:
+            self._forget_old(now)
+            state = self._state
+        batches = _select_due(state, now)
+        results = self._sender.send([self._build_batch(it, due) for it, due in batches.items()])
+        outcomes = dict(zip(batches, results, strict=True))
+        with self._lock:
+            for name, result in outcomes.items():
+                self._settle(name, batches[name], result, now)
+            if batches:
+                self._outbox.write(self._state)
+            problems = {name: it.problem for name, it in outcomes.items() if it.problem}
+            return Delivery(problems, _find_next(self._state, now))
+
+    def count_waiting(self) -> Mapping[str, int]:
+        """Return the number of waiting events by name of the address."""
+        with self._lock:
+            counts = Counter(it.target for it in self._state.waiting)
+        return {name: counts[name] for name in self._targets}
+
+    def _build_waiting(
+        self, item: PolicyResult, began: Mapping[NotificationCondition, str], now: datetime
+    ) -> Iterable[WaitingEvent]:
+        policy = item.resolved_policy
+        source = EventSource(self._install, policy.namespace, policy.name, now)
+        for built in build_events(source, began, self._redact) if began else ():
+            for target in self._targets.values():
+                if target.covers(built.event, policy.namespace, policy.name):
+                    yield WaitingEvent(target.name, now, built.body)
+
+    def _build_batch(self, name: str, due: Sequence[WaitingEvent]) -> EventBatch:
+        target = self._targets[name]
+        return EventBatch(target.url, target.secret_ref.name, tuple(it.body.encode() for it in due))
+
+    def _settle(
+        self, name: str, due: Sequence[WaitingEvent], result: BatchResult, now: datetime
+    ) -> None:
+        """Take over the result of one address."""
+        done = set(map(id, due[: result.delivered]))
+        if done:
+            self._events.add(EventName.NOTIFICATION, name, "delivered", number=len(done))
+        pauses = {key: it for key, it in self._state.pauses.items() if key != name}
+        waiting = [it for it in self._state.waiting if id(it) not in done]
+        if result.problem:
+            self._events.add(EventName.NOTIFICATION, name, "failed")
+            earlier = self._state.pauses.get(name)
+            failures = 0 if earlier is None or result.delivered else earlier.failures
+            pause = min(FIRST_PAUSE * 2 ** min(failures, 16), MAX_PAUSE)
+            pauses[name] = DeliveryPause(failures + 1, now + pause)
+            refused = due[result.delivered]
+            waiting = [it for it in waiting if it is not refused] + [refused]
+        self._state = replace(self._state, waiting=tuple(waiting), pauses=pauses)
+
+    def _forget_old(self, now: datetime) -> None:
+        self._drop(it for it in self._state.waiting if now - it.at > MAX_AGE)
+        kept = tuple(it for it in self._state.waiting if now - it.at <= MAX_AGE)
+        self._state = replace(self._state, waiting=kept)
+
+    def _drop(self, waiting: Iterable[WaitingEvent]) -> None:
+        for event in waiting:
+            self._events.add(EventName.NOTIFICATION, event.target, "dropped")
+
+
+def _key_of(item: PolicyResult) -> str:
+    """Return the key of a policy; a variant that is written by hand may have the same name."""
+    policy = item.resolved_policy
+    kind = "policy" if policy.upstream_policy is not None else "variant"
+    return f"{kind} {policy.namespace}/{policy.name}"
+
+
+def _select_due(state: OutboxState, now: datetime) -> dict[str, list[WaitingEvent]]:
+    """Return what may be sent now, by name of the address."""
+    due: dict[str, list[WaitingEvent]] = {}
+    for event in state.waiting:
+        pause = state.pauses.get(event.target)
+        if pause is None or pause.until <= now:
+            due.setdefault(event.target, []).append(event)
+    return {name: events[:MAX_BATCH] for name, events in due.items()}
+
+
+def _find_next(state: OutboxState, now: datetime) -> datetime | None:
+    instants = (
+        state.pauses[it.target].until if it.target in state.pauses else now for it in state.waiting
+    )
+    return min(instants, default=None)
