@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from fanout.api.fanout_configuration import FanoutConfiguration, ForgeHost
 from fanout.api.git_repository import Repository
+from fanout.cli.completion_index import PolicyNames, VariantNames, update_index
 from fanout.cli.declarations import check_files, open_files
 from fanout.cli.lazy_import import load_module
 from fanout.cli.settings import Settings
@@ -217,6 +218,7 @@ class Program:
         declared, files_digest = self.read_declared(), self.cluster.last_digest()
         observed = self.reconciler.plan_pass(declared, self.settings.now(), mode)
         self._store_noop(mode, files_digest, declared, observed)
+        self._store_names(mode, observed)
         return observed
 
     def estimate_calls(self, observed: PassPlan) -> CallEstimate:
@@ -238,7 +240,24 @@ class Program:
         declared, files_digest = self.read_declared(), self.cluster.last_digest()
         report = run_pass(self.world, self.reconciler, declared, self.settings.now(), mode)
         self._store_noop(mode, files_digest, declared, report.pass_plan)
+        self._store_names(mode, report.pass_plan)
         return report
+
+    def _store_names(self, mode: PassMode, observed: PassPlan) -> None:
+        """Store the names that shells complete; a stopped policy keeps its earlier ones."""
+        names = {
+            item.resolved_policy.name: PolicyNames(
+                tuple(
+                    VariantNames(it.spec.name, it.spec.target.rpartition("/")[2], it.spec.stage)
+                    for it in item.variants
+                ),
+                tuple(item.revisions),
+            )
+            for item in observed.policies
+            if item.error is None and item.resolved_policy.upstream_policy is not None
+        }
+        is_all = mode.only is None and not mode.namespace and len(names) == len(observed.policies)
+        update_index(self.settings.state_dir, names, is_all=is_all)
 
     def _store_noop(
         self, mode: PassMode, files_digest: str, declared: DeclaredObjects, observed: PassPlan

@@ -7,6 +7,7 @@ import pytest
 from click.shell_completion import ShellComplete
 from fleet import Fleet
 
+from fanout.cli.completion_index import read_index
 from fanout.cli.input.completion import RESOURCE_TYPES
 from fanout.cli.main import cli
 
@@ -45,6 +46,7 @@ OFFERED = [
     ("what can be explained", ["explain", "mon"], "monitoring"),
     ("whose drafts are approved", ["approve", "l"], "logging lone"),
     ("the stage of that policy", ["promote", "logging", "--stage", ""], "dev prod"),
+    ("no stage of no policy", ["promote", "nothing", "--stage", ""], ""),
     ("its stages behind a slash", ["explain", "monitoring/"], "monitoring/dev monitoring/prod"),
 ]
 
@@ -76,3 +78,60 @@ def test_nothing_is_offered_where_nothing_is_declared(tmp_path: Path):
     shell = ShellComplete(cli, {}, "fanout", "_FANOUT_COMPLETE")
     found = shell.get_completions(["plan", "-f", str(tmp_path / "nowhere")], "")
     assert [it.value for it in found] == []
+
+
+@pytest.fixture(scope="module")
+def observed(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    """A pass has seen three variants, of which one is published, and two revisions."""
+    made = Fleet.build(tmp_path_factory.mktemp("observed"))
+    made.sweep()
+    made.release("v2")
+    made.sweep()
+    return made
+
+
+OBSERVED = [
+    ("variants of all policies", ["get", "variants", ""],
+     "monitoring/ams monitoring/ber monitoring/cph"),
+    ("generated names once one is begun", ["diff", "monitoring-b"], "monitoring-ber-928771694f"),
+    ("variants to compare", ["diff", "monitoring/b"], "monitoring/ber"),
+    ("variants to render", ["render", "monitoring/c"], "monitoring/cph"),
+    ("targets", ["get", "targets", "monitoring/a"], "monitoring/ams"),
+    ("variants of the policy", ["skip", "monitoring", "--variant", ""], "ams ber cph"),
+    ("of its stage", ["skip", "monitoring", "--stage", "prod", "--variant", ""], "ber cph"),
+    ("of no such policy", ["skip", "nothing", "--variant", ""], ""),
+    ("stages and variants", ["explain", "monitoring/"],
+     "monitoring/dev monitoring/prod monitoring/ams monitoring/ber monitoring/cph"),
+    ("revisions, newest first", ["promote", "monitoring", "--revision", ""], "v2 v1"),
+    ("checks of the stage", ["report", "monitoring", "--stage", "dev", "--check", ""], "e2e"),
+    ("checks of all stages", ["approve", "monitoring", "--check", "e"], "e2e"),
+    ("formats", ["get", "variants", "-o", "j"], "json jsonpath="),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("_", "words", "offered"), OBSERVED, ids=map(itemgetter(0), OBSERVED))
+def test_what_a_pass_has_seen_is_offered(observed: Fleet, _: str, words: list[str], offered: str):
+    *args, incomplete = words
+    options = ["-f", str(observed.root / "policies"), "--state-dir", str(observed.root / "state")]
+    shell = ShellComplete(cli, {}, "fanout", "_FANOUT_COMPLETE")
+    found = [it.value for it in shell.get_completions([*options, *args], incomplete)]
+    assert found == offered.split()
+
+
+def test_a_damaged_index_offers_nothing(observed: Fleet, tmp_path: Path):
+    (tmp_path / "completion.json").write_text("[")
+    options = ["-f", str(observed.root / "policies"), "--state-dir", str(tmp_path)]
+    shell = ShellComplete(cli, {}, "fanout", "_FANOUT_COMPLETE")
+    assert shell.get_completions([*options, "diff"], "") == []
+
+
+def test_a_policy_that_is_not_declared_any_more_is_forgotten(tmp_path: Path):
+    made = Fleet.build(tmp_path)
+    made.policy("logging")
+    made.plan()
+    assert "logging" in read_index(tmp_path / "state")
+    made.plan("monitoring")
+    assert set(read_index(tmp_path / "state")) == {"logging", "monitoring"}
+    made.remove("policy-logging.yaml")
+    made.plan()
+    assert set(read_index(tmp_path / "state")) == {"monitoring"}

@@ -1,21 +1,26 @@
-"""Shell completion of arguments: resource types, and names that files declare.
+"""Shell completion of arguments: resource types, names that files declare, and observed names.
 
 Only files are read, and of those only the ones that declare a fanout object: a
 completion must answer at once, and never write, so no repository is read and no
-template is evaluated. Variants that a policy generates are therefore not offered.
+template is evaluated. Variants of policies, and revisions, are those of the last pass. An error
+gives no names: a shell would print it into the line that is being typed.
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import click
 
 from fanout.api.object_meta import GROUP
+from fanout.cli.completion_index import read_index
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.manifest_documents import discover_manifests
+from fanout.errors import FanoutError
 
 STATE_TYPES = ("policies", "variants", "stages", "targets", "repositories", "drafts", "conflicts")
 RECORD_TYPES = ("records", "evidence", "approvals", "decisions")
@@ -74,13 +79,78 @@ def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) 
         case "repositories":
             return _matching((it.metadata.name for it in declared.repositories), incomplete)
         case "variants" | "drafts" | "conflicts":
-            return _matching((it.metadata.name for it in declared.variants), incomplete)
+            by_hand = [it.metadata.name for it in declared.variants]
+            return _matching([*by_hand, *_list_variants(ctx, incomplete)], incomplete)
+        case "targets":
+            return _matching(_list_variants(ctx, incomplete), incomplete)
         case record_type if record_type in RECORD_TYPES:
             return complete_policies(ctx, param, incomplete)
         case "stages":
             return _matching(_policy_stages(declared), incomplete)
         case _:
             return []
+
+
+def complete_variants(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Complete variants, of the policy and stage that were given before if there are any."""
+    by_hand = [it.metadata.name for it in _read_declared(ctx).variants]
+    names = [*_list_variants(ctx, incomplete), *([] if _typed_policy(ctx) else by_hand)]
+    return _matching(names, incomplete)
+
+
+def _list_variants(ctx: click.Context, incomplete: str) -> Iterator[str]:
+    """Yield what variants may be called: by target, and once something is typed by name too."""
+    typed_policy, stage = _typed_policy(ctx), ctx.params.get("stage") or ""
+    for policy, names in read_index(_state_dir(ctx)).items():
+        if typed_policy not in ("", policy):
+            continue
+        variants = [it for it in names.variants if stage in ("", it.stage)]
+        counts = Counter(it.target for it in variants)
+        for variant in variants:
+            is_unique = counts[variant.target] == 1
+            qualified = variant.target if typed_policy else f"{policy}/{variant.target}"
+            yield qualified if is_unique else variant.name
+            if incomplete and is_unique:
+                yield variant.name
+
+
+def complete_revisions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Complete revisions, newest first, of the policy that was given before."""
+    typed = _typed_policy(ctx)
+    index = read_index(_state_dir(ctx))
+    revisions = [reversed(it.revisions) for name, it in index.items() if typed in ("", name)]
+    return _matching(chain.from_iterable(revisions), incomplete)
+
+
+def complete_checks(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Complete checks of the policy and stage that were given before."""
+    typed_policy, typed_stage = _typed_policy(ctx), ctx.params.get("stage") or ""
+    checks = (
+        check.name
+        for policy in _read_declared(ctx).policies
+        if typed_policy in ("", policy.metadata.name)
+        for stage in policy.spec.stages
+        if typed_stage in ("", stage.name)
+        for check in (*stage.requires, *stage.verification)
+    )
+    return _matching(checks, incomplete)
+
+
+def _typed_policy(ctx: click.Context) -> str:
+    """Return the policy that was given before; "" if there is none.
+
+    Where the option to complete has no value yet, click leaves arguments unassigned.
+    """
+    typed = ctx.params.get("policy")
+    arguments = [it.name for it in ctx.command.params if isinstance(it, click.Argument)]
+    if not typed and arguments[:1] == ["policy"] and ctx.args:
+        typed = ctx.args[0]
+    return str(typed or "")
+
+
+def _state_dir(ctx: click.Context) -> Path:
+    given = _option_values(ctx, "state_dir") or [os.environ.get("FANOUT_STATE_DIR")]
+    return Path(given[-1] or ".fanout")
 
 
 def complete_policies(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
@@ -101,11 +171,11 @@ def complete_promotions(
 
 def complete_stages(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
     """Complete stages of the policy that was given before, or of all policies."""
-    policy_name = ctx.params.get("policy")
+    policy_name = _typed_policy(ctx)
     stages = (
         stage.name
         for policy in _read_declared(ctx).policies
-        if policy_name in (None, policy.metadata.name)
+        if policy_name in ("", policy.metadata.name)
         for stage in policy.spec.stages
     )
     return _matching(stages, incomplete)
@@ -114,7 +184,8 @@ def complete_stages(ctx: click.Context, param: click.Parameter, incomplete: str)
 def complete_subjects(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Complete the argument of `fanout explain`: a policy, and behind a slash its stages."""
     if "/" in incomplete:
-        return _matching(_policy_stages(_read_declared(ctx)), incomplete)
+        stages = _policy_stages(_read_declared(ctx))
+        return _matching([*stages, *_list_variants(ctx, incomplete)], incomplete)
     return complete_policies(ctx, param, incomplete)
 
 
@@ -129,17 +200,26 @@ def _matching(words: Iterable[str], incomplete: str) -> list[str]:
 
 
 def _read_declared(ctx: click.Context) -> DeclaredObjects:
-    """Read the declared objects of the files of `-f` or FANOUT_FILES."""
-    names: list[Any] = []
-    context: click.Context | None = ctx
-    while context is not None:
-        names += context.params.get("files") or ()
-        context = context.parent
+    """Read the declared objects of the files of `-f` or FANOUT_FILES; nothing if that fails."""
+    names = [path for paths in _option_values(ctx, "files") for path in paths]
     names = names or os.environ.get("FANOUT_FILES", "").split(os.pathsep)
     # A search for bytes is far quicker than YAML, and most files of a repository declare other
     # kinds.
-    paths = discover_manifests([Path(name) for name in names if name]).files
-    return FileCluster([path for path in paths if _declares_fanout(path)]).read()
+    try:
+        paths = discover_manifests([Path(name) for name in names if name]).files
+        return FileCluster([path for path in paths if _declares_fanout(path)]).read()
+    except (FanoutError, OSError):
+        return DeclaredObjects()
+
+
+def _option_values(ctx: click.Context, name: str) -> list[Any]:
+    """Return the values of a shared option before and behind the verb; the last one counts."""
+    values: list[Any] = []
+    context: click.Context | None = ctx
+    while context is not None:
+        values = [*filter(None, [context.params.get(name)]), *values]
+        context = context.parent
+    return values
 
 
 def _declares_fanout(path: Path) -> bool:

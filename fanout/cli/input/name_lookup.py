@@ -33,9 +33,20 @@ def unique_names(variant: RenderedVariant) -> tuple[str, ...]:
 
 
 def short_names(variant: RenderedVariant) -> tuple[str, ...]:
-    """Return the names that variants may share: path, and short forms of the target."""
+    """Return the names that variants may share: path, and short forms of the target.
+
+    Among them are `POLICY/TARGET` and `POLICY/STAGE/TARGET`.
+    """
     spec = variant.spec
-    return (spec.path, *target_names(spec.target, spec.repository))
+    target = label_target(spec.target)
+    in_policy = (f"{spec.policy}/{target}", f"{spec.policy}/{spec.stage}/{target}")
+    qualified = in_policy if spec.policy else ()
+    return (spec.path, *target_names(spec.target, spec.repository), *qualified)
+
+
+def label_target(key: str) -> str:
+    """Return the name by which people call the target: the last part of its key."""
+    return key.rpartition("/")[2]
 
 
 def target_names(key: str, repository: str = "") -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.input.completion import complete_policies, complete_stages
+from fanout.cli.input.completion import complete_policies, complete_stages, complete_variants
 from fanout.git.git_identity import read_identity
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.observation.repository_state import CommitIdentity
@@ -72,6 +72,7 @@ def scope_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "variants",
         multiple=True,
         metavar="VARIANT",
+        shell_complete=complete_variants,
         help="Variant, by any of its names; can be repeated.  [default: all in scope]",
     )
     return stage(variants(function))

@@ -8,6 +8,7 @@ import click
 from fanout.api.gate_vocabulary import Action
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
+from fanout.cli.input.completion import complete_revisions
 from fanout.cli.input.name_lookup import refuse_no_stage, require_candidate, select_variants
 from fanout.cli.input.options import with_settings
 from fanout.cli.process_exit import ExitCode, exit_code_after
@@ -51,7 +52,12 @@ def build_command(action: Action, help_text: str, choose: VariantChooser) -> cli
 
     @click.command(help=help_text)
     @subject_options
-    @click.option("--revision", default="", help="Revision.  [default: the candidate]")
+    @click.option(
+        "--revision",
+        default="",
+        shell_complete=complete_revisions,
+        help="Revision.  [default: the candidate]",
+    )
     @reason_option
     @with_request
     @with_settings(records=True, formats=REPORT_FORMATS)

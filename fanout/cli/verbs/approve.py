@@ -8,6 +8,7 @@ from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
+from fanout.cli.input.completion import complete_checks, complete_revisions
 from fanout.cli.input.name_lookup import select_variants
 from fanout.cli.input.options import with_settings
 from fanout.cli.process_exit import ExitCode, exit_code_after
@@ -38,9 +39,17 @@ from fanout.reconcile.pass_results import PolicyResult
 
 @click.command()
 @subject_options
-@click.option("--revision", default="", help="Revision of the drafts; required.")
 @click.option(
-    "--check", default="", help="Name of the approval check; required if the stage has several."
+    "--revision",
+    default="",
+    shell_complete=complete_revisions,
+    help="Revision of the drafts; required.",
+)
+@click.option(
+    "--check",
+    default="",
+    shell_complete=complete_checks,
+    help="Name of the approval check; required if the stage has several.",
 )
 @with_request
 @with_settings(records=True)

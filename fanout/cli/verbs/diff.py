@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import click
 
+from fanout.cli.input.completion import complete_variants
 from fanout.cli.input.options import detailed_option, with_settings
 from fanout.cli.input.variant_files import VariantFiles, open_variant_files
 from fanout.cli.output.merge_view import format_masked_three_way, print_patch
@@ -14,7 +15,7 @@ from fanout.package.package_patch import format_masked_patch
 
 
 @click.command()
-@click.argument("variant")
+@click.argument("variant", shell_complete=complete_variants)
 @click.option(
     "--against",
     type=click.Choice(["published", "draft", "upstream"]),

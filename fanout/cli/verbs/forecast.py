@@ -11,7 +11,7 @@ from fanout.api.output_views import ForecastView, ForecastViewSpec, ForecastView
 from fanout.api.view_base import HoldView, ViewMeta
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
-from fanout.cli.input.completion import complete_policies
+from fanout.cli.input.completion import complete_policies, complete_revisions
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.pass_output import report_file_errors
 from fanout.cli.output.printer import Object, TableColumn, print_objects
@@ -41,7 +41,11 @@ _COLUMNS = (
 
 @click.command()
 @click.argument("policy", shell_complete=complete_policies)
-@click.option("--revision", help="Upstream revision.  [default: the newest allowed]")
+@click.option(
+    "--revision",
+    shell_complete=complete_revisions,
+    help="Upstream revision.  [default: the newest allowed]",
+)
 @click.option(
     "--takes",
     multiple=True,

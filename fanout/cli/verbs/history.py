@@ -9,7 +9,7 @@ from fanout.api.durations import format_duration, parse_duration
 from fanout.api.field_errors import InvalidValue
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
-from fanout.cli.input.completion import complete_policies
+from fanout.cli.input.completion import complete_subjects
 from fanout.cli.input.name_lookup import find_named_variants, find_policy, match_orphaned
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.pass_output import report_file_errors
@@ -96,7 +96,7 @@ _PUBLICATION_COLUMNS = (
 
 
 @click.command()
-@click.argument("subject", metavar="POLICY[/STAGE[/VARIANT]]", shell_complete=complete_policies)
+@click.argument("subject", metavar="POLICY[/STAGE[/VARIANT]]", shell_complete=complete_subjects)
 @click.option(
     "--since",
     default="",

@@ -6,6 +6,7 @@ import click
 
 from fanout.api.gate_vocabulary import OverridableGate
 from fanout.cli.command_errors import not_found
+from fanout.cli.input.completion import complete_revisions
 from fanout.cli.input.name_lookup import refuse_no_stage, require_candidate, select_variants
 from fanout.cli.input.options import with_settings
 from fanout.cli.output.pass_output import print_report
@@ -48,7 +49,12 @@ from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 
 @click.command(cls=WaitCommand)
 @subject_options
-@click.option("--revision", default="", help="Revision.  [default: the candidate]")
+@click.option(
+    "--revision",
+    default="",
+    shell_complete=complete_revisions,
+    help="Revision.  [default: the candidate]",
+)
 @click.option(
     "--override",
     "overrides",

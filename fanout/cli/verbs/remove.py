@@ -9,6 +9,7 @@ import click
 from fanout.api.field_errors import suggest_name
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.cli.command_errors import invalid_setting, not_found
+from fanout.cli.input.completion import complete_variants
 from fanout.cli.input.name_lookup import (
     find_named_variants,
     find_orphaned_paths,
@@ -53,7 +54,7 @@ from fanout.reconcile.selection.policy_resolution import are_all_promotions_read
 
 @click.command()
 @policy_argument
-@click.argument("variant", required=False)
+@click.argument("variant", required=False, shell_complete=complete_variants)
 @click.option("--all-gone", is_flag=True, help="Remove all variants whose targets no longer exist.")
 @click.option("--edited", is_flag=True, help="Remove the package even if it was edited.")
 @reason_option

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from fanout.cli.input.completion import complete_variants
 from fanout.cli.input.options import with_settings
 from fanout.cli.input.package_directory import require_new_directory, write_files
 from fanout.cli.input.variant_files import open_variant_files
@@ -55,7 +56,7 @@ def _is_applicable(value: Any) -> bool:
 
 
 @click.command()
-@click.argument("variant")
+@click.argument("variant", shell_complete=complete_variants)
 @click.option(
     "--to",
     type=click.Path(path_type=Path, file_okay=False),

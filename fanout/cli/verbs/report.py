@@ -10,6 +10,7 @@ import click
 from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.text_fields import LINK
 from fanout.cli.command_errors import invalid_setting, not_found
+from fanout.cli.input.completion import complete_checks, complete_revisions
 from fanout.cli.input.name_lookup import find_recordable_policy, refuse_no_stage, select_variants
 from fanout.cli.input.options import with_settings
 from fanout.cli.recording.dry_run import print_consequences, print_recorded
@@ -117,14 +118,16 @@ def _branch_contains(view: RepositoryState, commit: str, git: GitStore) -> bool:
 
 @click.command()
 @subject_options
-@click.option("--check", required=True, help="Name of the check.")
+@click.option("--check", required=True, shell_complete=complete_checks, help="Name of the check.")
 @click.option(
     "--status",
     required=True,
     type=click.Choice(["passed", "failed", "pending"]),
     help="Result of the check.",
 )
-@click.option("--revision", default="", help="Revision that was checked.")
+@click.option(
+    "--revision", default="", shell_complete=complete_revisions, help="Revision that was checked."
+)
 @click.option("--commit", default="", help="Downstream commit that was checked.")
 @click.option("--link", default="", help="URL with details.")
 @with_request

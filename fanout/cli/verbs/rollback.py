@@ -6,6 +6,7 @@ import click
 
 from fanout.api.gate_vocabulary import OverridableGate
 from fanout.api.text_fields import pluralize
+from fanout.cli.input.completion import complete_revisions
 from fanout.cli.input.name_lookup import refuse_no_stage, select_variants
 from fanout.cli.input.options import with_settings
 from fanout.cli.process_exit import ExitCode, exit_code_after
@@ -172,6 +173,7 @@ def _format_subject(item: PolicyResult, stage: str) -> str:
 @click.option(
     "--revision",
     default="",
+    shell_complete=complete_revisions,
     help="Revision to return to.  [default: the revision published before the current one]",
 )
 @click.option(
