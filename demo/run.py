@@ -87,11 +87,14 @@ def one_fails(world: World, tell: Teller) -> None:
         "report monitoring --stage dev-us --variant clusters/sea --check e2e --status failed"
         f" --revision v1 --link https://ci.example.com/17 {CI}"
     )
-    tell.say("prod needs All three. `explain` says what it waits for, and who can do what.")
-    text = tell.fanout("explain monitoring/prod", lines=10)
-    tell.check("v1 has failed in" in text, True, "sea holds dev-us, and dev-us holds prod")
     tell.say("A sweep changes nothing in prod, however long one waits. It exits with 3.")
     tell.fanout("sweep", leaves=3)
+    tell.say("`status` shows the fleet on one screen: first what needs a person, and what to run.")
+    tell.fanout("status", leaves=3, lines=24)
+    tell.say("prod needs All three. `explain` lists what blocks it, and the commands that end it.")
+    text = tell.fanout("explain monitoring/prod", lines=24)
+    blocked = "AfterFailed" in text and "fanout skip monitoring --stage dev-us" in text
+    tell.check(blocked, True, "sea blocks dev-us, and dev-us blocks prod")
     tell.check(world.published("prod"), {"none": 14}, "nothing is published in prod")
 
 
@@ -119,7 +122,7 @@ def production(world: World, tell: Teller) -> None:
     tell.chapter("Production", minutes=5)
     tell.say("The sweep that sees it starts the clock: v2 soaks a day in all three stages.")
     tell.fanout("sweep")
-    tell.fanout("get stages", lines=6)
+    tell.fanout("status", lines=24)
     tell.chapter("A day later", hours=25)
     tell.say("Two people of the group `sre` approve exactly the drafts that stand there.")
     for who in (ANN, BOB):
@@ -135,7 +138,7 @@ def waves(world: World, tell: Teller) -> None:
     everywhere = f"report monitoring --stage prod {OK} --revision v2 {CI}"
     tell.chapter("In waves", minutes=20)
     tell.say("The rollout of prod lets one go, and then six for each that is ready.")
-    tell.fanout("explain monitoring/prod", lines=7)
+    tell.fanout("explain monitoring/prod", lines=24)
     tell.fanout(everywhere)
     tell.fanout("sweep")
     tell.check(world.published("prod"), {"none": 7, "v2": 7}, "seven of 14 have v2")
@@ -148,7 +151,7 @@ def waves(world: World, tell: Teller) -> None:
     )
     tell.fanout("sweep", leaves=3)
     tell.check(world.published(), {"v2": 24}, "all 24 variants are at v2")
-    tell.fanout("get stages", lines=6)
+    tell.fanout("status", leaves=3, lines=24)
     tell.chapter("The end", minutes=20)
     tell.say("bom has come back: evidence that passes takes its failure back.")
     tell.fanout(everywhere)
@@ -168,12 +171,12 @@ def look_around(tell: Teller) -> None:
     tell.git(
         "-C .fanout/records.git log --format='%h %an: %s' -4 fanout/default/platform/monitoring"
     )
-    tell.fanout("explain monitoring/prod", lines=6)
+    tell.fanout("explain monitoring/prod", lines=24)
     programs = os.path.relpath(FANOUT.parent, ROOT)
     print(f"\nThe repositories are left under {os.path.relpath(ROOT)}. To go on:\n")
     print(f"  cd {os.path.relpath(ROOT)}")
     print(f'  export FANOUT_FILES=policies PATH="$PWD/{programs}:$PATH"')
-    for line in ("get variants", "get stages -o yaml", "explain monitoring", "render clusters/osl"):
+    for line in ("get variants", "get stages -o yaml", "status", "render clusters/osl"):
         print(f"  fanout {line}")
     print("  git -C git/asia.git log --graph --oneline --all")
 

@@ -77,7 +77,9 @@ class Teller:
         hidden = ("FANOUT_", "PYTHONDONTWRITEBYTECODE")
         kept = {key: value for key, value in os.environ.items() if not key.startswith(hidden)}
         date = self.now.isoformat()
-        return {**kept, **PINNED, "FANOUT_FILES": "policies", "FANOUT_NOW": date}
+        # Output is indented by two columns.
+        screen = {"COLUMNS": str(WIDTH - 2), "LINES": "24"}
+        return {**kept, **PINNED, **screen, "FANOUT_FILES": "policies", "FANOUT_NOW": date}
 
     def _show(self, text: str, lines: int) -> None:
         """The output, cut to the terminal: tables at its edge, sentences wrapped."""

@@ -25,7 +25,7 @@ from fanout.values import replace
 _INDENT = "  "
 _MIN_HEIGHT = 12
 _FRAME_LINES = 5  # headline, empty lines, and the next instant
-_HEADS = ("POLICY", "STAGE", "CANDIDATE", "READY", "STATE", "WAITS FOR", "NEXT")
+_HEADS = ("POLICY", "STAGE", "REVISION", "READY", "STATE", "WAITS FOR", "NEXT")
 _PRIORITIES = (0, 0, 2, 1, 0, 1, 3)
 _CAN_CUT = (True, True, True, False, False, True, False)
 _MAX_KEYS = 2  # of merge conflicts in one line
@@ -38,16 +38,18 @@ def format_fleet_status(
     """Yield the lines of the screen; `height` None: everything, however long."""
     headline = wrap_text(_format_headline(fleet_status), layout.width)
     yield from (layout.paint(line, bold=True) for line in headline)
-    room = None if height is None else max(height, _MIN_HEIGHT) - _FRAME_LINES
+    lines_left = None if height is None else max(height, _MIN_HEIGHT) - _FRAME_LINES
     # Stages may take half of the screen, and leave to what is urgent what they do not need.
-    stage_room = 0 if room is None else min(len(fleet_status.stages) + 2, room // 2)
-    urgent_room = None if room is None else room - stage_room
-    urgent = list(_format_urgent(fleet_status, layout, urgent_room))
+    stage_lines = 0 if lines_left is None else min(len(fleet_status.stages) + 2, lines_left // 2)
+    urgent_lines = None if lines_left is None else lines_left - stage_lines
+    urgent = list(_format_urgent(fleet_status, layout, urgent_lines))
     if urgent:
         yield ""
         yield from urgent
     yield ""
-    yield from _format_stages(fleet_status, layout, None if room is None else room - len(urgent))
+    yield from _format_stages(
+        fleet_status, layout, None if lines_left is None else lines_left - len(urgent)
+    )
     if fleet_status.next is not None:
         sentence = f"Next change by time alone: {format_until(fleet_status.next, layout.now)}."
         yield from wrap_text(sentence, layout.width)
@@ -128,10 +130,13 @@ def _format_stages(
             break
         rows += (_format_stage(it, layout) for it in stages)
         shown += 1
+    # Without any instant the last column would only narrow the others.
+    columns = len(_HEADS) - all(row[-1] == "-" for row in rows)
+    heads, rows = _HEADS[:columns], [row[:columns] for row in rows]
     if layout.width is None:
-        text = format_full([_HEADS, *rows])
+        text = format_full([heads, *rows])
     else:
-        text = format_fitted(_HEADS, rows, layout.width, _PRIORITIES, _CAN_CUT)
+        text = format_fitted(heads, rows, layout.width, _PRIORITIES[:columns], _CAN_CUT[:columns])
     yield from text.splitlines()
     yield from wrap_text(_count_further(policies[shown:]), layout.width)
 

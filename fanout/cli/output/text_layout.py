@@ -81,8 +81,8 @@ def wrap_command(command: str, width: int | None, indent: str) -> Iterator[str]:
             parts.append(word)
     line = indent + parts[0]
     for position, part in enumerate(parts[1:], start=1):
-        room = (width or sys.maxsize) - (2 if position < len(parts) - 1 else 0)
-        if len(line) + 1 + len(part) > room:
+        limit = (width or sys.maxsize) - (2 if position < len(parts) - 1 else 0)
+        if len(line) + 1 + len(part) > limit:
             yield f"{line} \\"
             line = f"{indent}    {part}"
         else:

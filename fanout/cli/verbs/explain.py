@@ -42,10 +42,11 @@ from fanout.reconcile.explanation.policy_explanation import (
     Explanation,
     PolicyExplainer,
     explain_orphaned,
-    shared_policy_names,
+    open_explainers,
 )
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.reconcile.pass_scope import PassMode
+from fanout.values import replace
 
 
 @click.command()
@@ -82,9 +83,7 @@ def command(settings: Settings, subject: str) -> ExitCode:
 def _print_fleet(program: Program, layout: ExplanationLayout) -> bool:
     """Print what blocks the fleet, and return whether anything failed or needs a repair."""
     observed = program.observe(PassMode(namespace=program.settings.namespace))
-    shared_names = shared_policy_names(observed.policies)
-    problems = observed.problems
-    explainers = [PolicyExplainer(item, problems, shared_names) for item in observed.policies]
+    explainers = open_explainers(observed)
     explanations = [it.explain_policy() for it in explainers]
     if program.settings.output is OutputFormat.TABLE:
         names = {own: shown for it in explainers for own, shown in it.names.items()}
@@ -97,11 +96,11 @@ def _print_fleet(program: Program, layout: ExplanationLayout) -> bool:
 
 def _print_subject(program: Program, subject: str, layout: ExplanationLayout) -> bool:
     """Print the explanations of a subject, and return whether part of it failed."""
-    observed, policies, stage, variant = _find_subject(program, subject)
+    observed, stage, variant = _find_subject(program, subject)
     explanations, failed = [], False
-    for item in policies:
+    for explainer in open_explainers(observed):
+        item = explainer.item
         item_stage, item_variant = _find_part(item, stage, variant, program.read_declared())
-        explainer = PolicyExplainer(item, observed.problems, shared_policy_names(observed.policies))
         explanation = _explain(program, explainer, item_stage, item_variant)
         explanations.append((explainer, explanation))
         failed |= item.error is not None or _has_failed(item, item_stage, item_variant)
@@ -118,10 +117,8 @@ def _write_lines(lines: Iterable[str], layout: ExplanationLayout) -> None:
     write_stdout("".join(f"{line}\n" for line in lines), is_colored=layout.is_colored)
 
 
-def _find_subject(
-    program: Program, subject: str
-) -> tuple[PassPlan, Sequence[PolicyResult], str, str]:
-    """Return a pass, and the policies of this name with their stage and variant.
+def _find_subject(program: Program, subject: str) -> tuple[PassPlan, str, str]:
+    """Return a pass of the policies of this name, with their stage and variant.
 
     Without a policy of this name, the variant of this name is returned with its policy.
     Raises InvalidInput if nothing has the name.
@@ -138,9 +135,9 @@ def _find_subject(
         )
         if item is None:
             raise
-        return observed, [item], stage, variant
+        return replace(observed, policies=(item,)), stage, variant
     observed = program.observe(PassMode(only=frozenset([policy]), namespace=namespace))
-    return observed, observed.policies, stage, variant
+    return observed, stage, variant
 
 
 def _find_part(

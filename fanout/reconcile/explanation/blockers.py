@@ -60,6 +60,7 @@ class _BlockerGroup:
     hold: Hold
     stage: str
     revision: str
+    stages: set[str] = field(default_factory=set)
     names: list[str] = field(default_factory=list)
     since: datetime | None = None
     until: datetime | None = None
@@ -80,7 +81,7 @@ class _BlockerGroup:
         return Blocker(
             str(hold.reason),
             hold.sentence,
-            self.stage,
+            self.stage or (next(iter(self.stages)) if len(self.stages) == 1 else ""),
             tuple(self.names),
             self.revision,
             self.since,
@@ -98,8 +99,9 @@ class _BlockerGroups:
     def __init__(self, variants: Iterable[RenderedVariant]) -> None:
         self._names = {it.spec.name: _names_of(it) for it in variants}
         self._groups: dict[tuple[str, str, str, str], _BlockerGroup] = {}
-        # Variants share the hold objects of their stage; the text of one is read only once.
-        self._shapes: dict[tuple[int, str], _BlockerGroup] = {}
+        # Variants share the hold objects of their stage; the text of one is read only once. The
+        # hold is kept beside its group, so that no other object gets its id.
+        self._by_hold: dict[tuple[int, str], tuple[Hold, _BlockerGroup]] = {}
 
     def add(
         self,
@@ -109,17 +111,26 @@ class _BlockerGroups:
         revision: str = "",
         *,
         needs_person: bool = False,
-        failed: bool = False,
-        noun: str = "variant",
     ) -> None:
-        group = self._shapes.get((id(hold), stage))
+        """Add a hold of a policy, of a stage or, with `name`, of a variant."""
+        _, group = self._by_hold.get((id(hold), stage), (hold, None))
         if group is None:
-            shape = self._anonymize(hold, name)
-            key = (stage, revision, str(hold.reason), shape)
-            group = self._groups.setdefault(key, _BlockerGroup(hold, stage, revision))
-            self._shapes[id(hold), stage] = group
-            group.noun = noun
-        group.add(name, hold, needs_person=needs_person, failed=failed)
+            group = self._find_group(hold, stage, name, revision)
+            self._by_hold[id(hold), stage] = (hold, group)
+        group.stages.add(stage)
+        group.add(name, hold, needs_person=needs_person)
+
+    def add_problem(self, problem: PassProblem, stage: str, *, needs_person: bool) -> None:
+        """Add a problem; variants of several stages have some together, such as a lost tag."""
+        hold = Hold(problem.reason, problem.sentence)
+        group = self._find_group(hold, "", problem.subject, "")
+        group.noun = problem.noun
+        group.stages.add(stage)
+        group.add(problem.subject, hold, needs_person=needs_person, failed=problem.failed)
+
+    def _find_group(self, hold: Hold, stage: str, name: str, revision: str) -> _BlockerGroup:
+        key = (stage, revision, str(hold.reason), self._anonymize(hold, name))
+        return self._groups.setdefault(key, _BlockerGroup(hold, stage, revision))
 
     def build(self) -> tuple[Blocker, ...]:
         return tuple(group.build() for group in self._groups.values())
@@ -149,13 +160,12 @@ def _names_of(variant: RenderedVariant) -> tuple[str, ...]:
 def find_blockers(item: PolicyResult, problems: Iterable[PassProblem]) -> tuple[Blocker, ...]:
     """Find all blockers of the policy, those of the policy itself first, then by stage.
 
-    `problems`: those of the pass; problems of other policies are ignored.
+    `problems`: those of the policy in the pass.
     """
     groups = _BlockerGroups(item.variants)
-    own_problems = [it for it in problems if it.policy == item.title]
     decision = item.decision
     if item.error is not None or decision is None:
-        _add_problems(groups, own_problems, {}, {})
+        _add_problems(groups, problems, {}, {})
         return groups.build()
     reasons_by_stage: dict[str, set[str]] = {}
     reasons_by_variant: dict[str, set[str]] = {}
@@ -175,8 +185,8 @@ def find_blockers(item: PolicyResult, problems: Iterable[PassProblem]) -> tuple[
         _add_variant_holds(groups, evaluation, reasons_by_variant[evaluation.name], shared)
     stages = {it.spec.name: it.spec.stage for it in item.variants}
     conflicts = item.undecided_conflicts
-    own_problems = [_shorten_conflict(it, conflicts) for it in own_problems]
-    _add_problems(groups, own_problems, stages, reasons_by_variant)
+    problems = [_shorten_conflict(it, conflicts) for it in problems]
+    _add_problems(groups, problems, stages, reasons_by_variant)
     order = {stage: position for position, stage in enumerate(["", *decision.stages])}
     return tuple(sorted(groups.build(), key=lambda it: order.get(it.stage, 0)))
 
@@ -231,13 +241,10 @@ def _add_problems(
         if is_listed or problem.reason in NOT_BLOCKING or problem.accepted:
             continue
         is_waiting = problem.gone and problem.reason == Reason.AUTOMATION_OFF
-        groups.add(
-            Hold(problem.reason, problem.sentence),
+        groups.add_problem(
+            problem,
             stages.get(problem.subject, ""),
-            problem.subject,
             needs_person=problem.needs_fix or is_waiting or needs_person(problem.reason),
-            failed=problem.failed,
-            noun=problem.noun,
         )
 
 
@@ -262,17 +269,17 @@ def sort_by_urgency(blockers: Iterable[Blocker]) -> list[Blocker]:
 
 
 def select_blockers(
-    blockers: Iterable[Blocker], stage: str = "", variant: str = ""
+    blockers: Iterable[Blocker], stage: str, variants: Iterable[RenderedVariant], *, is_stage: bool
 ) -> Iterator[Blocker]:
-    """Yield the blockers of a stage or a variant; without either, all of them.
+    """Yield the blockers of these variants, which are the whole stage if `is_stage`.
 
-    What blocks the whole policy blocks each of its stages and variants.
+    What blocks the whole policy, or a repository, blocks each variant of it.
     """
+    names = {name for it in variants for name in (it.spec.name, it.spec.repository)}
     for blocker in blockers:
-        if variant:
-            is_own = variant in blocker.variants
-            is_shared = not blocker.variants and blocker.stage in ("", stage)
-            if is_own or is_shared:
-                yield blocker
-        elif not stage or blocker.stage == stage or not (blocker.stage or blocker.variants):
+        if blocker.variants:
+            is_selected = not names.isdisjoint(blocker.variants)
+        else:
+            is_selected = blocker.stage in ("", stage)
+        if is_selected or (is_stage and blocker.stage == stage):
             yield blocker

@@ -10,7 +10,7 @@ from fanout.reconcile.explanation.explanation_notes import ConflictNote
 from fanout.reconcile.explanation.policy_explanation import (
     Explanation,
     PolicyExplainer,
-    shared_policy_names,
+    open_explainers,
 )
 from fanout.reconcile.pass_results import PassPlan
 from fanout.values import frozen
@@ -59,9 +59,7 @@ class FleetStatus:
 
 def build_fleet_status(pass_plan: PassPlan) -> FleetStatus:
     """Build the status from a pass, in one walk over its variants."""
-    shared_names = shared_policy_names(pass_plan.policies)
-    problems = pass_plan.problems
-    explainers = [PolicyExplainer(it, problems, shared_names) for it in pass_plan.policies]
+    explainers = open_explainers(pass_plan)
     explanations = tuple(it.explain_policy() for it in explainers)
     owners = {id(blocker): it for it in explanations for blocker in it.blockers}
     urgent = sort_by_urgency(

@@ -24,7 +24,7 @@ from fanout.reconcile.explanation.explanation_notes import (
     list_conflicts,
 )
 from fanout.reconcile.explanation.unblock_commands import CommandBuilder
-from fanout.reconcile.pass_results import PassProblem, PolicyResult
+from fanout.reconcile.pass_results import PassPlan, PassProblem, PolicyResult
 from fanout.values import frozen, replace
 
 STOPPED = "Stopped"  # state of a policy that a problem stops as a whole
@@ -87,7 +87,7 @@ class PolicyExplainer:
         problems: Iterable[PassProblem],
         shared_names: Collection[str] = (),
     ) -> None:
-        """Find the blockers of the policy.
+        """Find the blockers of the policy, whose `problems` are those of the pass.
 
         `shared_names`: names that policies of several namespaces have; commands about one of
         these need its namespace.
@@ -133,6 +133,8 @@ class PolicyExplainer:
         assert facts is not None, "the policy has been evaluated"
         evaluation = decision.stages[stage]
         members = [it for it in decision.variants.values() if it.stage == stage]
+        variants = [it for it in self.item.variants if it.spec.stage == stage]
+        blockers = select_blockers(self.blockers, stage, variants, is_stage=True)
         return Explanation(
             self.item.resolved_policy.name,
             self.item.resolved_policy.namespace,
@@ -140,10 +142,8 @@ class PolicyExplainer:
             stage,
             candidate=evaluation.candidate,
             counts=_count(members),
-            blockers=tuple(sort_by_urgency(select_blockers(self.blockers, stage))),
-            conflicts=self._undecided_conflicts(
-                it for it in self.item.variants if it.spec.stage == stage
-            ),
+            blockers=tuple(sort_by_urgency(blockers)),
+            conflicts=self._undecided_conflicts(variants),
             notes=build_notes(self.item, stage),
             moving=_find_moving(members),
             next=evaluation.next,
@@ -158,8 +158,10 @@ class PolicyExplainer:
         evaluation = decision.variants[spec.name]
         published, policy = variant.observed.published, self.item.resolved_policy
         blockers = (
-            self._with_commands(replace(it, variants=(spec.name,))) if it.variants else it
-            for it in select_blockers(self.blockers, spec.stage, spec.name)
+            self._with_commands(replace(it, variants=(spec.name,)))
+            if spec.name in it.variants
+            else it
+            for it in select_blockers(self.blockers, spec.stage, [variant], is_stage=False)
         )
         return Explanation(
             policy.name if policy.upstream_policy is not None else "",
@@ -206,10 +208,16 @@ def explain_orphaned(explainer: PolicyExplainer, variant: str) -> Explanation:
     )
 
 
-def shared_policy_names(items: Iterable[PolicyResult]) -> frozenset[str]:
-    """Return the names that policies of several namespaces have."""
-    counts = Counter(it.resolved_policy.name for it in items)
-    return frozenset(name for name, number in counts.items() if number > 1)
+def open_explainers(pass_plan: PassPlan) -> list[PolicyExplainer]:
+    """Return an explainer of each policy of the pass."""
+    counts = Counter(it.resolved_policy.name for it in pass_plan.policies)
+    shared_names = frozenset(name for name, number in counts.items() if number > 1)
+    problems: dict[str, list[PassProblem]] = {}
+    for problem in pass_plan.problems:
+        problems.setdefault(problem.policy, []).append(problem)
+    return [
+        PolicyExplainer(it, problems.get(it.title, ()), shared_names) for it in pass_plan.policies
+    ]
 
 
 def _policy_state(decision: PolicyEvaluation) -> str:
