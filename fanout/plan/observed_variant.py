@@ -6,6 +6,7 @@ from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
 from fanout.gates.gate_facts import Hold
 from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices
+from fanout.plan import plan_wording
 from fanout.plan.adoption.adoption_base import UpstreamOrigin
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.edits.draft_errors import with_remedy
@@ -249,16 +250,15 @@ def _removal_hold(variant: ObservedVariant) -> Hold | None:
     spec = variant.spec
     remedy = "remove the PackageVariant"
     if spec.policy:
-        remedy = f"take its target out and `fanout remove {spec.policy} {spec.name} --reason WHY`"
+        remedy = f"remove its target and run `fanout remove {spec.policy} {spec.name} --reason WHY`"
     location = f"{variant.package_location.repository}:{variant.package_location.path}"
     if variant.published is None:
         branch = vendor_ref(install_of(variant.draft_ref)).removeprefix("refs/heads/")
-        remedy = f"take published/{spec.path} off branch {branch} to have it written anew"
+        remedy = f"remove published/{spec.path} from branch {branch} to have it rewritten"
     return Hold(
         "EditedDownstream",
-        f"{location} was removed from the branch by hand; put it back, as with `git revert`, or"
-        f" {remedy}",
-        actor="the maintainers of " + spec.repository,
+        plan_wording.describe_manual_removal(location, remedy),
+        actor=plan_wording.format_maintainers(spec.repository),
     )
 
 
@@ -276,12 +276,9 @@ def _draft_faults_hold(variant: ObservedVariant) -> Hold | None:
     if draft is None or variant.is_unrecorded:
         return None
     first, *more = draft.faults
-    more_faults = f" (and {len(more)} more)" if more else ""
     branch = draft.ref.removeprefix("refs/heads/")
     return Hold(
         Reason.DRAFT_BROKEN,
-        f"{with_remedy(first)} on branch {branch}{more_faults}, or remove the branch to have the"
-        " draft"
-        " written anew",
-        actor="the maintainers of " + variant.spec.repository,
+        plan_wording.describe_draft_faults(with_remedy(first), branch, len(more)),
+        actor=plan_wording.format_maintainers(variant.spec.repository),
     )

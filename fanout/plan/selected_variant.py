@@ -5,6 +5,7 @@ from dataclasses import KW_ONLY
 
 from fanout.errors import FanoutError
 from fanout.gates.gate_facts import Hold
+from fanout.plan import plan_wording
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rollback.earlier_publication import EarlierPublication
 from fanout.selection.variant_spec import VariantSpec
@@ -122,15 +123,12 @@ def _candidate_hold(variant: SelectedVariant) -> Hold | None:
         return None
     observed, spec = variant.observed, variant.observed.spec
     if observed.lacks_base and not observed.is_unmanaged:
-        branch_state = "has something else" if observed.vendored_tree else "does not have it"
         return Hold(
             "BaseMissing",
-            f"{spec.repository}:{spec.path} has people's edits, and fanout's branch of renderings"
-            f" {branch_state}: nobody can tell the edits from upstream's; restore that branch,"
-            " or set"
-            " adoptionPolicy: AdoptExisting to take the package over anew, with its upstreamLock"
-            " as the base",
-            actor="the maintainers of " + spec.repository,
+            plan_wording.describe_missing_base(
+                f"{spec.repository}:{spec.path}", has_other=bool(observed.vendored_tree)
+            ),
+            actor=plan_wording.format_maintainers(spec.repository),
         )
     if variant.inputs.missing_injections:
         missing = "; ".join(
@@ -139,7 +137,7 @@ def _candidate_hold(variant: SelectedVariant) -> Hold | None:
         )
         return Hold(
             "RequiredInjectionMissing",
-            f"{spec.repository}:{spec.path}: nothing to inject: {missing}",
-            actor="whoever owns the cluster objects",
+            plan_wording.describe_missing_injections(f"{spec.repository}:{spec.path}", missing),
+            actor=plan_wording.OWNER_OF_OBJECTS,
         )
     return None

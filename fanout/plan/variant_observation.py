@@ -9,6 +9,7 @@ from fanout.api.upstream_policy import DraftPer
 from fanout.errors import FanoutError
 from fanout.gates.gate_facts import Hold
 from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices
+from fanout.plan import plan_wording
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.moves.move_locations import (
     AbandonedLocation,
@@ -205,7 +206,7 @@ def _was_present_before(variant: ObservedVariant, context: ObservationContext) -
 def unreadable_repository_hold(failure: FanoutError, owner: str) -> Hold:
     """Return the hold of a variant whose repository could not be read."""
     if failure.reason == Reason.INTERNAL_ERROR:
-        return Hold(failure.reason, str(failure), actor="whoever runs fanout")
+        return Hold(failure.reason, str(failure), actor=plan_wording.OPERATOR)
     return Hold("RepositoryUnavailable", str(failure), actor=owner)
 
 
@@ -217,7 +218,8 @@ def _find_obstacle(
     `occupant` is another variant's draft in place of its own.
     """
     spec, state = variant.spec, variant.repository_state
-    owner = "the maintainers of " + spec.repository
+    owner = plan_wording.format_maintainers(spec.repository)
+    location = f"{spec.repository}:{spec.path}"
     if state.failure is not None:
         return unreadable_repository_hold(state.failure, owner)
     if collision := context.collision_reasons.get((spec.namespace, spec.name)):
@@ -226,23 +228,22 @@ def _find_obstacle(
         branch = state.branch.removeprefix("refs/heads/")
         return Hold(
             "BranchMissing",
-            f"repository {spec.repository} has no branch {branch}; push a first commit to it",
+            plan_wording.describe_missing_branch(spec.repository, branch),
             actor=owner,
         )
     if variant.path_state.problem:
         return Hold(
             "InvalidPath",
-            f"{spec.repository}:{spec.path}: {variant.path_state.problem}; take it off the branch,"
-            " or choose another downstream.package",
+            plan_wording.describe_invalid_path(location, variant.path_state.problem),
             actor=owner,
         )
     if spec.path in state.other_installations:
         return Hold(
             "OtherInstallation",
-            f"{spec.repository}:{spec.path} has a draft of installation"
-            f" {state.other_installations[spec.path]};"
-            " only one installation may own a path",
-            actor="an administrator",
+            plan_wording.describe_other_installation(
+                location, state.other_installations[spec.path]
+            ),
+            actor=plan_wording.ADMINISTRATOR,
         )
     # The path of a variant that waits is occupied by the variant it waits for,
     # which the checks below would report as a fault.
@@ -270,22 +271,17 @@ def _occupied_path_hold(
         occupant is not None and not context.replaces_draft
     ):
         ref = variant.draft_ref.removeprefix("refs/heads/")
-        return Hold(
-            "PathTaken", f"branch {ref} is not a draft of {spec.name}; remove it", actor=owner
-        )
+        return Hold("PathTaken", plan_wording.describe_foreign_draft(ref, spec.name), actor=owner)
     if variant.is_moving and variant.path_state.tree not in (None, context.unpublished_tree):
         return Hold(
             "PathTaken",
-            f"{location} holds a package that is not this variant's, which moves there; choose"
-            " another"
-            " path or remove it",
+            plan_wording.describe_other_package(location),
             actor=owner,
         )
     if variant.is_unmanaged and not variant.may_adopt:
         return Hold(
             "PathTaken",
-            f"{location} holds a package that fanout did not write; adopt it with adoptionPolicy:"
-            " AdoptExisting, choose another path or remove it",
+            plan_wording.describe_unmanaged_package(location),
             actor=owner,
         )
     return None

@@ -67,7 +67,7 @@ def test_an_edit_of_the_old_place_after_the_move_keeps_it(fleet: Fleet):
     fleet.settle()
     assert is_edited(fleet, AMS)
     swept = fleet.sweep()
-    assert "edge:sites/ams, which it has left, was changed since" in swept.err
+    assert "the former path edge:sites/ams was edited" in swept.err
     refused = fleet.run("remove", "monitoring", name, *ANN)
     assert (refused.code, "people have changed" in refused.err) == (4, True)
     assert fleet.run("remove", "monitoring", name, "--edited", *ANN).code == 0

@@ -268,7 +268,7 @@ def test_what_a_move_has_left_waits_for_the_window_too(fleet: Fleet):
     fleet.later(minutes=1).sweep()
     assert "cph" in there(fleet)
     freeze(fleet)
-    assert "core:sites/dub is where it was: publication is closed" in fleet.sweep().err
+    assert "the former path core:sites/dub still exists: publication is closed" in fleet.sweep().err
     assert "dub" in there(fleet)
     fleet.later(days=1).sweep()
     assert there(fleet) == ["ams", "bru"], "those of dev are not verified at their new place"

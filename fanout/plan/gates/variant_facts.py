@@ -21,9 +21,11 @@ from fanout.gates.gate_facts import (
     VariantFacts,
 )
 from fanout.gates.gate_rules import Variables
+from fanout.gates.gate_wording import DRAFTS_AWAITED
 from fanout.gates.record_facts import (
     RecordPosition,
 )
+from fanout.plan import plan_wording
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.edits.merge_disputes import ConflictResolution, parse_disputes
@@ -205,16 +207,15 @@ def _offline_unknown(spec: VariantSpec) -> Hold | None:
     """Return a hold if it is unknown whether the target is offline (fail closed)."""
     if not spec.offline_error:
         return None
-    who = "the policy's author: offlineWhen; or whoever owns the target"
-    return Hold(Reason.EXPRESSION_ERROR, spec.offline_error, actor=who)
+    actor = plan_wording.AUTHOR_OF_OFFLINE
+    return Hold(Reason.EXPRESSION_ERROR, spec.offline_error, actor=actor)
 
 
 def _render_failure(rendered: RenderedVariant) -> Hold | None:
     failure = rendered.render_failure
     if failure is None:
         return None
-    who = "whoever maintains the upstream package"
-    return Hold(failure.reason, str(failure), actor=who)
+    return Hold(failure.reason, str(failure), actor=plan_wording.UPSTREAM_MAINTAINER)
 
 
 def _build_variant_facts(
@@ -307,8 +308,7 @@ def _publish_hold(
     if observed.declined_revision == draft.trailers.revision:
         return declined_hold(observed, observed.declined_revision)
     if not draft.commit:
-        sentence = "its stage's draft has it once it is released"
-        return Hold(Reason.NO_DRAFT, sentence, "the next pass that writes drafts")
+        return Hold(Reason.NO_DRAFT, plan_wording.UNRELEASED_DRAFT, DRAFTS_AWAITED)
     return rendered.publish_hold if rendered is not None else None
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY
 
 from fanout.gates.gate_facts import Hold
+from fanout.plan import plan_wording
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
     OpenDraft,
@@ -116,7 +117,7 @@ def exchange_partners(
 
 def location_author(spec: VariantSpec) -> str:
     """Return who decides the variant's location, for the remedy of a hold."""
-    return "the policy's author" if spec.policy else f"the author of PackageVariant {spec.name}"
+    return plan_wording.AUTHOR if spec.policy else plan_wording.format_variant_author(spec.name)
 
 
 def draft_branch_hold(draft: OpenDraft) -> Hold:
@@ -124,10 +125,8 @@ def draft_branch_hold(draft: OpenDraft) -> Hold:
     branch, other_variant = draft.ref.removeprefix("refs/heads/"), draft.trailers.variant
     return Hold(
         "PathTaken",
-        f"branch {branch} has people's commits for variant {other_variant}, until its draft at"
-        " its new path"
-        " has taken them",
-        actor="the next pass",
+        plan_wording.describe_shared_branch(branch, other_variant),
+        actor=plan_wording.NEXT_RUN,
     )
 
 
@@ -137,28 +136,22 @@ def occupied_path_hold(spec: VariantSpec, occupant: PathHolder) -> Hold:
     if occupant.variant == spec.name:
         return Hold(
             "PathChanged",
-            f"{location} and {occupant.path}, where it is, are one inside the other; move it by"
-            " way of a"
-            " third path",
+            plan_wording.describe_nested_move(location, occupant.path),
             actor=location_author(spec),
         )
     owner = f"variant {occupant.variant} ({occupant.policy})"
     if occupant.is_undeclared:
-        policy = occupant.policy.rpartition("/")[2]
         return Hold(
             "PathTaken",
-            f"{location} is not free: {occupant.path} is that of policy {occupant.policy}, which"
-            " is not"
-            " declared; declare it again; if it is to go, give it targets that choose nothing, and"
-            f" then `fanout remove {policy} --all-gone --reason WHY`",
+            plan_wording.describe_undeclared_occupant(location, occupant.path, occupant.policy),
             actor=location_author(spec),
         )
     if occupant.is_leaving:
-        sentence = f"{occupant.path} is left by {owner} when that is ready at its new path"
+        sentence = plan_wording.describe_leaving_occupant(location, occupant.path, owner)
     elif occupant.is_moving:
-        sentence = f"{occupant.path} is still that of {owner}, which is to move and has not yet"
+        sentence = plan_wording.describe_moving_occupant(location, occupant.path, owner)
     else:
-        sentence = f"{occupant.path} is that of {owner}, which nothing asks for: `fanout remove` it"
+        sentence = plan_wording.describe_orphaned_occupant(location, occupant.path, owner)
     return Hold(
-        "PathTaken", f"{location} is not free: {sentence}", actor="whoever promotes that variant"
+        "PathTaken", sentence, actor=plan_wording.format_promoter(f"variant {occupant.variant}")
     )

@@ -11,6 +11,7 @@ from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.gates.gate_facts import Hold
 from fanout.gates.record_facts import DecisionFacts
+from fanout.plan import plan_wording
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observed_variant import ObservedVariant
@@ -123,10 +124,6 @@ def _is_resumed(
 
 def declined_hold(variant: ObservedVariant, revision: str) -> Hold:
     """Return the hold of a variant whose request for a revision a person closed."""
-    sentence = (
-        f"a person closed the pull request of {variant.spec.name} at {revision},"
-        " or deleted its branch; reopen it, or `fanout resume`"
-    )
-    return Hold(
-        Reason.REQUEST_CLOSED, sentence, actor=f"the maintainers of {variant.spec.repository}"
-    )
+    sentence = plan_wording.describe_closed_request(variant.spec.name, revision)
+    actor = plan_wording.format_maintainers(variant.spec.repository)
+    return Hold(Reason.REQUEST_CLOSED, sentence, actor)

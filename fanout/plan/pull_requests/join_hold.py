@@ -2,6 +2,7 @@
 
 from fanout.api.reasons import Reason
 from fanout.gates.gate_facts import Hold
+from fanout.plan import plan_wording
 from fanout.plan.evidence.review_approvals import find_standing_approvals
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
@@ -29,10 +30,9 @@ def find_join_hold(variant: ObservedVariant, draft: OpenDraft) -> Hold | None:
         return None
     if facts.request.is_draft and not find_standing_approvals(facts.reviews):
         return None
-    sentence = (
-        f"pull request {facts.request.number} of its stage is under review; it is in the next one"
-    )
-    return Hold(Reason.REQUEST_OPEN, sentence, f"the maintainers of {variant.spec.repository}")
+    sentence = plan_wording.describe_open_request(facts.request.number)
+    actor = plan_wording.format_maintainers(variant.spec.repository)
+    return Hold(Reason.REQUEST_OPEN, sentence, actor)
 
 
 def _revisions_in_request(state: RepositoryState, head_ref: str) -> set[str]:

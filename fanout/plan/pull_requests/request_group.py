@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY
 from fanout.api.reasons import Reason
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_facts import Hold
+from fanout.plan import plan_wording
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import RequestState
@@ -127,13 +128,14 @@ def find_stray_paths(
 def _find_hold(members: Sequence[DecidedVariant], stray_paths: Sequence[str]) -> Hold | None:
     """Return the first hold that keeps a branch from being merged, or None."""
     if stray_paths:
-        sentence = f"{stray_paths[0]} is on the branch, and its variant is gone"
-        return Hold(Reason.REQUEST_PENDING, sentence, "the next pass")
+        sentence = plan_wording.describe_stray_path(stray_paths[0])
+        return Hold(Reason.REQUEST_PENDING, sentence, plan_wording.NEXT_RUN)
     for member in members:
         evaluation = member.evaluation
         if evaluation is None or not evaluation.let_through:
             holds = evaluation.holds if evaluation is not None else ()
-            waits = Hold(Reason.NO_DRAFT, f"{member.rendered.spec.name} waits", "the next pass")
+            sentence = plan_wording.describe_waiting_member(member.rendered.spec.name)
+            waits = Hold(Reason.NO_DRAFT, sentence, plan_wording.NEXT_RUN)
             return holds[0] if holds else waits
     return None
 

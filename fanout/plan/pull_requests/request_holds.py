@@ -7,6 +7,7 @@ from fanout.api.promotion_policy import MergeMethod
 from fanout.api.reasons import Reason
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import Hold
+from fanout.plan import plan_wording
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import RepositoryState
@@ -56,8 +57,8 @@ def find_label_hold(facts: RequestFacts) -> Hold | None:
     """Return the hold that a label on the pull request asks for, or None."""
     if HOLD_LABEL not in facts.request.labels:
         return None
-    sentence = f"its pull request {facts.request.number} has the label {HOLD_LABEL}; remove it"
-    return Hold(Reason.REQUEST_HELD, sentence, actor="whoever set the label")
+    sentence = plan_wording.describe_hold_label(facts.request.number, HOLD_LABEL)
+    return Hold(Reason.REQUEST_HELD, sentence, actor=plan_wording.LABEL_OWNER)
 
 
 def _find_hold(variant: RenderedVariant, inputs: RequestHoldInputs) -> Hold | None:
@@ -82,35 +83,34 @@ def find_request_hold(
         return _failure_hold(forge, repository)
     facts = forge.requests.get(head_ref)
     if facts is None or facts.request.state is not RequestState.OPEN:
-        return _pending_hold("its pull request is not open yet")
+        return _pending_hold(plan_wording.REQUEST_NOT_OPEN)
     if not head or facts.request.head_commit != head:
-        return _pending_hold("the forge and Git show different heads of its pull request")
+        return _pending_hold(plan_wording.DIFFERENT_HEADS)
     if (hold := find_label_hold(facts)) is not None:
         return hold
     if inputs.settings.merge is MergeMethod.MANUAL:
-        sentence = f"its pull request {facts.request.number} is ready: a person merges it"
-        return Hold(Reason.MERGE_AWAITED, sentence, f"the maintainers of {repository}")
+        sentence = plan_wording.describe_awaited_merge(facts.request.number)
+        actor = plan_wording.format_maintainers(repository)
+        return Hold(Reason.MERGE_AWAITED, sentence, actor)
     line = inputs.lines.get((state.identity, head_ref))
     return _style_hold(forge, inputs.settings) or _refusal_hold(facts, line, inputs.now)
 
 
 def _failure_hold(forge: ForgeState, repository: str) -> Hold:
     assert forge.failure is not None, "the forge could not be asked"
-    return Hold(forge.failure.reason, str(forge.failure), f"the maintainers of {repository}")
+    actor = plan_wording.format_maintainers(repository)
+    return Hold(forge.failure.reason, str(forge.failure), actor)
 
 
 def _pending_hold(sentence: str) -> Hold:
-    return Hold(Reason.REQUEST_PENDING, sentence, "the next pass")
+    return Hold(Reason.REQUEST_PENDING, sentence, plan_wording.NEXT_RUN)
 
 
 def _style_hold(forge: ForgeState, settings: RequestSettings) -> Hold | None:
     if forge.repository is None or settings.style in forge.repository.merge_styles:
         return None
-    sentence = (
-        f"{forge.repository.name} forbids merging by {settings.style}; allow it there, or choose"
-        " another mergeStyle"
-    )
-    return Hold(Reason.MERGE_STYLE_FORBIDDEN, sentence, "an administrator")
+    sentence = plan_wording.describe_forbidden_style(str(forge.repository.name), settings.style)
+    return Hold(Reason.MERGE_STYLE_FORBIDDEN, sentence, plan_wording.ADMINISTRATOR)
 
 
 def _refusal_hold(facts: RequestFacts, line: RequestLine | None, now: datetime) -> Hold | None:
@@ -120,4 +120,4 @@ def _refusal_hold(facts: RequestFacts, line: RequestLine | None, now: datetime) 
     until = line.refused + _REFUSAL_PAUSE
     if until <= now or facts.request.updated > line.refused:
         return None
-    return Hold(line.refusal_reason, line.refusal, "the next pass", line.refused, until)
+    return Hold(line.refusal_reason, line.refusal, plan_wording.NEXT_RUN, line.refused, until)

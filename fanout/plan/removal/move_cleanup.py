@@ -15,6 +15,8 @@ from fanout.api.commit_trailers import Trailer
 from fanout.api.reasons import Reason
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import Hold
+from fanout.gates.gate_wording import NEXT_SWEEP, REMOVAL_SWEEP_AWAITED
+from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft, location_author
@@ -188,11 +190,10 @@ def _leftover_hold(
         return permission.window_hold
     if not permission.is_ready and not is_confirmed:
         name = variant.spec.name
-        sentence = f"{path} goes when {name}, which has left it, is ready at its new path"
+        sentence = plan_wording.describe_waiting_cleanup(path, name)
         return Hold(Reason.PLACE_LEFT, sentence)
     if not permission.is_publishing or not (permission.automation_acts or is_confirmed):
-        sentence = "automation removes in sweeps, and this pass is none"
-        return Hold(Reason.SWEEP_AWAITED, sentence, "the next sweep, or: fanout sweep")
+        return Hold(Reason.SWEEP_AWAITED, REMOVAL_SWEEP_AWAITED, NEXT_SWEEP)
     return None
 
 
@@ -206,26 +207,23 @@ def remaining_holds(variant: RenderedVariant, permission: CleanupPermission) -> 
             continue
         branch = _find_removal_branch(abandoned)
         if branch:
-            yield Hold(Reason.PLACE_LEFT, f"{location} goes with the pull request of {branch}")
+            sentence = plan_wording.describe_requested_cleanup(location, branch)
+            yield Hold(Reason.PLACE_LEFT, sentence)
         elif abandoned.is_edited:
             present_location = variant.observed.package_location
-            sentence = (
-                f"{location}, which it has left, was changed since: take the changes to"
-                f" {present_location.repository}:{present_location.path}, then"
-                f" `{command} --edited --reason WHY`"
+            sentence = plan_wording.describe_edited_cleanup(
+                location, f"{present_location.repository}:{present_location.path}", command
             )
             yield Hold(Reason.EDITED_DOWNSTREAM, sentence)
         elif permission.is_ready and not permission.is_automatic:
-            sentence = (
-                f"{location} is where it was, and nobody has switched automation on: `{command}"
-                " --reason"
-                " WHY`"
-            )
+            sentence = plan_wording.describe_manual_cleanup(location, command)
             yield Hold(Reason.PLACE_LEFT, sentence)
         elif permission.is_ready and permission.window_hold is not None:
             yield replace(
                 permission.window_hold,
-                sentence=f"{location} is where it was: {permission.window_hold.sentence}",
+                sentence=plan_wording.describe_closed_cleanup(
+                    location, permission.window_hold.sentence
+                ),
             )
 
 
@@ -347,8 +345,8 @@ def _remaining_draft_hold(variant: RenderedVariant) -> Hold | None:
     branch = misplaced.draft.ref.removeprefix("refs/heads/")
     return Hold(
         "PathChanged",
-        f"branch {branch} in {misplaced.repository}, whose commits its draft has taken, goes first",
-        actor="the next pass",
+        plan_wording.describe_remaining_draft(branch, misplaced.repository),
+        actor=plan_wording.NEXT_RUN,
     )
 
 
@@ -368,8 +366,7 @@ def _split_exchange_hold(variant: RenderedVariant, draft_refs: Mapping[str, str]
     location = f"{variant.spec.repository}:{variant.spec.path}"
     return Hold(
         Reason.PATH_TAKEN,
-        f"{location} is where {others[0]} is, which has another pull request; they cannot change"
-        " places in one, so move one of them by way of a third path",
+        plan_wording.describe_split_exchange(location, others[0]),
         actor=location_author(variant.spec),
     )
 
@@ -385,7 +382,6 @@ def _exchange_hold(variant: RenderedVariant, publishable: set[str]) -> Hold | No
     location = f"{variant.spec.repository}:{variant.spec.path}"
     return Hold(
         "PathTaken",
-        f"{location} is where {', '.join(waiting_partners)} is until it moves too; they change"
-        " places in one push",
-        actor=f"whoever promotes {waiting_partners[0]}",
+        plan_wording.describe_exchange(location, waiting_partners),
+        actor=plan_wording.format_promoter(waiting_partners[0]),
     )

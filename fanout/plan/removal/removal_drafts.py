@@ -12,6 +12,7 @@ from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import format_names
+from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
@@ -191,8 +192,8 @@ def _plan_draft(
 
 
 def _all_restored_hold(repository: str) -> Hold:
-    sentence = "people have put back all that the branch removed; close its pull request to keep it"
-    return Hold(Reason.EDITED_DOWNSTREAM, sentence, actor=f"the maintainers of {repository}")
+    actor = plan_wording.format_maintainers(repository)
+    return Hold(Reason.EDITED_DOWNSTREAM, plan_wording.ALL_RESTORED, actor=actor)
 
 
 def find_foreign_branch(state: RepositoryState, ref: str, repository: str) -> Hold | None:
@@ -202,8 +203,8 @@ def find_foreign_branch(state: RepositoryState, ref: str, repository: str) -> Ho
     branch = ref.removeprefix("refs/heads/")
     return Hold(
         Reason.PATH_TAKEN,
-        f"branch {branch} of {repository} has nothing but commits of others; rename or delete it",
-        actor=f"the maintainers of {repository}",
+        plan_wording.describe_foreign_removal(branch, repository),
+        actor=plan_wording.format_maintainers(repository),
     )
 
 

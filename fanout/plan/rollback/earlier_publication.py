@@ -8,6 +8,7 @@ published one.
 from fanout.api.reasons import Reason
 from fanout.gates.gate_facts import Hold
 from fanout.gates.rollback_pins import Pin
+from fanout.plan import plan_wording
 from fanout.plan.adoption.adoption_base import UpstreamLock
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.records.policy_status import PublishedLine
@@ -30,8 +31,7 @@ def never_published_hold(spec: VariantSpec, pin: Pin) -> Hold:
     """Return the hold of a rollback to a revision that the variant never published."""
     return Hold(
         Reason.NEVER_PUBLISHED,
-        f"{spec.repository}:{spec.path} was never published at {pin.revision}: there is no package"
-        " to go back to",
+        plan_wording.describe_unpublished_revision(f"{spec.repository}:{spec.path}", pin.revision),
         _pin_owner(spec, pin),
     )
 
@@ -40,9 +40,9 @@ def moved_away_hold(spec: VariantSpec, location: str, pin: Pin) -> Hold:
     """Return the hold of a rollback of a variant that also moves."""
     return Hold(
         Reason.PATH_CHANGED,
-        f"{spec.name} is at {location} and is to be at {spec.path} in {spec.repository}: a"
-        " package goes"
-        f" back to {pin.revision} only where it is; let it stay there, or move it afterwards",
+        plan_wording.describe_moved_rollback(
+            spec.name, location, f"{spec.repository}:{spec.path}", pin.revision
+        ),
         _pin_owner(spec, pin),
     )
 
@@ -52,10 +52,8 @@ def edited_draft_hold(spec: VariantSpec, draft: OpenDraft, pin: Pin) -> Hold:
     branch = draft.ref.removeprefix("refs/heads/")
     return Hold(
         Reason.DRAFT_EDITED,
-        f"branch {branch} has commits of people on a draft of {draft.trailers.revision}, and going"
-        f" back to {pin.revision} would drop them; keep them under another name if they are wanted,"
-        " and remove the branch",
-        f"the maintainers of {spec.repository}",
+        plan_wording.describe_edited_draft(branch, draft.trailers.revision, pin.revision),
+        plan_wording.format_maintainers(spec.repository),
     )
 
 
@@ -63,18 +61,16 @@ def missing_base_hold(spec: VariantSpec, pin: Pin) -> Hold:
     """Return the hold of a rollback that would leave edits without a base."""
     return Hold(
         Reason.BASE_MISSING,
-        f"the rendering of {pin.revision} from which {spec.repository}:{spec.path} was made is not"
-        " in fanout's branch of renderings any more: after going back nobody could tell people's"
-        " edits from upstream's; restore that branch",
-        f"the maintainers of {spec.repository}",
+        plan_wording.describe_missing_rendering(f"{spec.repository}:{spec.path}", pin.revision),
+        plan_wording.format_maintainers(spec.repository),
     )
 
 
 def _pin_owner(spec: VariantSpec, pin: Pin) -> str:
     decision = pin.decision
     if decision is None:
-        return f"the policy's author: pin of stage {spec.stage}"
-    return f"whoever may decide: fanout withdraw {spec.policy or spec.name} {decision.name}"
+        return plan_wording.format_pin_author(spec.stage)
+    return plan_wording.format_withdraw_command(spec.policy or spec.name, decision.name)
 
 
 @frozen
@@ -106,17 +102,15 @@ def reverted_hold(
     spec: VariantSpec, location: str, reverted: RevertedPublication, published: PublishedLine
 ) -> Hold:
     """Return the hold of a reverted publication: restore it, or publish the draft."""
-    restore = "put it back, as with `git revert`"
+    restore = "restore it (`git revert`)"
     if reverted.is_other_package or reverted.pristine_tree is None:
         remedy = restore
     else:
         remedy = f"{restore}, or publish the next draft over it: {_promote_command(spec)}"
     return Hold(
         "EditedDownstream",
-        f"{location} {reverted.description}, and {published.revision} was published: somebody"
-        " took that back;"
-        f" nothing goes on by itself; {remedy}",
-        actor="the maintainers of " + spec.repository,
+        plan_wording.describe_reverted(location, reverted.description, published.revision, remedy),
+        actor=plan_wording.format_maintainers(spec.repository),
     )
 
 

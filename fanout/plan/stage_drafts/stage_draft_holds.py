@@ -9,6 +9,7 @@ from fanout.gates.evaluation_results import (
     VariantState,
 )
 from fanout.gates.gate_facts import Hold
+from fanout.plan import plan_wording
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import replace
 
@@ -61,10 +62,9 @@ def _is_written(variant: RenderedVariant) -> bool:
 def _pending_hold(other: VariantEvaluation) -> Hold:
     """Return the hold on the first variant of the draft that cannot be published yet."""
     first = other.holds[0] if other.holds else None
-    why = f": {first.sentence}" if first is not None else ""
     return Hold(
         Reason.STAGE_DRAFT_PENDING,
-        f"{other.name}, which is in the same draft, cannot be published yet{why}",
+        plan_wording.describe_shared_draft(other.name, first.sentence if first is not None else ""),
         actor=first.actor if first is not None else "",
         until=first.until if first is not None else None,
     )
