@@ -115,7 +115,7 @@ def command(  # noqa: PLR0913  # one argument for each option
         [
             *(f"{verb} {path}" for path in new_files),
             *(f"kept {path}, which exists{_KEPT_HINTS.get(path.name, '')}" for path in existing),
-            f"next: cd {root} && fanout validate -f policies",
+            f"next: {'' if root == Path() else f'cd {root} && '}fanout validate -f policies",
         ]
     )
 
