@@ -48,7 +48,7 @@ class ConflictViewStatus(Model):
     local: str | None = Field(default=None, description="The value downstream, likewise.")
     since: str | None = Field(
         default=None,
-        description="When the draft was written, or the package published; RFC 3339.",
+        description="The time of the draft's commit, or of the publication; RFC 3339.",
     )
     message: str = Field(description="The same in a sentence.")
 

@@ -91,8 +91,15 @@ class StatusCondition(Model):
     status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds.")
     reason: str = Field(description="Why, in one CamelCase word of a closed list.")
     message: str = Field(default="", description="Why, in a sentence.")
-    last_transition_time: str = Field(default="", description="When the status last changed.")
-    observed_generation: StrictInt = Field(default=0, description="The generation it speaks of.")
+    last_transition_time: str | None = Field(
+        default=None,
+        description="Since when the reason is on record; RFC 3339. Left out where no record or"
+        " commit tells.",
+    )
+    observed_generation: StrictInt | None = Field(
+        default=None,
+        description="The generation it speaks of; left out of objects that no API server stored.",
+    )
 
 
 class ObjectStatus(Model):

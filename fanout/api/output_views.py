@@ -10,7 +10,7 @@ from pydantic import Field
 from fanout.api.conflict_view import ConflictView
 from fanout.api.explanation_view import ExplanationView
 from fanout.api.fleet_status_view import FleetStatusView
-from fanout.api.object_meta import API_VERSION, Model
+from fanout.api.object_meta import API_VERSION, Model, StatusCondition
 from fanout.api.reasons import ReasonClass
 from fanout.api.view_base import DraftMeta, HoldView, VerdictLabel, View, ViewMeta
 
@@ -69,6 +69,9 @@ class StageViewStatus(Model):
     next: str | None = Field(
         default=None, description="The next instant at which something can change; RFC 3339."
     )
+    conditions: tuple[StatusCondition, ...] = Field(
+        default=(), description="Passed: the verdict of the candidate; MergeConflict if it has any."
+    )
     holds: tuple[HoldView, ...] = Field(default=(), description=_HOLDS_DESCRIPTION)
 
 
@@ -99,6 +102,9 @@ class TargetViewStatus(Model):
     """Observed state of a target."""
 
     state: str = Field(description="Where the variant is on its way, or Failed.")
+    conditions: tuple[StatusCondition, ...] = Field(
+        default=(), description="Those of the variant; Ready is the first."
+    )
     holds: tuple[HoldView, ...] = Field(default=(), description=_HOLDS_DESCRIPTION)
 
 
@@ -139,6 +145,9 @@ class DraftViewStatus(Model):
     edited: bool = Field(description="Whether a person's commits are on it.")
     current: bool = Field(description="Whether it is what the candidate asks for.")
     state: str = Field(description="Where the variant is on its way.")
+    conditions: tuple[StatusCondition, ...] = Field(
+        default=(), description="Those of the variant; Ready is the first."
+    )
     holds: tuple[HoldView, ...] = Field(default=(), description=_HOLDS_DESCRIPTION)
 
 

@@ -46,10 +46,12 @@ class ViewMeta(Model):
 
 
 class DraftMeta(ViewMeta):
-    """Name, namespace, labels and time of creation of a view."""
+    """Name, namespace, labels and time of the commit of a draft."""
 
     creation_timestamp: str | None = Field(
-        default=None, description="When fanout wrote it; RFC 3339. Left out where not known."
+        default=None,
+        description="The time of its commit, RFC 3339: that of upstream's commit, or of the"
+        " branch's head if it is later. Left out before it is written.",
     )
 
 

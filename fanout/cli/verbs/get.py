@@ -264,8 +264,8 @@ def command(
     targets, drafts and conflicts can also be named by their target, their path, repository:path or
     POLICY/TARGET.
 
-    AGE is how long the published revision is in force (variants), or how long ago the draft or the
-    record was written.
+    AGE is how long the published revision is in force (variants), or the age of the draft's commit
+    or of the record.
 
     For --selector, a target has the labels of its object, a draft those of its variant, and a stage
     those of its policy. All have fanout.dev/policy, fanout.dev/stage and fanout.dev/repository.

@@ -61,7 +61,11 @@ def find_undecided_keys(variant: RenderedVariant, undecided: int) -> tuple[str, 
 
 
 def draft_time(draft: OpenDraft) -> datetime | None:
-    """Return when fanout last wrote the draft; None if it is not written yet."""
+    """Return the time of fanout's commit on the draft; None if it is not written yet.
+
+    That is the time of upstream's commit or of the branch's head, whichever is later: a draft that
+    is written again is the same commit.
+    """
     return datetime.fromtimestamp(draft.timestamp, UTC) if draft.timestamp else None
 
 

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from fanout.api.object_meta import API_VERSION
+from fanout.api.gate_vocabulary import Verdict
+from fanout.api.object_meta import API_VERSION, StatusCondition
 from fanout.api.output_views import (
     DraftView,
     DraftViewSpec,
@@ -18,10 +19,11 @@ from fanout.api.output_views import (
     TargetViewStatus,
 )
 from fanout.api.reasons import Reason
+from fanout.api.text_fields import pluralize
 from fanout.api.view_base import DraftMeta, HoldView, ViewMeta, label_verdict
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
-from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation, VariantState
+from fanout.gates.evaluation_results import StageEvaluation, VariantState
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import describe_hold
 from fanout.plan.observation.repository_state import OpenDraft
@@ -37,6 +39,13 @@ from fanout.reconcile.execution.removal_execution import find_places
 from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problem
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.reconcile.removal.orphaned_variants import describe_orphans
+from fanout.reconcile.report.condition_times import (
+    complete_conditions,
+    policy_ready_since,
+    published_since,
+    ready_since,
+    verdict_since,
+)
 from fanout.reconcile.report.conflict_views import draft_time, find_undecided_keys
 from fanout.reconcile.report.decided_entry import DecidedEntry, list_decisions
 from fanout.reconcile.report.enforcement_conditions import (
@@ -127,6 +136,7 @@ def _build_stage(
                 for other in stage.alternatives
             ),
             conflicts=conflicts,
+            conditions=_to_models(_build_stage_conditions(policy_result, stage, conflicts)),
             in_flight=stage.aggregates.in_flight,
             budget=stage.budget,
             halted=stage.halted,
@@ -205,7 +215,11 @@ def _build_policy(policy_result: PolicyResult) -> Plain:
     body: Plain = policy.model_dump(mode="json", by_alias=True, exclude_unset=True)
     body["status"] = {
         "observedGeneration": policy.metadata.generation or 0,
-        "conditions": build_policy_conditions(policy_result, decision.holds if decision else ()),
+        "conditions": complete_conditions(
+            build_policy_conditions(policy_result, decision.holds if decision else ()),
+            policy_result,
+            policy_ready_since(policy_result),
+        ),
         "variants": len(policy_result.variants),
         "failedTargets": len(policy_result.resolved_policy.failures),
         "failedVariants": len(find_failed_variants(policy_result)),
@@ -247,7 +261,7 @@ def _build_variant(policy_result: PolicyResult, entry: DecidedEntry) -> Plain:
             "targetName": entry.target_name,
             "state": decision.state.value,
             "candidate": decision.candidate,
-            "conditions": _build_variant_conditions(variant, decision, entry.undecided),
+            "conditions": _build_variant_conditions(policy_result, entry),
             "conflicts": list(find_undecided_keys(variant, entry.undecided)),
             "checks": [
                 {
@@ -293,9 +307,8 @@ def _list_packages(observed: ObservedVariant) -> Plain:
     return packages
 
 
-def _build_variant_conditions(
-    variant: RenderedVariant, decision: VariantEvaluation, undecided: int
-) -> list[Plain]:
+def _build_variant_conditions(policy_result: PolicyResult, entry: DecidedEntry) -> list[Plain]:
+    variant, decision = entry.variant, entry.decision
     hold = decision.holds[0] if decision.holds else None
     ready = {
         "type": "Ready",
@@ -303,13 +316,51 @@ def _build_variant_conditions(
         "reason": hold.reason if hold else decision.state.value,
         "message": describe_hold(hold) if hold else f"it is {decision.state.value}",
     }
-    return [
-        ready,
-        *(
-            {"type": name, "status": "True", "reason": str(reason), "message": message}
-            for name, reason, message in _find_conditions(variant, undecided)
-        ),
+    draft = variant.observed.draft
+    # The instants of these conditions are those of what the condition is about.
+    instants = {
+        "OutOfBand": published_since(variant),
+        "MergeConflict": draft_time(draft) if draft is not None else None,
+        "ConflictsDecided": None if draft is not None else published_since(variant),
+    }
+    others = [
+        {
+            "type": name,
+            "status": "True",
+            "reason": str(reason),
+            "message": message,
+            **({"lastTransitionTime": format_instant(at)} if (at := instants.get(name)) else {}),
+        }
+        for name, reason, message in _find_conditions(variant, entry.undecided)
     ]
+    return complete_conditions([ready, *others], policy_result, ready_since(variant, decision))
+
+
+def _to_models(conditions: Iterable[Plain]) -> tuple[StatusCondition, ...]:
+    return tuple(map(StatusCondition.model_validate, conditions))
+
+
+def _build_stage_conditions(
+    policy_result: PolicyResult, stage: StageEvaluation, conflicts: int
+) -> list[Plain]:
+    """Return the condition Passed, about the candidate, and those that are true beside it."""
+    hold = stage.holds[0] if stage.holds else None
+    label = label_verdict(stage.verdict)
+    statuses = {Verdict.PASSED: "True", Verdict.FAILED: "False", Verdict.PENDING: "Unknown"}
+    subject = stage.candidate or "no candidate"
+    conditions = [
+        {
+            "type": "Passed",
+            "status": statuses[stage.verdict],
+            "reason": str(hold.reason) if hold else label.value,
+            "message": describe_hold(hold) if hold else f"{subject}: {label.value}",
+        }
+    ]
+    if conflicts:
+        message = f"{pluralize(conflicts, 'undecided merge conflict')} in drafts of this stage"
+        reason = str(Reason.MERGE_CONFLICT)
+        conditions.append({"type": reason, "status": "True", "reason": reason, "message": message})
+    return complete_conditions(conditions, policy_result, verdict_since(policy_result, stage))
 
 
 def _find_conditions(variant: RenderedVariant, undecided: int) -> Iterator[tuple[str, str, str]]:
@@ -357,7 +408,11 @@ def _build_target(policy_result: PolicyResult, entry: DecidedEntry) -> TargetVie
             repository=spec.repository,
             path=spec.path,
         ),
-        status=TargetViewStatus(state=decision.state.value, holds=_build_holds(decision.holds)),
+        status=TargetViewStatus(
+            state=decision.state.value,
+            conditions=_to_models(_build_variant_conditions(policy_result, entry)),
+            holds=_build_holds(decision.holds),
+        ),
     )
 
 
@@ -373,6 +428,12 @@ def _build_target_without_variant(
 
     `location`: repository and path of what remains of it; `stage`: its last recorded stage.
     """
+    not_ready = {
+        "type": "Ready",
+        "status": "False",
+        "reason": str(failure.reason),
+        "message": failure.problem,
+    }
     return TargetView(
         metadata=_build_target_meta(policy_result, failure.target, stage, location[0]),
         spec=TargetViewSpec(
@@ -385,6 +446,7 @@ def _build_target_without_variant(
         ),
         status=TargetViewStatus(
             state=state.value,
+            conditions=_to_models(complete_conditions([not_ready], policy_result)),
             holds=(
                 HoldView(reason=failure.reason, message=failure.problem),
                 *_build_holds(removal_holds),
@@ -429,6 +491,7 @@ def _build_draft_view(
             revision=draft.trailers.revision,
             digest=draft.trailers.digest,
             conflicts=entry.undecided,
+            conditions=_to_models(_build_variant_conditions(policy_result, entry)),
             edited=draft.is_edited,
             current=variant.selected.has_current_draft,
             state=decision.state.value,
