@@ -22,7 +22,7 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
     ),
     Reason.BASE_MISSING: Remedy(
         "The vendor branch of the repository lacks the pristine rendering, so edits cannot be "
-        "told from upstream content.",
+        "distinguished from upstream content.",
         "Restore the vendor branch, or follow the choice that the message names.",
     ),
     Reason.BRANCH_MISSING: Remedy(
@@ -382,7 +382,7 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Use https, ssh or a local path, and put credentials into a secret.",
     ),
     Reason.WRONG_OBJECT: Remedy(
-        "A Git object or file is of another type than its reference says.",
+        "A Git object or file has another type than expected.",
         "Correct the reference, or restore the repository.",
     ),
 }

@@ -51,7 +51,7 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "--reason WHY`.",
     ),
     Reason.CONTRADICTION: Remedy(
-        "One reporter says passed and another says failed for the same check and revision.",
+        "One reporter recorded passed and another failed for the same check and revision.",
         "Find out which report is right, then run `fanout withdraw POLICY RECORD --reason WHY` "
         "for the other.",
     ),
@@ -250,7 +250,7 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "--reason WHY` or `fanout rollback POLICY --stage STAGE --reason WHY`.",
     ),
     Reason.VERIFICATION_PENDING: Remedy(
-        "Nobody reported the result, or the checked service has not passed yet.",
+        "No result was reported, or the checked service has not passed yet.",
         "For a report check, run `fanout report POLICY --stage STAGE --check CHECK --status "
         "passed --revision REVISION`; else wait for the service.",
     ),

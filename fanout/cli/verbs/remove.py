@@ -72,7 +72,7 @@ def command(
     VARIANT is its name, as `fanout get targets` lists it with TargetGone, its path, its
     repository:path, or the name of its former target. Give it without POLICY if it has no policy.
     Its package is deleted from the branch in one commit, unless deletionPolicy is Orphan. Its draft
-    is deleted too; with Orphan, only if nobody has committed to it. Its tags are kept. --all-gone
+    is deleted too; with Orphan, only if it has no commits of people. Its tags are kept. --all-gone
     removes all such variants in order, those of the last stages first.
 
     In a repository with a forge, the package is removed on a branch, and the next sweep opens a
