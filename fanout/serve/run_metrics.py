@@ -29,6 +29,7 @@ from fanout.serve import metric_table as table
 from fanout.serve.hook_receiver import HookOutcome
 from fanout.serve.metric_table import Metric, MetricType
 from fanout.serve.state_counts import StateCounts
+from fanout.telemetry.error_isolation import run_isolated
 from fanout.telemetry.event_counters import EventName, Labels
 from fanout.telemetry.metrics import PHASES, Counters
 
@@ -136,7 +137,10 @@ class RunMetrics:
         calls = read(EventName.FORGE_CALL)
         yield _family(table.FORGE_CALLS, calls)
         yield _summary(table.FORGE_SECONDS, calls, read(EventName.FORGE_SECONDS))
-        yield _family(table.FORGE_REMAINING, self._remaining_calls())
+        remaining = run_isolated(self._remaining_calls)  # raises while clients are closed
+        yield _family(
+            table.FORGE_REMAINING, {} if isinstance(remaining, FanoutError) else remaining
+        )
         hooks = read(EventName.HOOK)
         yield _family(table.HOOKS, {(it.value,): hooks.get((it.value,), 0) for it in HookOutcome})
         yield _family(table.NOTIFICATIONS, read(EventName.NOTIFICATION))

@@ -16,6 +16,7 @@ from fanout.errors import Denied, FanoutError, InvalidInput, RateLimited, Unavai
 from fanout.forge.forge_http import ForgeCall, ForgeHttp, ForgeResponse, HostAccess, HttpLimits
 from fanout.plan.pull_requests.call_limits import CallKind, CallLimits
 from fanout.ports import Credentials
+from fanout.telemetry.event_counters import EventCounters, EventName
 
 HOST = "git.example.com"
 TOKEN = "canary-token-5b1f"
@@ -103,6 +104,26 @@ def test_an_expected_status_is_an_answer(proxy):
     with client(proxy) as http:
         assert content_of(http.send(call)) == (409, {"message": "there is one"})
         assert content_of(http.send(call)) == (404, None)
+
+
+def test_calls_are_counted_by_their_status_and_the_rest_of_the_limits_is_known(proxy):
+    proxy.fail(Fault(200), Fault(404), Fault(201, b"{}"))
+    events = EventCounters()
+    limits = CallLimits(calls_per_minute=10, creations_per_hour=5)
+    http = ForgeHttp(HostAccess(HOST, proxy.api, Credentials(password=TOKEN)), limits, None, events)
+    assert http.remaining_calls() == {}
+    http.send(READ)
+    with pytest.raises(Denied):
+        http.send(READ)
+    http.send(ForgeCall("POST", ("x",), kind=CallKind.CREATION))
+    assert http.remaining_calls() == {"calls": 7, "creations": 4}
+    http.close()
+    assert events.read(EventName.FORGE_CALL) == {
+        (HOST, "GET", "200"): 1,
+        (HOST, "GET", "404"): 1,
+        (HOST, "POST", "201"): 1,
+    }
+    assert events.read(EventName.FORGE_SECONDS).keys() == {(HOST,)}
 
 
 # ---- the table of errors -----------------------------------------------------------------------

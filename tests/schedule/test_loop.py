@@ -21,6 +21,7 @@ from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassMode, PassSubject
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.schedule import run_loop as module
+from fanout.schedule.loop_health import STALL_LIMIT
 from fanout.schedule.run_loop import (
     FIRST_PAUSE,
     MAX_FOLLOW_UPS,
@@ -61,13 +62,13 @@ class Log:
 class Play:
     """A loop on its own thread, and what it did."""
 
-    def __init__(self, files, log=None, answer=None, interval=HOUR):
+    def __init__(self, files, log=None, answer=None, interval=HOUR, observers=()):
         self.files, self.log = files, log or Log()
         self.modes = []
         self.answer = answer or (lambda number, now: report(now))
         self.declared = files.read()
         plant = LoopDependencies(
-            lambda: self.declared, self._pass, self.log, lambda: datetime.now(UTC)
+            lambda: self.declared, self._pass, self.log, lambda: datetime.now(UTC), observers
         )
         self.loop = RunLoop(plant, interval)
         self.thread = threading.Thread(target=self.loop.run)
@@ -431,3 +432,83 @@ def test_a_hook_is_not_lost_when_the_pass_fails(files):
         play.until(lambda: hook(play))
         play.until(lambda: len(play.modes) == 3)
     assert play.modes[1:] == [PassMode(subjects=frozenset([A]))] * 2
+
+
+class Observer:
+    """What an observer of the loop gets."""
+
+    def __init__(self):
+        self.waits, self.ends = [], []
+
+    def begin_round(self, waits):
+        self.waits.append(list(waits))
+
+    def end_round(self, made_pass, failure):
+        self.ends.append((made_pass, failure))
+
+
+def test_observers_get_each_pass_and_each_failure_once_with_its_keys(files):
+    files.policy("a")
+
+    def answer(number, now):
+        if number == 1:
+            raise Unavailable("no answer", reason="RemoteUnavailable")
+        return report(now)
+
+    observer = Observer()
+    with Play(files, answer=answer, observers=[observer]) as play:
+        play.until(lambda: len(observer.ends) == 2)
+    assert [len(it) for it in observer.waits] == [1, 0]  # a repeated key waits no second time
+    (_, failure), (made_pass, _) = observer.ends
+    assert failure.reason == "RemoteUnavailable"
+    assert made_pass.declared == {A}
+
+
+def test_an_observer_that_fails_ends_nothing(files):
+    class Faulty(Observer):
+        def begin_round(self, waits):
+            raise ValueError("a bug")
+
+    files.policy("a")
+    with Play(files, interval=timedelta(milliseconds=50), observers=[Faulty()]) as play:
+        play.until(lambda: len(play.modes) >= 3)
+
+
+def test_health_is_of_keys_that_wait_and_passes_that_end(files, monkeypatch):
+    files.policy("a")
+    clock = [1000.0]
+    monkeypatch.setattr(module, "monotonic", lambda: clock[0])
+    entered, leave = threading.Event(), threading.Event()
+
+    def answer(number, now):
+        entered.set()
+        assert leave.wait(PATIENCE)
+        return report(now)
+
+    with Play(files, answer=answer) as play:
+        assert entered.wait(PATIENCE)
+        assert not play.loop.health().is_ready
+        clock[0] += STALL_LIMIT
+        assert not play.loop.health().is_stalled
+        clock[0] += 1
+        assert play.loop.health().is_stalled  # the pass hangs
+        leave.set()
+        play.until(lambda: play.loop.health().is_ready)
+        clock[0] += 10 * STALL_LIMIT
+        assert not play.loop.health().is_stalled  # nothing waits
+        assert play.loop.health().seconds_without_pass == 0
+
+
+def test_a_loop_whose_passes_fail_is_not_ready_and_not_stalled(files):
+    files.policy("a")
+
+    def answer(number, now):
+        if number > 1:
+            raise Unavailable("no answer", reason="RemoteUnavailable")
+        return report(now)
+
+    with Play(files, answer=answer, interval=timedelta(milliseconds=20)) as play:
+        play.until(lambda: play.loop.health().failure)
+        health = play.loop.health()
+    assert (health.made_passes, health.is_ready, health.is_stalled) == (1, False, False)
+    assert "no answer" in health.failure
