@@ -68,6 +68,17 @@ def test_tables_fit_a_real_terminal(fleet: Fleet, noun: str, columns: int):
     assert 0 < max(map(len, screen.lines)) <= columns
 
 
+def test_a_plan_on_80_columns_has_places_and_revisions(fleet: Fleet):
+    fleet.release("v2")
+    state = ("--state-dir", str(fleet.root / "state"), "--now", fleet.now.isoformat())
+    screen = run_on_terminal(("plan", "-f", str(fleet.root / "policies"), *state, "-q"), 80)
+    head, *rows = [line for line in screen.lines if line.startswith(("ACTION", "WriteDraft"))]
+    assert head.split() == ["ACTION", "POLICY", "STAGE", "WHAT", "…"]
+    assert rows
+    assert all(line.rpartition(" at ")[2] in ("v1", "v2") for line in rows)
+    assert max(map(len, screen.lines)) <= 80
+
+
 def test_json_of_a_terminal_is_not_cut(fleet: Fleet):
     state = ("--state-dir", str(fleet.root / "state"), "--now", fleet.now.isoformat())
     line = ("get", "variants", "-f", str(fleet.root / "policies"), *state, "-o", "json")

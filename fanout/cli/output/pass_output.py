@@ -155,7 +155,9 @@ def _format_actions(actions: Iterable[PlanAction]) -> str:
         (it.kind.value, it.policy or "-", it.stage or "-", it.variant or "-", it.sentence())
         for it in actions
     ]
-    return format_table(("ACTION", "POLICY", "STAGE", "VARIANT", "WHAT"), rows) if rows else ""
+    heads = ("ACTION", "POLICY", "STAGE", "VARIANT", "WHAT")
+    # The last column names the place and the revision, which the name of a variant does not.
+    return format_table(heads, rows, priorities=(0, 3, 2, 4, 1)) if rows else ""
 
 
 def print_report(

@@ -188,17 +188,20 @@ def format_name(item: Object) -> str:
     return escape_control(f"{resource}/{item['metadata']['name']}")
 
 
-def format_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def format_table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], priorities: Sequence[int] = ()
+) -> str:
     """Format left-aligned columns, three spaces apart, without trailing spaces.
 
-    On a terminal cells of the last column are cut, and then columns left out from the right.
+    On a terminal that is too narrow, columns are left out by `priorities` (0 is left out last).
+    Without priorities cells of the last column are cut, and then columns left out from the right.
     """
     width = terminal_width(sys.stdout)
     rows = [[_format_cell(cell) for cell in row] for row in rows]
     if width is None:
         return format_full([heads, *rows])
-    is_last = [*(False for _ in heads[1:]), True]
-    return format_fitted(heads, rows, width, range(len(heads)), is_last)
+    cuttable = [*(False for _ in heads[1:]), not priorities]
+    return format_fitted(heads, rows, width, priorities or range(len(heads)), cuttable)
 
 
 def _sort_keys(value: Any) -> Any:
