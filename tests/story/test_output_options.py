@@ -1,11 +1,16 @@
 """Output options of `fanout get` that kubectl has too, and its tables on real terminals."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 from fleet import Fleet
 from pseudo_terminal import run_on_terminal
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "output.md"
+[SHOWN] = re.findall(r"```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +35,15 @@ def test_custom_columns_sorted_without_heads(fleet: Fleet):
     result = fleet.run("get", "variants", "-o", columns, "--sort-by", path, "--no-headers")
     lines = result.out.splitlines()
     assert [line.split()[0] for line in lines] == ["sites/ams", "sites/ber", "sites/cph"]
+
+
+@pytest.mark.parametrize("line", SHOWN.splitlines())
+def test_the_commands_of_the_page_print_a_line_for_each_variant(fleet: Fleet, line: str):
+    result = fleet.run(*shlex.split(line)[1:])
+    assert result.code == 0, result.err
+    rows = [row for row in result.out.splitlines() if row.startswith("monitoring-")]
+    assert len(rows) == 3
+    assert all(len(row.split()) == 2 and "<none>" not in row for row in rows)
 
 
 def test_a_bad_template_ends_before_the_pass(fleet: Fleet):
