@@ -392,6 +392,11 @@ class Fleet:
         items = self.run("get", "variants", "-o", "json").items
         return {item["spec"]["downstream"]["package"]: item["status"] for item in items}
 
+    def statements(self) -> list[dict[str, Any]]:
+        """All records of people and machines, without publications."""
+        items = self.run("get", "records", "-o", "json").items
+        return [item for item in items if item["kind"] != "PublicationView"]
+
     def states(self) -> dict[str, str]:
         return {path: status["state"] for path, status in self.variants().items()}
 

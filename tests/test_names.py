@@ -41,7 +41,7 @@ FIELD = """
     rollback rollbacks rollout runtime sandbox schedule scheduled schema schemas scope scopes
     secret secrets selection selector setter setters skip snapshot source sources spec specs
     stage
-    stages starlark status stopped strategy suspend sync tag tags target targets template
+    stages starlark status stopped strategy suspend svg sync tag tags target targets template
     templates test trailer trailers transport tree trees trigger triggers unavailable update upsert
     upstream url urls validate validation validators verdict verdicts version versions warehouse
     waves window windows withdraw yaml
@@ -67,12 +67,15 @@ TECHNICAL = """
     collisions color column command comment completion confirmation content control conversion
     counts
     converted counter counters cross damaged detection detector diagnostics digest discovery disk
-    dispute disputes document documents durations edit editor edits element embedded encoding engine
+    dispute disputes document documents dot drawing
+    durations edge edit editor edits element embedded encoding engine
     entry error errors evaluation evaluator execution executor exit expectation expectations
     failure failures fallback fast fastimport filter finding findings fire flag flags flow
-    format hosted idempotency ids index input inputs instant interface inventory item layout layouts
+    format graph
+    hosted idempotency ids index input inputs instant interface inventory item layout layouts
     lazy limit limited limiter limits line listen listing location locations lock log logged
     logging lookup
+    mermaid
     delivery metric notification notifications notifier notify outbox pause send sender thread
     loop machine main markdown marker message messages meta method metrics mode model naming node
     nodes notes operation options outcome output oversize parameter parameterized parameters parse

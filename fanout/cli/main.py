@@ -47,6 +47,7 @@ VERBS = {
     "forecast": Verb(
         "forecast", "Print the earliest time at which each stage can have a revision.", _OBSERVE
     ),
+    "graph": Verb("graph", "Draw the stages of a policy with their state.", _OBSERVE),
     "history": Verb("history", "Print what was in force when, and what let it in.", _OBSERVE),
     "diff": Verb("diff", "Compare a variant with what is published.", _OBSERVE),
     "render": Verb("render", "Print the files of a variant.", _OBSERVE),

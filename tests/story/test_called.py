@@ -48,7 +48,7 @@ def test_a_variant_goes_by(fleet: Fleet, _: str, name: str):
     )  # fmt: skip
     for line in lines:
         assert fleet.run(*line).code == 0, line
-    records = fleet.run("get", "records", "-o", "json").items
+    records = fleet.statements()
     assert [record["spec"]["variants"] for record in records] == [[own]] * 3
     fleet.remove("site-ams.yaml")
     removed = fleet.run("remove", "monitoring", name, *WHY)
@@ -127,4 +127,4 @@ def test_a_stage_that_is_not_named_is_asked_for(fleet: Fleet, _: str, line: tupl
     told = fleet.run(*line)
     assert told.code == 1
     assert "name the stage with --stage; there are: dev, prod" in told.err
-    assert fleet.run("get", "records", "-o", "json").items == []
+    assert fleet.statements() == []

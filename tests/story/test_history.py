@@ -35,7 +35,7 @@ def fleet(root: Path) -> Fleet:
         "promote", *prod, "--revision", "v2", "--reason", "urgent", *overrides
     )
     made.later(minutes=1).settle()
-    assert made.later(minutes=1).run("rollback", *prod, "--reason", "bad").code == 0
+    assert made.later(minutes=1).run("rollback", *prod, "--reason", "bad", "--yes").code == 0
     return made
 
 
@@ -149,6 +149,20 @@ def test_a_policy_that_published_nothing_has_no_history(tmp_path: Path):
     result = made.run("history", "monitoring")
     assert (result.code, result.out, result.err) == (0, "", "nothing was published\n")
     assert made.run("history", "monitoring", "-o", "json").items == []
+
+
+def test_records_list_publications_beside_what_people_said(fleet: Fleet):
+    kinds = [it["kind"] for it in fleet.run("get", "records", "-o", "json").items]
+    assert kinds == [
+        "PublicationView", "Evidence", "PublicationView", "PublicationView", "PublicationView",
+        "Decision", "PublicationView", "PublicationView", "Decision", "PublicationView",
+        "PublicationView",
+    ]  # fmt: skip
+    in_prod = fleet.run("get", "publications", "--stage", "prod", "-o", "name").out.splitlines()
+    assert len(in_prod) == 6
+    last = fleet.run("get", "records", "-o", "wide").out.splitlines()[-1].split()
+    assert last[:6] == ["0s", "Publication", "v1", "sites/cph/v3", "InForce", "ann@example.com"]
+    assert last[8:10] == ["monitoring-cph-78e79ab5bd/v3", "monitoring-cph-78e79ab5bd"]
 
 
 # ---- what is known about a publication ---------------------------------------------------------

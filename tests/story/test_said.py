@@ -352,10 +352,13 @@ def test_records_are_listed(fleet: Fleet):
     assert cells[0] == ["AGE", "KIND", "WHAT", "STATE", "BY", "POLICY", "STAGE", "NAME"]
     assert [row[:6] for row in cells[1:]] == [
         ["90m", "Evidence", "e2e passed v1", "<none>", "ci@example.com", "monitoring"],
+        ["90m", "Publication", "v1 sites/ams/v1", "InForce", "<none>", "monitoring"],
         ["5s", "Decision", "Publish v1", "spent", "ann@example.com", "monitoring"],
         ["5s", "Decision", "Suspend", "standing", "ann@example.com", "monitoring"],
+        ["5s", "Publication", "v1 sites/ber/v1", "InForce", "ann@example.com", "monitoring"],
+        ["5s", "Publication", "v1 sites/cph/v1", "InForce", "ann@example.com", "monitoring"],
     ]
-    assert [row[1] for row in cells[2:]] == [
+    assert [row[1] for row in cells[3:5]] == [
         line.split()[1] for line in fleet.run("get", "decisions", "monitoring").out.splitlines()[1:]
     ]
     assert fleet.run("get", "evidence", "-o", "name").out.startswith(
@@ -369,7 +372,7 @@ def test_records_are_listed(fleet: Fleet):
 
 def test_a_record_is_printed_as_the_object_that_it_is(fleet: Fleet):
     fleet.report("dev", "v1", "passed", "--link", "https://ci.example.com/7")
-    [item] = fleet.run("get", "records", "-o", "json").items
+    [item] = fleet.statements()
     name = item["metadata"].pop("name")
     assert item == {
         "apiVersion": "fanout.dev/v1alpha1",

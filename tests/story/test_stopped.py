@@ -107,7 +107,7 @@ def test_what_failed_and_what_has_to_stop_is_recorded_all_the_same(
     for where in ((), ("--stage", "prod"), ("--variant", "sites/ams")):
         suspended = fleet.run("suspend", "monitoring", *where, *WHY)
         assert suspended.code == 0, suspended.err
-    kinds = [it["kind"] for it in fleet.run("get", "records", "-o", "json").items]
+    kinds = [it["kind"] for it in fleet.statements()]
     assert kinds == ["Evidence"] * 2 + ["Decision"] * 3
 
 

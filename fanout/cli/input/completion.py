@@ -23,7 +23,7 @@ from fanout.cluster.manifest_documents import discover_manifests
 from fanout.errors import FanoutError
 
 STATE_TYPES = ("policies", "variants", "stages", "targets", "repositories", "drafts", "conflicts")
-RECORD_TYPES = ("records", "evidence", "approvals", "decisions")
+RECORD_TYPES = ("records", "evidence", "approvals", "decisions", "publications")
 RESOURCE_TYPES = (*STATE_TYPES, *RECORD_TYPES)
 
 
@@ -54,6 +54,7 @@ ALIASES = {
     "evidences": "evidence",
     "approval": "approvals",
     "decision": "decisions",
+    "publication": "publications",
 }
 
 

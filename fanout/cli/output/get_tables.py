@@ -16,6 +16,8 @@ from fanout.gates.approval_index import find_revoked
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.records.policy_status import format_instant, parse_instant
+from fanout.reconcile.history.policy_history import read_policy_history
+from fanout.reconcile.history.publication_objects import HistoryViews
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode
 from fanout.values import replace
@@ -199,11 +201,13 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
 }
 
 
+PUBLICATION = "PublicationView"
 RECORD_KINDS: Mapping[str, tuple[str, ...]] = {
-    "records": ("Evidence", "Approval", "Decision"),
+    "records": ("Evidence", "Approval", "Decision", PUBLICATION),
     "evidence": ("Evidence",),
     "approvals": ("Approval",),
     "decisions": ("Decision",),
+    "publications": (PUBLICATION,),
 }
 _AGE_UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 _SHORT_DIGITS = 12  # digits of a commit id in a cell
@@ -213,7 +217,7 @@ _VARIANT_LIMIT = 3  # variants named in a cell
 def list_records(
     program: Program, resource_type: str, policies: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return the records of these policies, or of all, as objects by time.
+    """Return records and publications of these policies, or of all, as objects by time.
 
     Raises InvalidInput if there is no such policy. Unreadable records are reported on
     stderr.
@@ -237,6 +241,12 @@ def list_records(
                 objects[key] = _serialize_record(
                     item.resolved_policy.namespace, record, states.get(record.name)
                 )
+        if PUBLICATION in RECORD_KINDS[resource_type]:
+            views = HistoryViews(item)
+            for entry in read_policy_history(program.world, item).entries:
+                publication = views.publication(entry)
+                key = (item.resolved_policy.namespace, publication["metadata"]["name"])
+                objects[key] = publication
     # Times have whole seconds only; within one second the order of recording is kept.
     return sorted(objects.values(), key=lambda it: it["metadata"]["creationTimestamp"])
 
@@ -274,16 +284,16 @@ def _record_columns(resource_type: str, *, wide: bool) -> Sequence[TableColumn]:
     )
     return (
         TableColumn("AGE", lambda item: item["metadata"]["creationTimestamp"], priority=2),
-        TableColumn("KIND", lambda item: item["kind"]),
+        TableColumn("KIND", lambda item: item["kind"].removesuffix("View")),
         TableColumn("WHAT", _format_subject),
         state,
-        TableColumn("BY", lambda item: normalize_person(item["status"]["by"])),
+        TableColumn("BY", _format_author),
         TableColumn("POLICY", lambda item: item["spec"].get("policy")),
         TableColumn("STAGE", lambda item: item["spec"].get("stage")),
         *((variants,) if decisions else ()),
         TableColumn("NAME", lambda item: item["metadata"]["name"]),
         *(() if decisions else (variants,)),
-        TableColumn("REASON", lambda item: item["spec"].get("reason"), wide=True),
+        TableColumn("REASON", _find_reason, wide=True),
         TableColumn("EXPIRES", lambda item: item["spec"].get("expires"), wide=True),
         TableColumn("LINK", lambda item: item["spec"].get("link"), wide=True),
     )
@@ -331,11 +341,25 @@ def _format_variants(item: Object, *, wide: bool) -> str:
 
     `all` if it names none.
     """
-    names = item["spec"].get("variants", ())
+    spec = item["spec"]
+    names = [spec["variant"]] if item["kind"] == PUBLICATION else spec.get("variants", ())
     if not names:
         return "all"
     omitted = 0 if wide else max(len(names) - _VARIANT_LIMIT, 0)
     return ",".join([*names[: len(names) - omitted], *([f"+{omitted}"] if omitted else [])])
+
+
+def _format_author(item: Object) -> str:
+    """Return who wrote the record, or who let the publication in, as their address."""
+    status = item["status"]
+    author = status["admission"]["by"] if item["kind"] == PUBLICATION else status["by"]
+    return normalize_person(author) if author else ""
+
+
+def _find_reason(item: Object) -> object:
+    if item["kind"] == PUBLICATION:
+        return item["status"]["admission"]["reason"]
+    return item["spec"].get("reason")
 
 
 def _format_subject(item: Object) -> str:
@@ -348,6 +372,9 @@ def _format_subject(item: Object) -> str:
                 spec["status"],
                 spec.get("revision") or spec["commit"][:_SHORT_DIGITS],
             ]
+        case "PublicationView":
+            status = item["status"]
+            words = [spec["revision"], status["tag"] or status["commit"][:_SHORT_DIGITS]]
         case "Approval" if revoked_record:
             words = ["revokes", revoked_record]
         case "Approval":

@@ -260,9 +260,9 @@ def command(
     """List resources and their observed state.
 
     WHAT is policies, variants, stages, targets, repositories, drafts, conflicts or records. For
-    records (or only evidence, approvals or decisions), NAMES are names of policies. Variants,
-    targets, drafts and conflicts can also be named by their target, their path, repository:path or
-    POLICY/TARGET.
+    records (or only evidence, approvals, decisions or publications), NAMES are names of policies.
+    Variants, targets, drafts and conflicts can also be named by their target, their path,
+    repository:path or POLICY/TARGET.
 
     AGE is how long the published revision is in force (variants), or the age of the draft's commit
     or of the record.

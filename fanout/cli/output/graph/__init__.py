@@ -1,0 +1,1 @@
+"""Drawings of the stages of a policy: text, Mermaid, Graphviz and SVG."""

@@ -1,0 +1,110 @@
+"""Stages of a policy as a graph: nodes with their state, and edges with the rule of `after`."""
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from fanout.api.durations import format_duration
+from fanout.api.reasons import ReasonClass, classify_reason
+from fanout.api.view_base import label_verdict
+from fanout.cli.terminal import escape_control
+from fanout.gates.after_gate import format_requirement
+from fanout.gates.evaluation_results import StageEvaluation
+from fanout.gates.gate_rules import AfterRule, StageRule
+from fanout.reconcile.pass_results import PolicyResult
+from fanout.values import frozen
+
+NO_STATE = "Unknown"  # of a policy that a problem stops
+
+
+@frozen
+class StageNode:
+    """One stage: its candidate, its verdict and how many of its variants are ready at it."""
+
+    name: str
+    candidate: str = ""
+    verdict: str = NO_STATE
+    state: str = NO_STATE  # Suspended, Halted, Held, or the verdict
+    ready: int = 0
+    total: int = 0
+
+    @property
+    def progress(self) -> str:
+        """Return how many variants are ready, of how many."""
+        return f"{self.ready}/{self.total} ready"
+
+
+@frozen
+class StageEdge:
+    """One entry of `after.stages`, with the rule that holds for all of them together."""
+
+    source: str
+    target: str
+    label: str  # such as "All of 2, soak 1h"
+
+
+@frozen
+class StageGraph:
+    """Stages of a policy in their order, and the edges between them."""
+
+    policy: str
+    nodes: Mapping[str, StageNode]
+    edges: tuple[StageEdge, ...] = field(default=())
+
+    def sources(self, stage: str) -> tuple[str, ...]:
+        """Return the stages that a stage comes after."""
+        return tuple(edge.source for edge in self.edges if edge.target == stage)
+
+    def targets(self, stage: str) -> tuple[str, ...]:
+        """Return the stages that come after a stage."""
+        return tuple(edge.target for edge in self.edges if edge.source == stage)
+
+    def label(self, stage: str) -> str:
+        """Return the rule of a stage's `after`, or "" without one."""
+        return next((edge.label for edge in self.edges if edge.target == stage), "")
+
+
+def build_graph(item: PolicyResult) -> StageGraph:
+    """Build the graph of a policy from the result of a pass."""
+    evaluations = item.decision.stages if item.decision is not None else {}
+    nodes = {rule.name: _build_node(rule, evaluations.get(rule.name)) for rule in item.rules}
+    edges = tuple(
+        StageEdge(source, rule.name, _format_after(rule.after))
+        for rule in item.rules
+        if rule.after is not None
+        for source in rule.after.stages
+    )
+    return StageGraph(item.resolved_policy.name, nodes, edges)
+
+
+def _build_node(rule: StageRule, evaluation: StageEvaluation | None) -> StageNode:
+    if evaluation is None:
+        return StageNode(rule.name)
+    classes = {classify_reason(hold.reason) for hold in evaluation.holds}
+    verdict = label_verdict(evaluation.verdict).value
+    if rule.suspended or ReasonClass.SUSPENDED in classes:
+        state = "Suspended"
+    elif evaluation.halted:
+        state = "Halted"
+    elif evaluation.holds and verdict == "Pending":
+        state = "Held"
+    else:
+        state = verdict
+    return StageNode(
+        name=rule.name,
+        candidate=evaluation.candidate,
+        verdict=verdict,
+        state=state,
+        ready=evaluation.aggregates.ready,
+        total=evaluation.aggregates.total,
+    )
+
+
+def _format_after(after: AfterRule) -> str:
+    soak = f", soak {format_duration(after.soak)}" if after.soak else ""
+    count = f" of {len(after.stages)}" if len(after.stages) > 1 else ""
+    return f"{format_requirement(after)}{count}{soak}"
+
+
+def escape_label(text: str) -> str:
+    """Return the text as one line without control characters."""
+    return escape_control(text).replace("\n", " ").replace("\t", " ")

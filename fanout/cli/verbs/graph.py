@@ -1,0 +1,58 @@
+"""`fanout graph`: draw the stages of a policy with their state."""
+
+import sys
+
+import click
+
+from fanout.cli.declarations import check_policies
+from fanout.cli.input.completion import complete_policies
+from fanout.cli.input.name_lookup import find_policy
+from fanout.cli.input.options import with_settings
+from fanout.cli.output.graph.dot_drawing import draw_dot
+from fanout.cli.output.graph.mermaid_drawing import draw_mermaid
+from fanout.cli.output.graph.stage_graph import StageGraph, build_graph
+from fanout.cli.output.graph.svg_drawing import draw_svg
+from fanout.cli.output.graph.text_drawing import draw_text
+from fanout.cli.output.pass_output import report_file_errors
+from fanout.cli.output.printer import write_stdout
+from fanout.cli.process_exit import ExitCode
+from fanout.cli.settings import Settings
+from fanout.cli.startup import open_program
+from fanout.cli.terminal import print_message, terminal_width
+
+_PIPE_WIDTH = 80  # characters of a line where no terminal says how many there are
+_DRAWERS = {"mermaid": draw_mermaid, "dot": draw_dot, "svg": draw_svg}
+
+
+@click.command()
+@click.argument("policy", shell_complete=complete_policies)
+@click.option(
+    "-o",
+    "--output",
+    "language",
+    type=click.Choice(["text", *_DRAWERS]),
+    default="text",
+    help="Output format (default: text).",
+)
+@with_settings()
+def command(settings: Settings, policy: str, language: str) -> ExitCode:
+    """Draw the stages of a policy with their state.
+
+    Each stage has its candidate, its state (Passed, Failed, Pending, Held, Halted or Suspended),
+    and the number of variants that are ready at the candidate. Each edge has the rule of `after`
+    and the soak. Mermaid is for Markdown pages, dot for Graphviz.
+    """
+    with open_program(settings) as program:
+        faults = report_file_errors(program.read_declared())
+        check_policies([policy], program.read_declared(), settings.namespace)
+        item = find_policy(program, policy)
+    if item.error is not None:
+        print_message(f"{item.title}: {item.error}", settings.color, fg="red")
+    write_stdout(_draw(build_graph(item), language))
+    return ExitCode.SOME_FAILED if faults or item.error is not None else ExitCode.OK
+
+
+def _draw(graph: StageGraph, language: str) -> str:
+    if language == "text":
+        return draw_text(graph, terminal_width(sys.stdout) or _PIPE_WIDTH)
+    return _DRAWERS[language](graph)
