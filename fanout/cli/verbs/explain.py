@@ -59,9 +59,10 @@ from fanout.values import replace
 )
 @with_settings(formats=REPORT_FORMATS)
 def command(settings: Settings, subject: str) -> ExitCode:
-    """Explain what blocks a policy, a stage or a variant, and print the commands that unblock it.
+    """Explain what blocks a rollout, and how to unblock it.
 
-    Without a name, explain what blocks the whole fleet, the most urgent first. Name a variant by
+    Explains a policy, a stage or a variant, with the commands that unblock it; without a name, what
+    blocks the whole fleet, the most urgent first. Name a variant by
     its target, its path, repository:path or its own name; a name without a policy is looked up in
     all policies.
 
