@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import Verdict
+from fanout.api.reasons import Reason
 from fanout.api.text_fields import join_words, pluralize
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import ApprovalRule
@@ -95,9 +96,13 @@ def _append_reason(sentence: str, reason: str) -> str:
 
 def describe_hold(hold: Hold) -> str:
     """Describe a hold in one text, with the instant at which it ends by itself."""
-    if hold.until is None or not hold.actor.startswith(TIME_ALONE):
+    if hold.until is None:
         return hold.sentence
-    return f"{hold.sentence}; opens automatically at {format_instant(hold.until)}"
+    if hold.reason == Reason.FROM_THE_FUTURE:
+        return f"{hold.sentence}; it counts from {format_instant(hold.until)}"
+    if hold.actor.startswith(TIME_ALONE):
+        return f"{hold.sentence}; opens automatically at {format_instant(hold.until)}"
+    return hold.sentence
 
 
 # Actors with data.
@@ -620,7 +625,7 @@ def describe_removal_limit(number: int, total: int, limit: int) -> str:
 
 def describe_removed_edits(local_edits: Iterable[str]) -> str:
     """Describe local edits that a removal would delete."""
-    return f"removal would delete local edits: {' and '.join(local_edits)}"
+    return f"removal would delete edits of {' and '.join(local_edits)}"
 
 
 def describe_later_stages(names: Iterable[str]) -> str:

@@ -1,12 +1,14 @@
 """The sentences of the gates, as people read them."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 
 import pytest
 
 from fanout.api.gate_vocabulary import Verdict
+from fanout.api.reasons import Reason
 from fanout.gates import gate_wording as wording
+from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import ApprovalRule
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -15,7 +17,15 @@ LONE = ApprovalRule("signed-off", 2, frozenset({"ann"}))
 NOBODY = ApprovalRule("signed-off", 1, frozenset(), ("sre",))
 NAMES = ["a", "b", "c", "d", "e"]
 
+FUTURE = Hold(Reason.FROM_THE_FUTURE, "S", "ci", until=datetime(2026, 3, 2, tzinfo=UTC))
+SOAKING = Hold(Reason.SOAK_RUNNING, "S", wording.TIME_ALONE, until=FUTURE.until)
+UNANSWERED = Hold(Reason.VERIFICATION_PENDING, "S", "ci", until=FUTURE.until)
+
 SENTENCES = [
+    (wording.describe_hold(Hold(Reason.HALTED, "Halt")), "Halt"),
+    (wording.describe_hold(UNANSWERED), "S"),
+    (wording.describe_hold(FUTURE), "S; it counts from 2026-03-02T00:00:00Z"),
+    (wording.describe_hold(SOAKING), "S; opens automatically at 2026-03-02T00:00:00Z"),
     (wording.label_stage("prod"), "stage prod"),
     (wording.label_stage(""), "the variant"),
     (wording.format_names(NAMES), "a, b, c and 2 more"),
@@ -159,8 +169,8 @@ SENTENCES = [
     (wording.describe_removal_of_all(2), "no target exists any more; 2 variants would be removed"),
     (wording.describe_removal_limit(5, 9, 3),
      "5 of 9 variants would be removed (removalLimit: 3)"),
-    (wording.describe_removed_edits(["a.yaml", "b.yaml"]),
-     "removal would delete local edits: a.yaml and b.yaml"),
+    (wording.describe_removed_edits(["the package a", "the draft b"]),
+     "removal would delete edits of the package a and the draft b"),
     (wording.describe_later_stages(["a"]), "variants of later stages are removed first: a"),
     # Forecasts.
     (wording.describe_impossible_stages(["eu", "us"], "v2"), "stage eu, stage us cannot pass v2"),

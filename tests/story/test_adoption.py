@@ -127,7 +127,7 @@ def test_conflicts_are_told_with_the_hold(fleet: Fleet):
     fleet.repos["edge"].commit("main", {DEPLOYMENT: text})
     fleet.settle()
     reason, sentence = fleet.condition(AMS)
-    assert (reason, "1 merge conflict" in sentence) == ("MergeConflict", True)
+    assert (reason, "1 undecided merge conflict" in sentence) == ("MergeConflict", True)
     assert promote(fleet).code == 3  # whoever adopts has to accept them too
     assert fleet.published()[AMS] == ""
     told = fleet.run("diff", AMS).out.splitlines()[0]

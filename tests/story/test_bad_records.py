@@ -115,7 +115,7 @@ def test_evidence_from_the_future_waits_and_is_told(fleet: Fleet):
     fleet.later(minutes=-10)
     reason, sentence = fleet.condition("sites/ams")
     assert reason == "FromTheFuture"
-    assert "it does not count before 2026-03-02T10:00:00Z" in sentence
+    assert "it counts from 2026-03-02T10:00:00Z" in sentence
     fleet.later(minutes=9).settle()
     assert fleet.condition("sites/ams")[0] == "VerificationPending"
     fleet.later(minutes=1).settle()

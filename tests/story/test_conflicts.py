@@ -225,7 +225,7 @@ def test_conflicts_are_decided_one_by_one(fleet: Fleet):
     fleet.later(minutes=1).settle()
     assert "replicas: 7" in draft(fleet)
     reason, sentence = fleet.condition(AMS)
-    assert (reason, "1 merge conflict" in sentence) == ("MergeConflict", True)
+    assert (reason, "1 undecided merge conflict" in sentence) == ("MergeConflict", True)
     assert fleet.run("resolve", "monitoring", "--take", f"{keys[1]}=upstream", *BY).code == 0
     fleet.later(minutes=1).settle()
     text = fleet.repos["edge"].file("main", DEPLOYMENT)

@@ -5,6 +5,8 @@ from pathlib import Path
 from companies import company
 from fleet import POLICY, PROMOTION, Fleet, Repo
 
+from fanout.gates import gate_wording
+
 DEV = "{name: dev, verification: [{name: e2e, report: {}}]}"
 # Parts of the findings about values of expressions, and of the line that everything is valid.
 OF_TARGETS = ("spec.targets[0].", "it must yield true or false", "objects are valid")
@@ -64,7 +66,8 @@ def test_a_condition_over_aggregates_counts_on_with_each_release(four: Fleet):
     declare(four, dev('propagateWhen: ["stage.inFlight < 3"]'))
     four.settle()
     assert released(four) == ["ams", "ber", "cph"]
-    assert four.condition("sites/dub") == ("PropagationHeld", "stage.inFlight < 3 is false")
+    sentence = gate_wording.describe_false_condition("stage.inFlight < 3")
+    assert four.condition("sites/dub") == ("PropagationHeld", sentence)
 
 
 def test_a_condition_that_needs_the_sandbox_counts_on_alike(four: Fleet):
@@ -82,7 +85,7 @@ def test_a_condition_that_yields_text_holds(four: Fleet):
     assert released(four) == []
     reason, sentence = four.condition("sites/ams")
     assert reason == "ExpressionError"
-    assert sentence.endswith("yields 'yes', which is neither true nor false")
+    assert sentence.endswith("yields 'yes', expected true or false")
 
 
 # ---- order ---------------------------------------------------------------------------------------

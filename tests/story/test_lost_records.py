@@ -171,7 +171,7 @@ def test_what_is_published_is_found_again_behind_a_draft_of_a_later_revision(fle
     fleet.remove("site-ams.yaml")
     plan = fleet.plan()
     assert "nothing of it is on a branch" not in plan.out
-    assert "people have changed the package sites/ams" in plan.err
+    assert "edits of the package sites/ams" in plan.err
 
 
 @pytest.mark.parametrize("edited", [False, True], ids=["as it was published", "edited"])
@@ -189,7 +189,7 @@ def test_a_draft_leads_to_the_package_of_a_target_that_is_gone(fleet: Fleet, edi
     assert "nothing of it is on a branch" not in begun.out + begun.err
     there = [path for path in edge.files() if path.startswith("sites/ams/")]
     if edited:
-        assert "people have changed the package sites/ams" in begun.err
+        assert "edits of the package sites/ams" in begun.err
         assert edge.file("main", "sites/ams/deployment.yaml") == EDITED
     else:
         assert there == []

@@ -143,7 +143,7 @@ def test_a_selector_that_suddenly_matches_nothing_removes_nothing(fleet: Fleet):
     assert fleet.refs() == before
     reason, sentence = condition(fleet)
     assert reason == "TooManyRemovals"
-    assert "4 variants would go" in sentence
+    assert "4 variants would be removed" in sentence
     assert "fanout remove monitoring --all-gone --reason WHY" in explain(fleet)
 
 
