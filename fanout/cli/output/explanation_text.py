@@ -112,8 +112,7 @@ def _format_subject(
     blocker: Blocker, explanation: Explanation, names: Mapping[str, str], limit: int = 3
 ) -> str:
     """Return the blocked variants before their sentence; of several the first `limit` by name."""
-    # A target without a variant has no display name; its own ends its key.
-    shown = [names.get(it) or it.rpartition("/")[2] for it in blocker.variants]
+    shown = [names.get(it, it) for it in blocker.variants]
     if len(shown) > 1:
         listed = f" ({format_display_names(shown, limit)})" if limit else ""
         return f"{pluralize(len(shown), blocker.noun)}{listed}: "

@@ -5,6 +5,7 @@ unless COLUMNS is set.
 """
 
 import os
+import shlex
 import shutil
 import sys
 import textwrap
@@ -70,7 +71,8 @@ def wrap_rows(
 
 def wrap_command(command: str, width: int | None, indent: str) -> Iterator[str]:
     r"""Yield the lines of a command, continued by `\` so that all of them can be pasted."""
-    words = escape_control(command).split(" ")
+    # A quoted word may have spaces, and stays on one line.
+    words = [shlex.quote(word) for word in shlex.split(escape_control(command))]
     # An option and its value stay on one line.
     parts = [words[0]]
     for word in words[1:]:

@@ -92,7 +92,7 @@ def _print_fleet(program: Program, layout: ExplanationLayout) -> bool:
     else:
         views = [dump_explanation(it) for it in explanations]
         print_value(build_list(views), program.settings.output)
-    return observed.fix_count > 0
+    return any(it.fix_count for it in explainers)
 
 
 def _print_subject(program: Program, subject: str, layout: ExplanationLayout) -> bool:

@@ -53,7 +53,7 @@ def _print_status(program: Program, before: object) -> tuple[object, int]:
         view = dump_fleet_status(fleet_status, settings.namespace)
         if view != before:
             print_value(view, settings.output)
-        return view, observed.fix_count
+        return view, fleet_status.fix_count
     layout = ExplanationLayout(observed.now, text_width(), is_colored(settings.color, sys.stdout))
     height = None if settings.output is OutputFormat.WIDE else screen_height()
     lines = format_fleet_status(fleet_status, layout, height)
@@ -61,4 +61,4 @@ def _print_status(program: Program, before: object) -> tuple[object, int]:
     if text != before:
         clear = _CLEAR_SCREEN if before and sys.stdout.isatty() else ""
         write_stdout(clear + text, is_colored=layout.is_colored)
-    return text, observed.fix_count
+    return text, fleet_status.fix_count

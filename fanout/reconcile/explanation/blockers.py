@@ -97,7 +97,7 @@ class _BlockerGroups:
     """Groups of equal holds, in order of first occurrence."""
 
     def __init__(self, variants: Iterable[RenderedVariant]) -> None:
-        self._names = {it.spec.name: _names_of(it) for it in variants}
+        self._variants = {it.spec.name: it for it in variants}
         self._groups: dict[tuple[str, str, str, str], _BlockerGroup] = {}
         # Variants share the hold objects of their stage; the text of one is read only once. The
         # hold is kept beside its group, so that no other object gets its id.
@@ -139,7 +139,9 @@ class _BlockerGroups:
         """Return the sentence without the names of its variant and without its instants."""
         shape = hold.sentence
         instants = [format_instant(it) for it in (hold.since, hold.until) if it is not None]
-        for text in (*self._names.get(name, (name,) if name else ()), *instants):
+        variant = self._variants.get(name)
+        names = _names_of(variant) if variant is not None else (name,) if name else ()
+        for text in (*names, *instants):
             shape = shape.replace(text, "\0")
         return shape
 

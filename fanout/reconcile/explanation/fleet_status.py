@@ -45,6 +45,7 @@ class FleetStatus:
     explanations: tuple[Explanation, ...]  # of the policies
     urgent: tuple[tuple[Explanation, Blocker], ...]  # what needs a person, most urgent first
     names: dict[str, str]  # display names of all variants
+    fix_count: int = 0  # what failed or a person must repair
 
     @property
     def conflicts(self) -> tuple[ConflictNote, ...]:
@@ -70,6 +71,7 @@ def build_fleet_status(pass_plan: PassPlan) -> FleetStatus:
         explanations,
         tuple((owners[id(blocker)], blocker) for blocker in urgent),
         {name: shown for it in explainers for name, shown in it.names.items()},
+        sum(it.fix_count for it in explainers),
     )
 
 

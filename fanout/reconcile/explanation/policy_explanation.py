@@ -84,7 +84,7 @@ class PolicyExplainer:
     def __init__(
         self,
         item: PolicyResult,
-        problems: Iterable[PassProblem],
+        problems: Collection[PassProblem],
         shared_names: Collection[str] = (),
     ) -> None:
         """Find the blockers of the policy, whose `problems` are those of the pass.
@@ -95,8 +95,9 @@ class PolicyExplainer:
         policy = item.resolved_policy
         namespace = policy.namespace if policy.name in shared_names else ""
         self.item = item
-        self.names = build_display_names(item.variants)
+        self.names = build_display_names(item)
         blockers = find_blockers(item, problems)
+        self.fix_count = sum(it.needs_fix for it in problems)
         self._commands = CommandBuilder(item, blockers, self.names, namespace)
         self.blockers = tuple(self._with_commands(it) for it in blockers)
 
