@@ -73,8 +73,9 @@ def test_a_variant_names_each_conflict_and_who_won(fleet: Fleet, stages: str):
         told = fleet.run("explain", *subject).out
         assert resolve in told
         assert all(told.count(key) == 1 for key in messages), "the keys, each once"
-    row = next(it for it in fleet.run("get", "drafts").out.splitlines() if "ams" in it)
-    assert row.split()[5] == "2"
+    drafts = fleet.run("get", "drafts", "-o", "json").items
+    [draft] = [it for it in drafts if it["spec"]["path"] == "sites/ams"]
+    assert draft["status"]["conflicts"] == 2
 
 
 def test_a_decision_says_what_it_decided(fleet: Fleet):
