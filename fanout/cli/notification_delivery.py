@@ -13,7 +13,7 @@ from fanout.ports import BatchResult, EventBatch
 from fanout.reconcile.notifications.notification_outbox import NotificationOutbox
 from fanout.reconcile.notifications.notifier import Notifier
 from fanout.reconcile.pass_results import PassReport
-from fanout.schedule.sweep_schedule import list_subjects
+from fanout.reconcile.pass_scope import list_subjects
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import frozen
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from fanout.api.git_repository import Repository
+from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.observation.repository_state import RefListingRequest
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
@@ -33,6 +34,15 @@ class PassSubject(NamedTuple):
 
     namespace: str
     name: str
+
+
+def list_subjects(declared: DeclaredObjects, namespace: str = "") -> frozenset[PassSubject]:
+    """Return all policies and variants that are declared in one namespace, or in all."""
+    return frozenset(
+        PassSubject(item.metadata.namespace, item.metadata.name)
+        for item in (*declared.policies, *declared.variants)
+        if namespace in ("", item.metadata.namespace)
+    )
 
 
 @frozen

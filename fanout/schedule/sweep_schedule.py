@@ -24,7 +24,7 @@ from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.sweep_log import LoggedSweep, SweepLog
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.gates.policy_windows import governing_promotions
-from fanout.reconcile.pass_scope import PassMode, PassSubject
+from fanout.reconcile.pass_scope import PassMode, PassSubject, list_subjects
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import frozen, replace
 
@@ -157,15 +157,6 @@ def build_timetable(declared: DeclaredObjects, namespace: str = "") -> SweepTime
         failures=tuple(
             f"PromotionPolicy {it.namespace}/{it.name}: {error}" for it, error in failed.items()
         ),
-    )
-
-
-def list_subjects(declared: DeclaredObjects, namespace: str = "") -> frozenset[PassSubject]:
-    """Return all policies and variants that are declared in one namespace, or in all."""
-    return frozenset(
-        PassSubject(item.metadata.namespace, item.metadata.name)
-        for item in (*declared.policies, *declared.variants)
-        if namespace in ("", item.metadata.namespace)
     )
 
 
