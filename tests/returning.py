@@ -40,7 +40,7 @@ def withdrawn(fleet: Fleet) -> None:
     name = next(
         item["metadata"]["name"]
         for item in fleet.run("get", "decisions", "-o", "json").items
-        if item["spec"]["action"] == "Rollback" and item["status"]["state"] == "standing"
+        if item["spec"]["action"] == "Rollback" and item["status"]["state"] == "Active"
     )
     assert fleet.later(minutes=5).run("withdraw", "monitoring", name, *WHY).code == 0
 

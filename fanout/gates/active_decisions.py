@@ -343,12 +343,12 @@ def list_scopes(stage: str, variants: Iterable[str]) -> list[Scope]:
 class DecisionStatus(StrEnum):
     """Status of a recorded decision; exactly one applies."""
 
-    AHEAD = "ahead"  # dated ahead; does not count before its instant
-    ACTIVE = "standing"  # can still have an effect
-    APPLIED = "spent"  # carried out, or overtaken by another
-    STALE = "outdated"  # its drafts were rewritten
-    WITHDRAWN = "withdrawn"  # withdrawn by a later record
-    EXPIRED = "expired"  # its own end is over
+    AHEAD = "Ahead"  # dated ahead; does not count before its instant
+    ACTIVE = "Active"  # can still have an effect
+    APPLIED = "Applied"  # carried out, or overtaken by another
+    STALE = "Stale"  # its drafts were rewritten
+    WITHDRAWN = "Withdrawn"  # withdrawn by a later record
+    EXPIRED = "Expired"  # its own end is over
 
 
 def decision_statuses(

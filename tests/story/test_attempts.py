@@ -74,11 +74,11 @@ def test_who_is_skipped_counts_no_more_until_the_next_revision(fleet: Fleet):
     ) in told.out
     assert fleet.states() == {BER: "Skipped", CPH: "Ready"}
     assert verdict(fleet) == "Passed"
-    assert fates(fleet) == ["Skip standing"]
+    assert fates(fleet) == ["Skip Active"]
     fleet.release("v2")
     fleet.later(minutes=5).settle()
     assert fleet.published() == {BER: "v2", CPH: "v2"}
-    assert fates(fleet) == ["Skip spent"]
+    assert fates(fleet) == ["Skip Applied"]
 
 
 def test_who_is_skipped_before_publication_is_not_released(fleet: Fleet):

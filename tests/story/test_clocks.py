@@ -37,7 +37,7 @@ def state_of(fleet: Fleet, name: str) -> str:
 def test_a_report_from_ahead_does_not_hold_later_ones(fleet: Fleet):
     name = from_ahead(fleet, lambda it: it.report("dev", "v1", "failed"))
     assert fleet.condition("sites/ams")[0] == "FromTheFuture"
-    assert state_of(fleet, name) == "ahead"
+    assert state_of(fleet, name) == "Ahead"
     assert f"Evidence {name} of Ci <ci@example.com> is dated 2400-01-01T00:00:00Z" in (
         fleet.run("explain", "monitoring").out
     )
@@ -51,7 +51,7 @@ def test_a_report_from_ahead_does_not_hold_later_ones(fleet: Fleet):
 def test_evidence_from_ahead_is_withdrawn(fleet: Fleet):
     name = from_ahead(fleet, lambda it: it.report("dev", "v1"))
     withdrawn = fleet.run("withdraw", "monitoring", f"evidence.fanout.dev/{name}", *WHY)
-    assert (withdrawn.code, state_of(fleet, name)) == (0, "withdrawn")
+    assert (withdrawn.code, state_of(fleet, name)) == (0, "Withdrawn")
     assert name not in fleet.run("explain", "monitoring").out
     fleet.now = FAR + timedelta(days=1)
     fleet.settle()
@@ -100,11 +100,11 @@ def test_a_promotion_is_not_carried_out_twice_when_a_record_from_ahead_comes_due
     assert fleet.run(*promote).code == 0
     fleet.settle()
     decisions = fleet.run("get", "decisions", "-o", "json").items
-    assert [it["status"]["state"] for it in decisions] == ["spent"]
+    assert [it["status"]["state"] for it in decisions] == ["Applied"]
     fleet.now = before + timedelta(hours=2)
     fleet.settle()
     after = fleet.run("get", "decisions", "-o", "json").items
-    assert [it["status"]["state"] for it in after] == ["spent"]
+    assert [it["status"]["state"] for it in after] == ["Applied"]
     assert after[0]["metadata"]["creationTimestamp"] == "2026-03-02T09:01:00Z"
 
 

@@ -151,7 +151,7 @@ def test_kargo_2724_a_promotion_that_is_written_past_the_program_opens_no_gate(
     fleet.later(minutes=1).settle()
     assert fleet.published()["sites/cph"] == "v1"
     [decision] = fleet.run("get", "decisions", "-o", "json").items
-    assert decision["status"]["state"] == "standing"
+    assert decision["status"]["state"] == "Active"
     fleet.report("dev", "v2")
     fleet.later(minutes=1).settle()
     assert fleet.published()["sites/cph"] == "v2"

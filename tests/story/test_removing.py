@@ -246,10 +246,10 @@ def test_a_word_in_a_closed_window_is_carried_out_when_it_opens(fleet: Fleet):
     assert "2026-03-03T00:00:00Z" in fleet.run("explain", "monitoring", "-o", "json").out
     fleet.sweep()
     assert "ams" in there(fleet)
-    assert decisions(fleet) == ["ConfirmRemoval standing"]
+    assert decisions(fleet) == ["ConfirmRemoval Active"]
     fleet.later(days=1).sweep()
     assert "ams" not in there(fleet)
-    assert decisions(fleet) == ["ConfirmRemoval spent"]
+    assert decisions(fleet) == ["ConfirmRemoval Applied"]
 
 
 def test_a_word_that_waits_can_be_taken_back(fleet: Fleet):

@@ -60,7 +60,7 @@ def test_and_stays_at_it(fleet: Fleet):
     assert fleet.plan().code == 0
     counted = fleet.counted()
     assert (counted["renders"], counted["merges"]) == (0, 0)
-    assert fates(fleet) == ["Rollback standing"]
+    assert fates(fleet) == ["Rollback Active"]
 
 
 def test_when_the_rollback_is_withdrawn_it_goes_on_with_the_edits(fleet: Fleet):
@@ -70,7 +70,7 @@ def test_when_the_rollback_is_withdrawn_it_goes_on_with_the_edits(fleet: Fleet):
     fleet.later(minutes=5).settle()
     assert fleet.published() == {BER: "v2", CPH: "v2"}
     assert tree(fleet, f"main:{BER}") == was
-    assert fates(fleet) == ["Rollback withdrawn", "Withdraw spent"]
+    assert fates(fleet) == ["Rollback Withdrawn", "Withdraw Applied"]
     fleet.repos["edge"].fsck()
 
 
@@ -281,7 +281,7 @@ def test_it_goes_further_back_when_that_is_named(fleet: Fleet):
     assert "already recorded: back to v2; name an older --revision to go further" in again.out
     rollback(fleet, "--revision", "v1")
     assert fleet.published() == {BER: "v1", CPH: "v1"}
-    assert fates(fleet) == ["Rollback spent", "Rollback standing"]
+    assert fates(fleet) == ["Rollback Applied", "Rollback Active"]
 
 
 def test_promoting_another_revision_ends_it(fleet: Fleet):
@@ -292,7 +292,7 @@ def test_promoting_another_revision_ends_it(fleet: Fleet):
     assert told.code == 0, told.err
     fleet.later(minutes=5).settle()
     assert fleet.published() == {BER: "v2", CPH: "v2"}
-    assert fates(fleet) == ["Rollback spent", "Publish spent"]
+    assert fates(fleet) == ["Rollback Applied", "Publish Applied"]
 
 
 def test_the_window_binds_it_unless_that_is_lifted(fleet: Fleet):

@@ -181,21 +181,21 @@ def test_decisions_say_whether_they_stand(fleet: Fleet):
     fleet.run("suspend", "monitoring", "--stage", "dev", *WHY)
     promote(fleet, "--variant", "ber")
     assert decisions(fleet) == [
-        "Publish standing", "Publish withdrawn", "Withdraw spent", "Suspend standing",
-        "Publish standing",
+        "Publish Active", "Publish Withdrawn", "Withdraw Applied", "Suspend Active",
+        "Publish Active",
     ]  # fmt: skip
     fleet.later(hours=2).run("resume", "monitoring", "--stage", "dev", *WHY)
     fleet.report("dev", "v1")
     fleet.settle()
     assert decisions(fleet) == [
-        "Publish expired", "Publish withdrawn", "Withdraw spent", "Suspend spent",
-        "Publish spent", "Resume spent",
+        "Publish Expired", "Publish Withdrawn", "Withdraw Applied", "Suspend Applied",
+        "Publish Applied", "Resume Applied",
     ]  # fmt: skip
     header, first, *_, last = fleet.run("get", "decisions").out.splitlines()
     assert header.split()[2:4] == ["WHAT", "STATE"]
     assert header.split()[6:] == ["STAGE", "VARIANTS", "NAME"]
     cells = [cell.strip() for cell in first.split("   ") if cell.strip()]
-    assert cells[2:4] == ["Publish v1", "expired"]
+    assert cells[2:4] == ["Publish v1", "Expired"]
     assert cells[7].startswith("monitoring-cph-")
     assert [cell.strip() for cell in last.split("   ") if cell.strip()][6:8] == ["dev", "all"]
 
@@ -206,7 +206,7 @@ def test_decisions_of_a_stopped_policy_say_whether_they_stand(fleet: Fleet):
     fleet.repos["blueprints"].commit("main", {"monitoring/x": "x"})
     fleet.repos["blueprints"].git("update-ref", "refs/tags/monitoring/v1", "main")
     assert fleet.sweep().code == 3
-    assert decisions(fleet, "monitoring") == ["Suspend standing", "Publish standing"]
+    assert decisions(fleet, "monitoring") == ["Suspend Active", "Publish Active"]
 
 
 # ---- commits -----------------------------------------------------------------------------------
@@ -353,8 +353,8 @@ def test_records_are_listed(fleet: Fleet):
     assert [row[:6] for row in cells[1:]] == [
         ["90m", "Evidence", "e2e passed v1", "<none>", "ci@example.com", "monitoring"],
         ["90m", "Publication", "v1 sites/ams/v1", "InForce", "<none>", "monitoring"],
-        ["5s", "Decision", "Publish v1", "spent", "ann@example.com", "monitoring"],
-        ["5s", "Decision", "Suspend", "standing", "ann@example.com", "monitoring"],
+        ["5s", "Decision", "Publish v1", "Applied", "ann@example.com", "monitoring"],
+        ["5s", "Decision", "Suspend", "Active", "ann@example.com", "monitoring"],
         ["5s", "Publication", "v1 sites/ber/v1", "InForce", "ann@example.com", "monitoring"],
         ["5s", "Publication", "v1 sites/cph/v1", "InForce", "ann@example.com", "monitoring"],
     ]
