@@ -11,88 +11,121 @@ from fanout.api.view_base import View
 class ExplanationSpec(Model):
     """The subject of an explanation: a policy, a stage or a variant."""
 
-    policy: str = Field(description="The UpstreamPolicy; empty for a variant written by hand.")
-    stage: str = Field(default="", description="The stage; empty: the whole policy.")
-    variant: str = Field(default="", description="The variant; empty: all of the stage or policy.")
+    policy: str = Field(
+        description="Name of the UpstreamPolicy; empty for a manually written PackageVariant."
+    )
+    stage: str = Field(
+        default="",
+        description="Name of the stage; empty if the explanation is about a whole policy.",
+    )
+    variant: str = Field(
+        default="",
+        description="Name of the variant; empty if the explanation is about a whole stage"
+        " or policy.",
+    )
 
 
 class BlockerView(Model):
     """One distinct reason why the subject does not go on."""
 
-    reason: str = Field(description="Why, in one CamelCase word of a closed list.")
-    message: str = Field(description="Why, in a sentence.")
-    stage: str = Field(default="", description="The blocked stage; empty: the whole policy.")
+    reason: str = Field(
+        description="Reason as one CamelCase word; the index of reasons lists all values."
+    )
+    message: str = Field(description="Explanation of the reason as one sentence.")
+    stage: str = Field(
+        default="", description="Name of the blocked stage; empty if the whole policy is blocked."
+    )
     variants: tuple[str, ...] = Field(
         default=(),
-        description="The blocked variants, or targets without a variant; empty: all of the"
-        " subject.",
+        description="Names of the blocked variants, or of targets that have no variant yet;"
+        " empty if everything that is explained is blocked.",
     )
-    revision: str = Field(default="", description="The revision that waits.")
+    revision: str = Field(default="", description="Name of the blocked revision.")
     needs_person: bool = Field(
-        default=False, description="Whether only a decision or repair by a person ends it."
+        default=False, description="Whether it ends only by a person's decision or repair."
     )
-    who: str = Field(default="", description="Who can end it.")
+    who: str = Field(default="", description="Person or group that can end it.")
     commands: tuple[str, ...] = Field(
-        default=(), description="Commands that end it; any one of them may be enough."
+        default=(), description="Commands that can end it; one of them may be enough."
     )
-    since: str | None = Field(default=None, description="Since when; RFC 3339.")
-    until: str | None = Field(default=None, description="When it ends by itself; RFC 3339.")
+    since: str | None = Field(default=None, description="Time since which it applies, in RFC 3339.")
+    until: str | None = Field(
+        default=None,
+        description="Time when it ends without action, in RFC 3339; null if it needs action.",
+    )
 
 
 class ExplainedConflict(Model):
     """One merge conflict of a draft."""
 
-    variant: str = Field(description="The variant.")
-    key: str = Field(description="The key by which `fanout resolve --take KEY=SIDE` decides it.")
-    message: str = Field(description="Place, values, and the value that the draft has.")
-    decided: bool = Field(description="Whether a person or the policy has decided it.")
-    since: str | None = Field(default=None, description="When it was decided; RFC 3339.")
+    variant: str = Field(description="Name of the variant whose draft has the conflict.")
+    key: str = Field(
+        description="Key of the conflict, as `fanout resolve --take KEY=SIDE` takes it."
+    )
+    message: str = Field(
+        description="Field of the conflict, the values of both sides, and the value that"
+        " the draft has."
+    )
+    decided: bool = Field(description="Whether a person or the policy has decided the conflict.")
+    since: str | None = Field(
+        default=None, description="Time of the decision, in RFC 3339; null while it is undecided."
+    )
 
 
 class ExplanationNoteView(Model):
     """Something to know about the subject that blocks nothing by itself."""
 
-    reason: str = Field(description="What it is, in one CamelCase word.")
-    message: str = Field(description="What it is, in a sentence.")
-    who: str = Field(default="", description="Who can change it.")
-    command: str = Field(default="", description="The command that changes it.")
-    since: str | None = Field(default=None, description="Since when; RFC 3339.")
-    until: str | None = Field(default=None, description="Until when; RFC 3339.")
+    reason: str = Field(description="Subject of the note as one CamelCase word.")
+    message: str = Field(description="Note as one sentence.")
+    who: str = Field(default="", description="Person or group that can change it.")
+    command: str = Field(default="", description="Command that changes it.")
+    since: str | None = Field(default=None, description="Time since which it applies, in RFC 3339.")
+    until: str | None = Field(default=None, description="Time until which it applies, in RFC 3339.")
 
 
 class ExplanationStatus(Model):
     """State of the subject, what blocks it, and what unblocks it."""
 
     state: str = Field(
-        description="The state of a policy or variant, or the verdict of a stage, in CamelCase."
+        description="State of a policy or variant, or verdict of a stage, as one CamelCase word."
     )
     candidate: str = Field(
         default="",
-        description="The revision that it is to take next, or has; of a policy the"
-        " newest of its stages.",
+        description="Name of the revision that a stage or variant is to take next, or has"
+        " taken; for a policy the newest one of its stages.",
     )
-    published: str = Field(default="", description="The published revision of a variant.")
-    variants: int = Field(default=0, description="Number of variants of a policy or stage.")
-    ready: int = Field(default=0, description="How many of them are ready at their candidate.")
+    published: str = Field(
+        default="",
+        description="Name of the revision that the variant has published; empty for a stage"
+        " or policy.",
+    )
+    variants: int = Field(default=0, description="Number of variants of the policy or stage.")
+    ready: int = Field(
+        default=0, description="Number of these variants that are ready at their candidate."
+    )
     blockers: tuple[BlockerView, ...] = Field(
-        default=(), description="What blocks it, the most urgent first."
+        default=(), description="Reasons why it is blocked, the most urgent first."
     )
     conflicts: tuple[ExplainedConflict, ...] = Field(
         default=(),
-        description="Merge conflicts of its drafts; of a policy or stage, undecided ones only.",
+        description="Merge conflicts of its drafts; for a policy or stage only the undecided ones.",
     )
     notes: tuple[ExplanationNoteView, ...] = Field(
-        default=(), description="What blocks nothing by itself, such as a pin."
+        default=(),
+        description="Facts that affect it without blocking it, such as a pinned revision.",
     )
     moving: tuple[str, ...] = Field(
-        default=(), description="Variants that the next sweep releases or publishes."
+        default=(), description="Names of the variants that the next sweep releases or publishes."
     )
     opens_at: str | None = Field(
         default=None,
-        description="When time alone has ended every blocker; RFC 3339. Empty: never by itself.",
+        description="Time when all blockers have ended without action, in RFC 3339; null if"
+        " one of them needs action.",
     )
     next: str | None = Field(
-        default=None, description="When time alone can next change something; RFC 3339."
+        default=None,
+        description="Next time when the state can change without action, in RFC 3339; null"
+        " if there is none.",
     )
 
 
@@ -100,7 +133,9 @@ class ExplanationView(View):
     """Explanation of a policy, a stage or a variant, with the commands that unblock it."""
 
     kind: Literal["ExplanationView"] = Field(
-        default="ExplanationView", description="ExplanationView."
+        default="ExplanationView", description="Kind of the object; always `ExplanationView`."
     )
-    spec: ExplanationSpec = Field(description="Policy, stage and variant.")
-    status: ExplanationStatus = Field(description="State, blockers and commands.")
+    spec: ExplanationSpec = Field(description="Policy, stage and variant that are explained.")
+    status: ExplanationStatus = Field(
+        description="State, blockers, and the commands that end them."
+    )

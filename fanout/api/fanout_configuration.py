@@ -28,17 +28,21 @@ from fanout.api.urls import GitProtocol, GitUrl, Origin, ServerUrl
 class Author(Model):
     """Author of fanout's commits; environment variables of Git are ignored."""
 
-    name: Text = Field(default="fanout", description="The name.")
-    email: Text = Field(default="fanout@localhost", description="The address.")
+    name: Text = Field(default="fanout", description="Name of the author and committer.")
+    email: Text = Field(
+        default="fanout@localhost", description="E-mail address of the author and committer."
+    )
 
 
 class InjectableKind(Model):
     """Kind that may be injected, and the fields of it that may be."""
 
-    group: str = Field(default="", description='The API group; "" is the core group, "*" any.')
-    kind: Kind | Literal["*"] = Field(description='The kind; "*" is any but Secret.')
+    group: str = Field(
+        default="", description='API group; `""` is the core group, `"*"` matches all groups.'
+    )
+    kind: Kind | Literal["*"] = Field(description='Kind; `"*"` matches all kinds except Secret.')
     fields_: NonEmptyDistinct[Literal["data", "spec"]] = Field(
-        description="The fields that may be injected."
+        description="Top-level fields that may be injected."
     )
 
     def allows(self, group: str, kind: str, field: str) -> bool:
@@ -62,8 +66,8 @@ class InjectionRules(Model):
 
     kinds: tuple[InjectableKind, ...] = Field(
         default=_DEFAULT_INJECTABLE_KINDS,
-        description="The kinds and their fields; by default `data` of ConfigMaps and `spec` of "
-        "all other kinds, Secrets never.",
+        description="Injectable kinds and their fields; default: `data` of ConfigMaps and"
+        " `spec` of all other kinds except Secret.",
     )
 
     def allows(self, group: str, kind: str, field: str) -> bool:
@@ -75,11 +79,19 @@ class SandboxLimits(Model):
     """Limits of time and memory after which expressions and templates are ended."""
 
     cpu_seconds: StrictInt = Field(
-        default=10, ge=1, le=3600, description="Processor time of one expression over 100 targets."
+        default=10,
+        ge=1,
+        le=3600,
+        description="CPU time limit in seconds for evaluating one expression for 100 targets.",
     )
-    memory_mib: StrictInt = Field(default=512, ge=64, le=65536, description="Memory of a process.")
+    memory_mib: StrictInt = Field(
+        default=512, ge=64, le=65536, description="Memory limit of a process, in MiB."
+    )
     wall_seconds: StrictInt = Field(
-        default=30, ge=1, le=3600, description="Elapsed time of one expression over 100 targets."
+        default=30,
+        ge=1,
+        le=3600,
+        description="Elapsed time limit in seconds for evaluating one expression for 100 targets.",
     )
 
 
@@ -91,28 +103,38 @@ class PackageLimits(Model):
     """
 
     files: StrictInt = Field(
-        default=1000, ge=1, description="The number of files, and that of directories."
+        default=1000,
+        ge=1,
+        description="Maximum number of files, and maximum number of directories.",
     )
     bytes_: StrictInt = Field(
-        default=16777216, ge=1, description="The size of all files together, counted by path."
+        default=16777216,
+        ge=1,
+        description="Maximum size of all files together, in bytes; each path counts.",
     )
-    file_bytes: StrictInt = Field(default=16777216, ge=1, description="The size of one file.")
+    file_bytes: StrictInt = Field(
+        default=16777216, ge=1, description="Maximum size of one file, in bytes."
+    )
     depth: StrictInt = Field(
-        default=100, ge=1, le=200, description="The number of directories inside each other."
+        default=100, ge=1, le=200, description="Maximum depth of nested directories."
     )
     values: StrictInt = Field(
         default=150000,
         ge=1,
-        description="The number of YAML and JSON values of all files together, keys not counted.",
+        description="Maximum number of YAML and JSON values in all files together; keys do"
+        " not count.",
     )
 
 
 class AllowedExecutable(Model):
     """Executable that pipelines may run."""
 
-    path: Executable = Field(description="Where it is on the machine that fanout runs on.")
+    path: Executable = Field(
+        description="Absolute path of the executable on the machine that runs fanout."
+    )
     name: FunctionName | None = Field(
-        default=None, description="What pipelines may call it, beside its path."
+        default=None,
+        description="Name by which pipelines may call the executable; its path is always accepted.",
     )
 
 
@@ -128,31 +150,43 @@ class Functions(Model):
     """Functions outside the built-in catalog that may be run, and their limits."""
 
     executables: tuple[AllowedExecutable, ...] = Field(
-        default=(), description="Executables that `exec` may name; no others are run."
+        default=(),
+        description="Executables that `exec` of a pipeline may name; others are refused."
+        " Default: none.",
     )
     images: Distinct[Text] = Field(
-        default=(), description="Images that `image` may name; no others are run."
+        default=(),
+        description="Images that `image` of a pipeline may name, besides the functions that"
+        " run in process; others are refused. Default: none.",
     )
     container_runtime: ContainerRuntime | None = Field(
-        default=None, description="What runs the images; none are run without it."
+        default=None,
+        description="Program that runs the images; default: none, and no image is run.",
     )
     wall_seconds: StrictInt = Field(
-        default=60, ge=1, le=3600, description="Elapsed time of one run."
+        default=60, ge=1, le=3600, description="Elapsed time limit of one function run, in seconds."
     )
     memory_mib: StrictInt = Field(
-        default=512, ge=16, le=65536, description="Memory of one process of a run."
+        default=512,
+        ge=16,
+        le=65536,
+        description="Memory limit of one process of a function run, in MiB.",
     )
     output_mib: StrictInt = Field(
-        default=16, ge=1, le=1024, description="The size of what one run answers."
+        default=16,
+        ge=1,
+        le=1024,
+        description="Maximum size of the output of one function run, in MiB.",
     )
 
 
 class CheckSecret(Model):
     """Secret that checks of policies may use, and the services it may be sent to."""
 
-    name: ObjectName = Field(description="The secret's name, as a check's secretRef says it.")
+    name: ObjectName = Field(description="Name of the secret, as in `secretRef` of a check.")
     addresses: NonEmptyDistinct[Origin] = Field(
-        description="The services that may get it, like https://prometheus.example.com."
+        description="Services that the secret may be sent to, each as scheme, host and"
+        " port, like `https://prometheus.example.com`."
     )
 
 
@@ -177,28 +211,32 @@ class ForgeHost(Model):
     """
 
     host: HostName = Field(
-        description="The host in the URLs of Repositories, with its port if the URLs have one."
+        description="Host name in the URLs of the Repositories, with the port if the URLs have one."
     )
-    type: ForgeProgram = Field(description="Which program it is.")
+    type: ForgeProgram = Field(description="Program that the host runs.")
     api: ServerUrl | None = Field(
-        default=None, description="The address of its API; absent: where the program has it."
+        default=None,
+        description="URL of the API; default: the usual one of the program on this host.",
     )
     secret_ref: SecretRef = Field(
-        description="The secret with the token for its API; it may be the one for Git."
+        description="Secret with the token for the API; may be the same secret as for Git."
     )
     webhook_secret_ref: SecretRef | None = Field(
-        default=None, description="The secret that its webhooks are signed with."
+        default=None, description="Secret that the host signs its webhooks with."
     )
     certificate_authority: CertificateText | None = Field(
         default=None,
-        description="Authorities for its certificate, in PEM; absent: those of the system.",
+        description="Certificate authorities that are trusted for the host, in PEM;"
+        " default: those of the system.",
     )
     calls_per_minute: Annotated[StrictInt, Field(ge=1, le=100000)] | None = Field(
-        default=None, description="How many calls it takes in a minute; absent: by the program."
+        default=None,
+        description="Maximum number of API calls in a minute; default: depends on `type`.",
     )
     creations_per_hour: Annotated[StrictInt, Field(ge=1, le=100000)] | None = Field(
         default=None,
-        description="How many pull requests may be opened in an hour; absent: by the program.",
+        description="Maximum number of pull requests opened in an hour; default: depends on"
+        " `type`.",
     )
 
 
@@ -208,56 +246,69 @@ class FanoutConfiguration(KRMObject):
     PLURAL: ClassVar[str] = "fanoutconfigurations"
 
     kind: Literal["FanoutConfiguration"] = Field(
-        default="FanoutConfiguration", description="FanoutConfiguration."
+        default="FanoutConfiguration",
+        description="Kind of the object; always `FanoutConfiguration`.",
     )
     metadata: ObjectMeta = Field(
-        default=ObjectMeta(name="fanout"), description="A name, for people."
+        default=ObjectMeta(name="fanout"),
+        description="Name of the configuration; informational only.",
     )
     install_id: Name = Field(
         default="default",
-        description="This installation in every ref, label and trailer; two must differ.",
+        description="Identifier of this installation in refs, labels and trailers; must be"
+        " unique among installations that share repositories.",
     )
-    author: Author = Field(default=Author(), description="Who writes fanout's commits.")
-    signing_key: Text | None = Field(default=None, description="The key that signs commits.")
+    author: Author = Field(
+        default=Author(), description="Author and committer of fanout's commits."
+    )
+    signing_key: Text | None = Field(default=None, description="Key that signs commits.")
     records: GitUrl = Field(
         default=".fanout/records.git",
-        description="The records repository; by default a bare one in the working directory.",
+        description="URL or path of the records repository; default: a bare repository in"
+        " the working directory.",
     )
     mirrors: Text = Field(
-        default=".fanout/mirrors", description="The directory for private mirrors of repositories."
+        default=".fanout/mirrors",
+        description="Path of the directory with the private mirrors of repositories.",
     )
-    git_engine: Text | None = Field(default=None, description="What writes commits into mirrors.")
+    git_engine: Text | None = Field(
+        default=None, description="Program that writes commits into the mirrors."
+    )
     injection: InjectionRules = Field(
-        default=InjectionRules(), description="Which cluster objects may be injected."
+        default=InjectionRules(), description="Cluster objects that may be injected into packages."
     )
     functions: Functions = Field(
-        default=Functions(), description="How functions that are not built in are run."
+        default=Functions(),
+        description="Functions that may be run besides those that run in process, and their"
+        " limits.",
     )
     check_secrets: tuple[CheckSecret, ...] = Field(
         default=(),
-        description="Which secrets checks may be asked with, and where; none by default.",
+        description="Secrets that checks may use, and the services that they may be sent"
+        " to; default: none.",
     )
     forges: tuple[ForgeHost, ...] = Field(
-        default=(), description="The hosts that fanout opens pull requests on."
+        default=(), description="Hosts where fanout opens pull requests; default: none."
     )
     notifications: NotificationTargets = Field(
         default=(),
-        description="The addresses that are notified when something needs a person, or when a"
-        " rollout ends.",
+        description="Webhooks that are called when an event occurs; default: none.",
     )
     allowed_protocols: Distinct[GitProtocol] = Field(
-        default=tuple(GitProtocol), description="How Git may reach repositories; paths are `file`."
+        default=tuple(GitProtocol),
+        description="Protocols by which Git may access repositories; local paths use"
+        " `file`. Default: all.",
     )
     sandbox: SandboxLimits = Field(
-        default=SandboxLimits(), description="What expressions and templates may take."
+        default=SandboxLimits(), description="Resource limits of expressions and templates."
     )
     package_limits: PackageLimits = Field(
-        default=PackageLimits(), description="How big a package may be."
+        default=PackageLimits(), description="Size limits of packages."
     )
     concurrency: StrictInt = Field(
         default=16,
         ge=1,
         le=64,
-        description="How many repositories are worked on at once; of those on the machine's own "
-        "disks, and of programs, at most two for each processor.",
+        description="Maximum number of repositories processed at once; for repositories on"
+        " local disks, and for processes, at most two per processor.",
     )

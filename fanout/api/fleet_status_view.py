@@ -12,55 +12,73 @@ from fanout.api.view_base import View
 class FleetStatusSpec(Model):
     """The policies that a FleetStatusView covers."""
 
-    namespace: str = Field(default="", description="Their namespace; empty: all namespaces.")
+    namespace: str = Field(
+        default="", description="Namespace of the policies; empty for all namespaces."
+    )
 
 
 class PolicyBlockerView(BlockerView):
     """One distinct reason why a policy does not go on."""
 
-    policy: str = Field(description="The blocked UpstreamPolicy, or variant written by hand.")
-    namespace: str = Field(description="The namespace of the policy.")
+    policy: str = Field(
+        description="Name of the blocked UpstreamPolicy, or of a manually written PackageVariant."
+    )
+    namespace: str = Field(description="Namespace of the policy.")
 
 
 class FleetStageView(Model):
     """One stage of a policy; for a variant written by hand, the variant."""
 
-    policy: str = Field(description="The UpstreamPolicy, or variant written by hand.")
-    namespace: str = Field(description="The namespace of the policy.")
-    stage: str = Field(default="", description="The stage; empty for a variant written by hand.")
-    candidate: str = Field(default="", description="The revision to take next, or taken.")
-    state: str = Field(
-        description="The verdict of the candidate; Halted; or Stopped for a policy as a whole."
+    policy: str = Field(
+        description="Name of the UpstreamPolicy, or of a manually written PackageVariant."
     )
-    variants: int = Field(default=0, description="Number of its variants.")
-    ready: int = Field(default=0, description="How many of them are ready at the candidate.")
-    failed: int = Field(default=0, description="How many of them have failed.")
+    namespace: str = Field(description="Namespace of the policy.")
+    stage: str = Field(
+        default="", description="Name of the stage; empty for a manually written PackageVariant."
+    )
+    candidate: str = Field(
+        default="", description="Name of the revision that the stage is to take next, or has taken."
+    )
+    state: str = Field(
+        description="Verdict of the candidate: `Passed`, `Failed` or `Pending`; `Halted`"
+        " after too many failures; `Stopped` if the whole policy is stopped."
+    )
+    variants: int = Field(default=0, description="Number of variants of the stage.")
+    ready: int = Field(
+        default=0, description="Number of these variants that are ready at the candidate."
+    )
+    failed: int = Field(default=0, description="Number of these variants that have failed.")
     waits_for: tuple[str, ...] = Field(
-        default=(), description="Reasons of its blockers, the most urgent first."
+        default=(),
+        description="Reasons why the stage is blocked, in CamelCase, the most urgent first.",
     )
     next: str | None = Field(
-        default=None, description="When time alone can next change something; RFC 3339."
+        default=None,
+        description="Next time when the state can change without action, in RFC 3339; null"
+        " if there is none.",
     )
 
 
 class FleetStatusStatus(Model):
     """Observed state of the fleet."""
 
-    policies: int = Field(description="Number of policies and of variants written by hand.")
+    policies: int = Field(description="Number of policies and of manually written PackageVariants.")
     variants: int = Field(description="Number of variants.")
-    ready: int = Field(description="How many of them are ready at their candidate.")
-    failed: int = Field(description="How many of them have failed.")
+    ready: int = Field(description="Number of these variants that are ready at their candidate.")
+    failed: int = Field(description="Number of these variants that have failed.")
     needs_person: tuple[PolicyBlockerView, ...] = Field(
         default=(), description="Blockers that only a person can end, the most urgent first."
     )
     stages: tuple[FleetStageView, ...] = Field(
-        default=(), description="The stages of all policies, in the order of each policy."
+        default=(), description="Stages of all policies, in the order of each policy."
     )
     conflicts: tuple[ExplainedConflict, ...] = Field(
-        default=(), description="Undecided merge conflicts."
+        default=(), description="Undecided merge conflicts of all open drafts."
     )
     next: str | None = Field(
-        default=None, description="When time alone can next change something; RFC 3339."
+        default=None,
+        description="Next time when the state can change without action, in RFC 3339; null"
+        " if there is none.",
     )
 
 
@@ -68,7 +86,7 @@ class FleetStatusView(View):
     """State of the whole fleet."""
 
     kind: Literal["FleetStatusView"] = Field(
-        default="FleetStatusView", description="FleetStatusView."
+        default="FleetStatusView", description="Kind of the object; always `FleetStatusView`."
     )
-    spec: FleetStatusSpec = Field(description="Which policies it covers.")
-    status: FleetStatusStatus = Field(description="What was observed.")
+    spec: FleetStatusSpec = Field(description="Namespaces that the status covers.")
+    status: FleetStatusStatus = Field(description="Observed state.")

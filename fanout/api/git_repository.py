@@ -24,7 +24,7 @@ class RepositoryForge(Model):
 
     type: ForgeType = Field(
         default=ForgeType.NONE,
-        description="Which program hosts the repository; none: fanout merges drafts by itself.",
+        description="Program that hosts the repository; with `none`, fanout merges drafts itself.",
     )
 
 
@@ -38,34 +38,38 @@ class TagPolicy(StrEnum):
 class SecretRef(Model):
     """Name of a secret, never its content."""
 
-    name: ObjectName = Field(description="The secret's name.")
+    name: ObjectName = Field(description="Name of the secret.")
 
 
 class RepositorySpec(Model):
     """Location of the repository, its credentials, and the namespaces that may use it."""
 
     url: GitUrl = Field(
-        description="Where Git finds it: a path, file://, https://, http://, ssh:// or "
-        "git@host:path. Never with a password."
+        description="URL or path for Git: a path, `file://`, `https://`, `http://`,"
+        " `ssh://` or `git@host:path`. Must not contain a password."
     )
     branch: Branch = Field(
-        default="main", description="The branch that packages are read from and published to."
+        default="main", description="Branch that packages are read from and published to."
     )
     directory: Directory = Field(
-        default="", description="The directory that package paths start from; empty: the root."
+        default="",
+        description="Directory that package paths are relative to; default: the root of the"
+        " repository.",
     )
     forge: RepositoryForge = Field(
-        default=RepositoryForge(), description="The program that hosts the repository."
+        default=RepositoryForge(), description="Program that hosts the repository."
     )
     tags: TagPolicy = Field(
         default=TagPolicy.EACH,
-        description="Whether each publication is tagged; None: the vendor branch alone has them.",
+        description="Tags of publications. `Each`: every publication is tagged; `None`:"
+        " only the vendor branch has tags.",
     )
     secret_ref: SecretRef | None = Field(
-        default=None, description="The secret with the credentials, if any are needed."
+        default=None, description="Secret with the credentials; absent if none are needed."
     )
     allowed_namespaces: Distinct[Name] = Field(
-        default=(), description="Namespaces, besides its own, whose objects may use it."
+        default=(),
+        description="Further namespaces whose objects may use the Repository, besides its own.",
     )
 
 
@@ -74,6 +78,13 @@ class Repository(KRMObject):
 
     PLURAL: ClassVar[str] = "repositories"
 
-    kind: Literal["Repository"] = Field(default="Repository", description="Repository.")
-    spec: RepositorySpec = Field(description="Where the repository is and who may use it.")
-    status: ObjectStatus = Field(default=ObjectStatus(), description="What fanout says about it.")
+    kind: Literal["Repository"] = Field(
+        default="Repository", description="Kind of the object; always `Repository`."
+    )
+    spec: RepositorySpec = Field(
+        description="URL, branch and credentials of the repository, and the namespaces that"
+        " may use it."
+    )
+    status: ObjectStatus = Field(
+        default=ObjectStatus(), description="State of the object as fanout last observed it."
+    )

@@ -39,16 +39,16 @@ class NotificationEvent(StrEnum):
 class NotificationTarget(Model):
     """Address that is notified of transitions, and the secret that signs what it gets."""
 
-    name: ObjectName = Field(description="The name, in messages and metrics.")
-    url: HttpUrl = Field(description="Where events are posted to.")
-    secret_ref: SecretRef = Field(description="The secret that events are signed with.")
+    name: ObjectName = Field(description="Name of the webhook in messages and metrics.")
+    url: HttpUrl = Field(description="URL that events are posted to.")
+    secret_ref: SecretRef = Field(description="Secret that requests are signed with.")
     events: NonEmptyDistinct[NotificationEvent] = Field(
-        default=tuple(NotificationEvent), description="The events that it gets; default: all."
+        default=tuple(NotificationEvent), description="Events to send; default: all."
     )
     policies: Distinct[PolicyTitle] = Field(
         default=(),
-        description="The policies, as NAME or NAMESPACE/NAME; default: all, and all variants that"
-        " have no policy.",
+        description="Policies whose events are sent, as `NAME` or `NAMESPACE/NAME`;"
+        " default: all policies and all manually written PackageVariants.",
     )
 
     def covers(self, event: NotificationEvent, namespace: str, policy: str) -> bool:

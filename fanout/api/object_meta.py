@@ -57,48 +57,78 @@ class Model(BaseModel):
 class ObjectMeta(Model):
     """Metadata as in Kubernetes; fields that its API server adds are accepted."""
 
-    name: Name = Field(description="The object's name, unique in its kind and namespace.")
-    namespace: Name = Field(
-        default=DEFAULT_NAMESPACE, description="The namespace that the object lives in."
+    name: Name = Field(description="Name of the object; unique within its kind and namespace.")
+    namespace: Name = Field(default=DEFAULT_NAMESPACE, description="Namespace of the object.")
+    labels: Labels = Field(default={}, description="Labels, which selectors can match.")
+    annotations: Annotations = Field(
+        default={}, description="Annotations; fanout does not interpret them."
     )
-    labels: Labels = Field(default={}, description="Labels, for selectors.")
-    annotations: Annotations = Field(default={}, description="Annotations, for people and tools.")
-    generate_name: str | None = Field(default=None, description="Kubernetes' own.")
-    uid: str | None = Field(default=None, description="Kubernetes' own.")
-    resource_version: str | None = Field(default=None, description="Kubernetes' own.")
-    generation: StrictInt | None = Field(default=None, description="Kubernetes' own.")
-    creation_timestamp: datetime | None = Field(default=None, description="Kubernetes' own.")
-    deletion_timestamp: datetime | None = Field(default=None, description="Kubernetes' own.")
+    generate_name: str | None = Field(
+        default=None, description="Set by Kubernetes; fanout accepts and ignores it."
+    )
+    uid: str | None = Field(
+        default=None, description="Set by Kubernetes; fanout accepts and ignores it."
+    )
+    resource_version: str | None = Field(
+        default=None, description="Set by Kubernetes; fanout accepts and ignores it."
+    )
+    generation: StrictInt | None = Field(
+        default=None, description="Set by Kubernetes; fanout accepts and ignores it."
+    )
+    creation_timestamp: datetime | None = Field(
+        default=None, description="Set by Kubernetes; fanout accepts and ignores it."
+    )
+    deletion_timestamp: datetime | None = Field(
+        default=None, description="Set by Kubernetes; fanout accepts and ignores it."
+    )
     deletion_grace_period_seconds: StrictInt | None = Field(
-        default=None, description="Kubernetes' own."
+        default=None, description="Set by Kubernetes; fanout accepts and ignores it."
     )
-    finalizers: tuple[str, ...] = Field(default=(), description="Kubernetes' own.")
-    owner_references: tuple[FreeForm, ...] = Field(default=(), description="Kubernetes' own.")
-    managed_fields: tuple[FreeForm, ...] = Field(default=(), description="Kubernetes' own.")
-    self_link: str | None = Field(default=None, description="Kubernetes' own.")
+    finalizers: tuple[str, ...] = Field(
+        default=(), description="Set by Kubernetes; fanout accepts and ignores it."
+    )
+    owner_references: tuple[FreeForm, ...] = Field(
+        default=(), description="Set by Kubernetes; fanout accepts and ignores it."
+    )
+    managed_fields: tuple[FreeForm, ...] = Field(
+        default=(), description="Set by Kubernetes; fanout accepts and ignores it."
+    )
+    self_link: str | None = Field(
+        default=None, description="Set by Kubernetes; fanout accepts and ignores it."
+    )
 
 
 class RecordMeta(ObjectMeta):
     """Metadata of a record; the name may be given when the record is stored."""
 
-    name: RecordName = Field(default="", description="The record's name; given when it is stored.")
+    name: RecordName = Field(
+        default="", description="Name of the record; assigned when it is stored if absent."
+    )
 
 
 class StatusCondition(Model):
     """One condition, in the form of Kubernetes."""
 
-    type: LabelValue = Field(description="Ready, Reconciling, Stalled or another of fanout's.")
-    status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds.")
-    reason: str = Field(description="Why, in one CamelCase word of a closed list.")
-    message: str = Field(default="", description="Why, in a sentence.")
+    type: LabelValue = Field(
+        description="Type of the condition: `Ready`, `Reconciling`, `Stalled` or another"
+        " one of fanout."
+    )
+    status: Literal["True", "False", "Unknown"] = Field(
+        description="Whether the condition holds: `True`, `False` or `Unknown`."
+    )
+    reason: str = Field(
+        description="Reason as one CamelCase word; the index of reasons lists all values."
+    )
+    message: str = Field(default="", description="Explanation of the reason as one sentence.")
     last_transition_time: str | None = Field(
         default=None,
-        description="Since when the reason is on record; RFC 3339. Left out where no record or"
-        " commit tells.",
+        description="Time since which the reason is on record, in RFC 3339; null if no"
+        " record or commit has it.",
     )
     observed_generation: StrictInt | None = Field(
         default=None,
-        description="The generation it speaks of; left out of objects that no API server stored.",
+        description="Generation of the object that the condition is about; absent for"
+        " objects that no API server stored.",
     )
 
 
@@ -110,11 +140,12 @@ class ObjectStatus(Model):
     model_config = ConfigDict(extra="allow")
 
     observed_generation: StrictInt = Field(
-        default=0, description="The generation of the spec that the status speaks of."
+        default=0, description="Generation of the spec that the status is about."
     )
     conditions: tuple[StatusCondition, ...] = Field(
         default=(),
-        description="Ready always; Reconciling and Stalled only while they are true.",
+        description="Conditions of the object; `Ready` is always present, `Reconciling` and"
+        " `Stalled` only while they are true.",
         json_schema_extra={
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["type"],
@@ -129,10 +160,13 @@ class KRMObject(Model):
     SHORT_NAMES: ClassVar[tuple[str, ...]] = ()
 
     api_version: Literal["fanout.dev/v1alpha1"] = Field(
-        default="fanout.dev/v1alpha1", description="fanout.dev/v1alpha1."
+        default="fanout.dev/v1alpha1",
+        description="Version of the API; always `fanout.dev/v1alpha1`.",
     )
-    kind: str = Field(description="The kind of the object.")
-    metadata: ObjectMeta = Field(description="Name, namespace, labels, annotations.")
+    kind: str = Field(description="Kind of the object.")
+    metadata: ObjectMeta = Field(
+        description="Name, namespace, labels and annotations of the object."
+    )
 
     @property
     def identity(self) -> str:
@@ -152,19 +186,23 @@ class LabelOperator(StrEnum):
 class Requirement(Model):
     """One entry of `matchExpressions`."""
 
-    key: LabelKey = Field(description="The label's key.")
-    operator: LabelOperator = Field(description="How the label is compared.")
+    key: LabelKey = Field(description="Key of the label.")
+    operator: LabelOperator = Field(description="Comparison of the label with `values`.")
     values: Distinct[LabelValue] = Field(
-        default=(), description="The values for In and NotIn; none for Exists and DoesNotExist."
+        default=(),
+        description="Values of the label for `In` and `NotIn`; empty for `Exists` and"
+        " `DoesNotExist`.",
     )
 
 
 class LabelSelector(Model):
     """Labels and expressions, all of which must hold; an empty selector chooses everything."""
 
-    match_labels: Labels = Field(default={}, description="Labels that must have these values.")
+    match_labels: Labels = Field(
+        default={}, description="Labels that an object must have with exactly these values."
+    )
     match_expressions: tuple[Requirement, ...] = Field(
-        default=(), description="Further requirements."
+        default=(), description="Further requirements; all must be met."
     )
 
 

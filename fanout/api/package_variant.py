@@ -31,12 +31,14 @@ RESERVED_KEYS = ("name", "package-path")  # kpt writes these two itself
 class PipelineSelector(Model):
     """Conditions on one object, all of which must hold."""
 
-    api_version: Text | None = Field(default=None, description="The object's apiVersion.")
-    kind: Kind | None = Field(default=None, description="The object's kind.")
-    name: Text | None = Field(default=None, description="The object's name.")
-    namespace: Text | None = Field(default=None, description="The object's namespace.")
-    labels: Labels = Field(default={}, description="Labels that the object has.")
-    annotations: Annotations = Field(default={}, description="Annotations that the object has.")
+    api_version: Text | None = Field(default=None, description="apiVersion of the objects.")
+    kind: Kind | None = Field(default=None, description="Kind of the objects.")
+    name: Text | None = Field(default=None, description="Name of the object.")
+    namespace: Text | None = Field(default=None, description="Namespace of the objects.")
+    labels: Labels = Field(default={}, description="Labels that the objects must have.")
+    annotations: Annotations = Field(
+        default={}, description="Annotations that the objects must have."
+    )
 
     def conditions(self) -> dict[str, object]:
         """Return the conditions that are set, under their field names in a Kptfile."""
@@ -57,28 +59,31 @@ class Function(Model):
 
     image: Text = Field(
         default="",
-        description="The function: its name in the catalog, like set-namespace, or its image.",
+        description="Function: its name in the catalog, like `set-namespace`, or its image.",
     )
     exec: Text | None = Field(
         default=None,
-        description="An executable, instead of an image; an administrator must allow it.",
+        description="Executable to run in place of an image; must be listed in"
+        " `functions.executables` of the FanoutConfiguration.",
     )
     tag: Text | None = Field(
         default=None,
-        description="The image's version. Functions that run in process have fanout's own.",
+        description="Tag of the image; ignored for functions that run in process.",
     )
     name: FunctionName | None = Field(
-        default=None, description="A name for the entry, without dots; unique in its list."
+        default=None, description="Name of the entry, without dots; unique in its list."
     )
-    config_map: FunctionConfig = Field(default={}, description="The function's configuration.")
+    config_map: FunctionConfig = Field(
+        default={}, description="Configuration of the function, as the data of a ConfigMap."
+    )
     config_path: PackageFile | None = Field(
-        default=None, description="A file of the package that configures the function."
+        default=None, description="Path of the file in the package that configures the function."
     )
     selectors: tuple[NonEmptySelector, ...] = Field(
-        default=(), description="The objects that the function sees; none: all."
+        default=(), description="Objects that are passed to the function; default: all."
     )
     exclude: tuple[NonEmptySelector, ...] = Field(
-        default=(), description="Objects that the function does not see."
+        default=(), description="Objects that are not passed to the function; default: none."
     )
 
 
@@ -86,34 +91,44 @@ class Pipeline(Model):
     """Functions that run on the variant before the package's own."""
 
     mutators: tuple[Function, ...] = Field(
-        default=(), description="Functions that change objects, in order."
+        default=(), description="Functions that change objects; run in the listed order."
     )
     validators: tuple[Function, ...] = Field(
-        default=(), description="Functions that only judge, after the mutators."
+        default=(),
+        description="Functions that check objects without changing them; run after the mutators.",
     )
 
 
 class PackageContext(Model):
     """Changes to the package's context ConfigMap (package-context.yaml)."""
 
-    data: Data = Field(default={}, description="Keys to set; name and package-path are reserved.")
+    data: Data = Field(
+        default={}, description="Keys to set; `name` and `package-path` are reserved."
+    )
     remove_keys: Distinct[Key] = Field(
-        default=(), description="Keys to remove, after the others were set."
+        default=(), description="Keys to remove, after those of `data` were set."
     )
 
 
 class InjectionPointFilter(Model):
     """Injection points that an injector is for; an absent field matches any."""
 
-    group: str | None = Field(default=None, description='The API group; "" is the core group.')
-    version: str | None = Field(default=None, description="The version of the API.")
-    kind: Kind | None = Field(default=None, description="The kind.")
+    group: str | None = Field(
+        default=None,
+        description='API group of the injection points; `""` is the core group. Default: any.',
+    )
+    version: str | None = Field(
+        default=None, description="API version of the injection points; default: any."
+    )
+    kind: Kind | None = Field(
+        default=None, description="Kind of the injection points; default: any."
+    )
 
 
 class Injector(InjectionPointFilter):
     """Injector: selects the cluster object for the injection points that it matches."""
 
-    name: ObjectName = Field(description="The name of the cluster object.")
+    name: ObjectName = Field(description="Name of the cluster object to inject.")
 
 
 class UpdateStrategy(StrEnum):
@@ -151,93 +166,121 @@ class RevisionRule(Model):
     """Revisions of the package that are wanted; exactly one of the fields."""
 
     tag: RevisionName | None = Field(
-        default=None, description="This one: the part of the tag after the path, like v3."
+        default=None,
+        description="Exactly this revision: the part of the tag after the package path, like `v3`.",
     )
     semver: Text | None = Field(
-        default=None, description='All in this range, like ">=1 <3", "^1.4" or "1.x || 3.x".'
+        default=None,
+        description='All revisions in this version range, like `">=1 <3"`, `"^1.4"` or'
+        ' `"1.x || 3.x"`.',
     )
     latest: Literal[True] | None = Field(
         default=None,
-        description="All that are no prereleases.",
+        description="All revisions except prereleases.",
         json_schema_extra={"type": "boolean"},
     )
     commit: CommitId | None = Field(
-        default=None, description="The state of the package at this commit, by its 40 digits."
+        default=None, description="The package as of this commit; 40 hexadecimal digits."
     )
 
 
 class Upstream(Model):
     """The upstream package."""
 
-    repository: Name = Field(description="The name of the Repository that the package is in.")
-    package: PackagePath = Field(description="The package's path in the repository.")
-    revision: RevisionRule = Field(description="Which revisions; exactly one of its fields.")
+    repository: Name = Field(description="Name of the Repository object that has the package.")
+    package: PackagePath = Field(
+        description="Path of the package in the repository, relative to `spec.directory` of"
+        " the Repository."
+    )
+    revision: RevisionRule = Field(
+        description="Selection of the revisions; exactly one field must be set."
+    )
 
 
 class Downstream(Model):
     """Location of the variant."""
 
-    repository: Name = Field(description="The name of a Repository.")
-    package: PackagePath = Field(description="The package's path in the repository.")
+    repository: Name = Field(description="Name of a Repository object.")
+    package: PackagePath = Field(
+        description="Path of the package in the repository, relative to `spec.directory` of"
+        " the Repository."
+    )
 
 
 class Dependency(Model):
     """Variant that must be ready first: that of a policy for a target, or one by name."""
 
-    policy: Name | None = Field(default=None, description="The name of an UpstreamPolicy.")
-    target: Text | None = Field(default=None, description="The target's key.")
-    variant: Name | None = Field(default=None, description="The name of a PackageVariant.")
+    policy: Name | None = Field(
+        default=None, description="Name of an UpstreamPolicy; requires `target`."
+    )
+    target: Text | None = Field(default=None, description="Key of a target of that policy.")
+    variant: Name | None = Field(
+        default=None, description="Name of a PackageVariant; excludes `policy` and `target`."
+    )
 
 
 class PolicyRef(Model):
     """Policy that made the variant."""
 
-    name: Name = Field(description="The name of the UpstreamPolicy.")
+    name: Name = Field(description="Name of the UpstreamPolicy.")
 
 
 class PackageVariantSpec(Model):
     """Upstream, downstream, and the changes made to the package on the way."""
 
-    upstream: Upstream = Field(description="The upstream package and its wanted revisions.")
-    downstream: Downstream = Field(description="Where the variant is.")
+    upstream: Upstream = Field(description="Upstream package and the selection of its revisions.")
+    downstream: Downstream = Field(description="Repository and path of the variant.")
     package_context: PackageContext = Field(
-        default=PackageContext(), description="What goes into package-context.yaml."
+        default=PackageContext(),
+        description="Changes to the package's context ConfigMap, `package-context.yaml`.",
     )
     pipeline: Pipeline = Field(
-        default=Pipeline(), description="Functions that run before the package's own."
+        default=Pipeline(),
+        description="Functions that run before those of the package's own pipeline.",
     )
     injectors: tuple[Injector, ...] = Field(
-        default=(), description="Which cluster objects fill the injection points; first hit wins."
+        default=(),
+        description="Cluster objects to inject into the package; for each injection point"
+        " the first entry that matches is used.",
     )
-    labels: Labels = Field(default={}, description="Labels for the Kptfile.")
-    annotations: Annotations = Field(default={}, description="Annotations for the Kptfile.")
+    labels: Labels = Field(default={}, description="Labels to set in the Kptfile.")
+    annotations: Annotations = Field(default={}, description="Annotations to set in the Kptfile.")
     adoption_policy: AdoptionPolicy = Field(
         default=AdoptionPolicy.ADOPT_NONE,
-        description="What happens when there is a package at the path already.",
+        description="Handling of a package that exists at the path already. `AdoptNone`: it"
+        " is left alone and the variant is held; `AdoptExisting`: it becomes the variant.",
     )
     deletion_policy: DeletionPolicy = Field(
-        default=DeletionPolicy.DELETE, description="What happens to the package in the end."
+        default=DeletionPolicy.DELETE,
+        description="Handling of the package when the variant is removed. `Delete`: it is"
+        " deleted; `Orphan`: it stays.",
     )
     update_strategy: UpdateStrategy = Field(
         default=UpdateStrategy.RESOURCE_MERGE,
-        description="How a new upstream revision meets what is downstream.",
+        description="Strategy, as in kpt, that merges a new upstream revision into the"
+        " downstream package.",
     )
     on_conflict: OnConflict = Field(
         default=OnConflict.HOLD,
-        description="What becomes of a draft in which upstream and local changed the same: it is"
-        " held until a person decides, or one side's values win.",
+        description="How merge conflicts are handled, where upstream and local changed the"
+        " same value. `Hold`: the draft waits for a person's decision; `UpstreamWins`,"
+        " `LocalWins`: the values of that side are taken.",
     )
     depends_on: tuple[Dependency, ...] = Field(
-        default=(), description="Variants that must be ready at their revision first."
+        default=(), description="Variants that must be ready before this one is published."
     )
     suspend: StrictBool = Field(
         default=False,
-        description="The variant stays as it is: no draft is written, nothing is published.",
+        description="Whether the variant is suspended: no draft is written, nothing is published.",
     )
     policy_ref: PolicyRef | None = Field(
-        default=None, description="The policy that made it; none for one written by hand."
+        default=None,
+        description="UpstreamPolicy that created the variant; absent in a manually written object.",
     )
-    stage: Name | None = Field(default=None, description="The stage of that policy it is in.")
+    stage: Name | None = Field(
+        default=None,
+        description="Name of the stage in that policy; absent in a manually written object.",
+    )
 
 
 class PackageVariant(KRMObject):
@@ -246,8 +289,12 @@ class PackageVariant(KRMObject):
     PLURAL: ClassVar[str] = "packagevariants"
     SHORT_NAMES: ClassVar[tuple[str, ...]] = ("pvar",)
 
-    kind: Literal["PackageVariant"] = Field(default="PackageVariant", description="PackageVariant.")
-    spec: PackageVariantSpec = Field(
-        description="What comes from where, and what is changed on the way."
+    kind: Literal["PackageVariant"] = Field(
+        default="PackageVariant", description="Kind of the object; always `PackageVariant`."
     )
-    status: ObjectStatus = Field(default=ObjectStatus(), description="What fanout says about it.")
+    spec: PackageVariantSpec = Field(
+        description="Upstream package, downstream location, and the changes made in between."
+    )
+    status: ObjectStatus = Field(
+        default=ObjectStatus(), description="State of the object as fanout last observed it."
+    )

@@ -39,7 +39,7 @@ class AutoPromotion(Model):
     """Stages that are promoted without a person as soon as their gates are open."""
 
     stages: NonEmptyDistinct[NamePattern] = Field(
-        description="Names of stages that are promoted without a person; * stands for any text."
+        description="Names of the stages that are promoted automatically; `*` matches any text."
     )
 
 
@@ -70,27 +70,33 @@ class AtClose(StrEnum):
 class Period(Model):
     """Recurring period; exactly one of `duration` and `until`."""
 
-    schedule: Text = Field(description="When it begins, as a cron line of five fields.")
-    duration: Duration = Field(default=None, description="How long it lasts, in elapsed time.")
-    until: Text | None = Field(default=None, description="When it ends, as a cron line.")
+    schedule: Text = Field(description="Start of the period, as a cron expression of five fields.")
+    duration: Duration = Field(default=None, description="Length of the period, in elapsed time.")
+    until: Text | None = Field(
+        default=None, description="End of the period, as a cron expression of five fields."
+    )
     time_zone: Text | None = Field(
-        default=None, description="The IANA time zone; absent: the policy's."
+        default=None,
+        description="IANA name of the time zone; default: that of the PromotionPolicy.",
     )
 
 
 class Window(Model):
     """Period in which publication is allowed or denied; exactly one of the two."""
 
-    allow: Period | None = Field(default=None, description="Publication only in this time.")
-    deny: Period | None = Field(default=None, description="No publication in this time.")
+    allow: Period | None = Field(
+        default=None, description="Period in which publication is allowed."
+    )
+    deny: Period | None = Field(default=None, description="Period in which publication is denied.")
 
 
 class ApproverGroup(Model):
     """People whose approval counts."""
 
-    group: Name = Field(description="The group's name, as stages ask for it.")
+    group: Name = Field(description="Name of the group, as `from` of an approval check has it.")
     subjects: NonEmptyDistinct[Text] = Field(
-        description="The people, each with all names: `Name <address>`, `<host>/<login>`, or both."
+        description="Members, each with all of the person's names: `Name <address>`,"
+        " `<host>/<login>`, or both."
     )
 
 
@@ -99,19 +105,22 @@ class PullRequest(Model):
 
     title_template: JinjaText | None = Field(
         default=None,
-        description="Jinja for the title; `title` is the built-in one.",
+        description="Jinja template of the title; the variable `title` is the built-in one.",
     )
     body_template: JinjaText | None = Field(
         default=None,
-        description="Jinja for the text, in Markdown; `text` is the built-in one.",
+        description="Jinja template of the description, in Markdown; the variable `text` is"
+        " the built-in one.",
     )
-    labels: Distinct[Text] = Field(default=(), description="Labels to set.")
-    reviewers: Distinct[Text] = Field(default=(), description="Whom to ask for a review.")
+    labels: Distinct[Text] = Field(default=(), description="Labels to set on the pull request.")
+    reviewers: Distinct[Text] = Field(default=(), description="Logins to request reviews from.")
     draft: StrictBool = Field(
-        default=True, description="Whether it is opened as a draft, and ready when gates allow."
+        default=True,
+        description="Whether the pull request is opened as a draft, and marked ready when"
+        " the gates are open.",
     )
     merge_style: MergeStyle = Field(
-        default=MergeStyle.MERGE, description="The form of the commits by which it is merged."
+        default=MergeStyle.MERGE, description="Form of the commits on the branch after the merge."
     )
 
 
@@ -120,51 +129,63 @@ class PromotionPolicySpec(Model):
 
     policies: Distinct[NamePattern] = Field(
         default=(),
-        description="Names of UpstreamPolicies of this namespace; * stands for any text.",
+        description="Names of UpstreamPolicies in this namespace that it applies to; `*`"
+        " matches any text.",
     )
     variants: Distinct[Name] = Field(
-        default=(), description="Names of PackageVariants that were written by hand."
+        default=(), description="Names of manually written PackageVariants that it applies to."
     )
     auto_promotion: AutoPromotion | None = Field(
         default=None,
-        description="What is promoted without a person; absent: this object does not say.",
+        description="Automatic promotion; absent: this object enables none.",
     )
     merge: MergeMethod = Field(
-        default=MergeMethod.DIRECT, description="How a draft gets merged where there is a forge."
+        default=MergeMethod.DIRECT,
+        description="Method of merging drafts in repositories on a forge.",
     )
     schedule: Text | None = Field(
         default=None,
-        description="When sweeps start, as a cron line of five fields or a macro like @daily.",
+        description="Start times of sweeps, as a cron expression of five fields or a macro"
+        " like `@daily`.",
     )
     time_zone: Text | None = Field(
-        default=None, description="The IANA time zone of the schedule and the windows; absent: UTC."
+        default=None,
+        description="IANA name of the time zone of the schedule and the windows; default: UTC.",
     )
     starting_deadline_seconds: Annotated[StrictInt, Field(ge=1)] | None = Field(
-        default=None, description="How late a missed sweep may still be made up."
+        default=None,
+        description="Maximum delay after which a missed sweep is still started, in seconds.",
     )
-    jitter: Duration = Field(default=None, description="By how much a sweep may start late.")
+    jitter: Duration = Field(
+        default=None,
+        description="Maximum delay of the start of a sweep; each sweep has its own fixed delay.",
+    )
     windows: tuple[Window, ...] = Field(
-        default=(), description="When publication is allowed or denied; deny wins."
+        default=(),
+        description="Periods in which publication is allowed or denied; `deny` takes precedence.",
     )
     at_close: AtClose = Field(
-        default=AtClose.HOLD, description="What happens to a rollout when its window closes."
+        default=AtClose.HOLD,
+        description="Handling of a rollout in progress when its window closes. `Hold`: it"
+        " stops until the next window; `Finish`: it is completed.",
     )
     approvers: tuple[ApproverGroup, ...] = Field(
         default=(),
-        description="The groups whose approvals count.",
+        description="Groups whose members can give approvals.",
         json_schema_extra={
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["group"],
         },
     )
     requires_separation: StrictBool = Field(
-        default=False, description="Nobody approves what they have changed themselves."
+        default=False,
+        description="Whether approvals by authors of the approved changes are ignored.",
     )
     pull_request: PullRequest | None = Field(
-        default=None, description="What pull requests look like."
+        default=None, description="Contents and form of pull requests."
     )
     commit_template: JinjaText | None = Field(
-        default=None, description="Jinja for the message of a publication's commit."
+        default=None, description="Jinja template of the commit message of publications."
     )
 
 
@@ -174,12 +195,14 @@ class PromotionPolicy(KRMObject):
     PLURAL: ClassVar[str] = "promotionpolicies"
 
     kind: Literal["PromotionPolicy"] = Field(
-        default="PromotionPolicy", description="PromotionPolicy."
+        default="PromotionPolicy", description="Kind of the object; always `PromotionPolicy`."
     )
     spec: PromotionPolicySpec = Field(
-        description="Who switches automation on, when anything may run, who may approve."
+        description="Automatic promotion, schedule, publication windows, and approvers."
     )
-    status: ObjectStatus = Field(default=ObjectStatus(), description="What fanout says about it.")
+    status: ObjectStatus = Field(
+        default=ObjectStatus(), description="State of the object as fanout last observed it."
+    )
 
 
 _ADDRESS = re.compile(r"[^\s<>@]+@[^\s<>@]+")

@@ -11,7 +11,7 @@ from fanout.api.view_base import VerdictLabel, ViewMeta
 class HistoryMeta(ViewMeta):
     """Name, labels and time of an entry of a history."""
 
-    creation_timestamp: str = Field(description="When it came into force; RFC 3339.")
+    creation_timestamp: str = Field(description="Time when it came into force, in RFC 3339.")
 
 
 class AdmissionView(Model):
@@ -27,119 +27,176 @@ class AdmissionView(Model):
         "Unchanged",
         "Unknown",
     ] = Field(
-        description="Automatic: by PromotionPolicies; Promoted, RolledBack: by a Decision; Pinned:"
-        " by `spec.stages.pin`; Merged: by a person on the forge, with open gates; OutOfBand: by a"
-        " person, without the gates; Unchanged: the package is the one from before; Unknown: not"
-        " on record."
+        description="`Automatic`: by PromotionPolicies; `Promoted`, `RolledBack`: by a"
+        " Decision; `Pinned`: by `spec.stages[].pin`; `Merged`: by a person on the forge, with"
+        " open gates; `OutOfBand`: by a person, without the gates; `Unchanged`: the package did"
+        " not change; `Unknown`: not on record."
     )
-    by: str = Field(default="", description="The person: `name <email>`; empty: none, or unknown.")
-    decision: str = Field(default="", description="The name of the Decision.")
-    reason: str = Field(default="", description="The reason that the Decision gives.")
-    overrides: tuple[str, ...] = Field(default=(), description="The gates that it overrides.")
+    by: str = Field(
+        default="",
+        description="Person that admitted it, as `name <email>`; empty if there was none or"
+        " it is not known.",
+    )
+    decision: str = Field(
+        default="", description="Name of the Decision that admitted it; empty if there was none."
+    )
+    reason: str = Field(default="", description="Reason that the Decision gives.")
+    overrides: tuple[str, ...] = Field(default=(), description="Gates that the Decision overrides.")
     promotion_policies: tuple[str, ...] = Field(
-        default=(), description="The PromotionPolicies that switched automatic promotion on."
+        default=(), description="Names of the PromotionPolicies that enabled automatic promotion."
     )
-    message: str = Field(description="The same in a phrase.")
+    message: str = Field(description="Summary of the admission as a phrase.")
 
 
 class ApprovalView(Model):
     """Approval of exactly this package, before it was published."""
 
-    by: str = Field(description="The person.")
-    check: str = Field(default="", description="The check; empty: not on record.")
-    at: str | None = Field(default=None, description="When; RFC 3339.")
-    record: str = Field(default="", description="The name of the record; empty: a review.")
+    by: str = Field(description="Person that approved.")
+    check: str = Field(
+        default="", description="Name of the approval check; empty if not on record."
+    )
+    at: str | None = Field(default=None, description="Time of the approval, in RFC 3339.")
+    record: str = Field(
+        default="", description="Name of the Approval record; empty for a review on the forge."
+    )
 
 
 class EvidenceView(Model):
     """Answer to a check about a publication."""
 
-    check: str = Field(description="The check.")
-    result: VerdictLabel = Field(description="The answer.")
-    at: str = Field(description="When it was recorded; RFC 3339.")
-    by: str = Field(default="", description="Who reported it; empty: a machine check.")
-    record: str = Field(default="", description="The name of the record; empty: a machine check.")
-    link: str = Field(default="", description="A link to more.")
+    check: str = Field(description="Name of the check.")
+    result: VerdictLabel = Field(description="Result of the check.")
+    at: str = Field(description="Time when the result was recorded, in RFC 3339.")
+    by: str = Field(
+        default="",
+        description="Person or account that reported it; empty for a check that fanout runs"
+        " itself.",
+    )
+    record: str = Field(
+        default="",
+        description="Name of the Evidence record; empty for a check that fanout runs itself.",
+    )
+    link: str = Field(default="", description="URL with more information; empty if none was given.")
 
 
 class PublicationSpec(Model):
     """Package that was published, and its place."""
 
-    policy: str = Field(description="The UpstreamPolicy; empty for a variant written by hand.")
-    stage: str = Field(default="", description="The stage of the variant at the time.")
-    variant: str = Field(description="The variant; it may not exist any more.")
-    repository: str = Field(description="The Repository, or its URL if none is declared for it.")
-    path: str = Field(description="The package's path from the repository's root.")
-    revision: str = Field(description="The upstream revision.")
-    upstream_commit: str = Field(description="The upstream commit.")
+    policy: str = Field(
+        description="Name of the UpstreamPolicy; empty for a manually written PackageVariant."
+    )
+    stage: str = Field(default="", description="Name of the stage of the variant at that time.")
+    variant: str = Field(description="Name of the variant, which may have been removed since.")
+    repository: str = Field(
+        description="Name of the Repository, or its URL if no Repository is declared for it."
+    )
+    path: str = Field(description="Path of the package, relative to the root of the repository.")
+    revision: str = Field(description="Name of the upstream revision.")
+    upstream_commit: str = Field(description="Upstream commit that the revision refers to.")
 
 
 class PublicationStatus(Model):
     """Record of a publication: its Git objects, its admission and its checks."""
 
-    state: Literal["InForce", "Replaced", "Removed"] = Field(description="What became of it.")
-    until: str | None = Field(default=None, description="When it ended; RFC 3339.")
-    tag: str = Field(default="", description="Its tag; empty: none.")
-    commit: str = Field(default="", description="The commit on the branch.")
-    tree: str = Field(description="The tree of the package.")
-    digest: str = Field(description="The digest of what it was rendered from.")
-    admission: AdmissionView = Field(description="What let it in.")
-    approvals: tuple[ApprovalView, ...] = Field(default=(), description="Its approvals.")
-    evidence: tuple[EvidenceView, ...] = Field(default=(), description="Answers to its checks.")
+    state: Literal["InForce", "Replaced", "Removed"] = Field(
+        description="`InForce`: it is the current publication; `Replaced`: a later one"
+        " replaced it; `Removed`: the package was removed."
+    )
+    until: str | None = Field(
+        default=None,
+        description="Time when it was replaced or removed, in RFC 3339; null while it is in force.",
+    )
+    tag: str = Field(default="", description="Tag of the publication; empty if there is none.")
+    commit: str = Field(default="", description="Commit on the downstream branch.")
+    tree: str = Field(description="Git tree of the package.")
+    digest: str = Field(description="Digest of the inputs that the package was rendered from.")
+    admission: AdmissionView = Field(
+        description="Admission: the decision or automation by which it was published."
+    )
+    approvals: tuple[ApprovalView, ...] = Field(
+        default=(), description="Approvals that were given for it."
+    )
+    evidence: tuple[EvidenceView, ...] = Field(
+        default=(), description="Results of the checks about it."
+    )
     dropped: tuple[str, ...] = Field(
-        default=(), description="Values that were dropped in merge conflicts, key by key."
+        default=(),
+        description="Values that were dropped in merge conflicts, one entry for each conflict.",
     )
     recovered: bool = Field(
-        default=False, description="Read from its repository, because no record has it."
+        default=False,
+        description="Whether it was recovered from its repository because it has no record.",
     )
 
 
 class PublicationView(Model):
     """One publication of a variant."""
 
-    api_version: Literal["fanout.dev/v1alpha1"] = Field(default=API_VERSION, description="Ours.")
-    kind: Literal["PublicationView"] = Field(
-        default="PublicationView", description="PublicationView."
+    api_version: Literal["fanout.dev/v1alpha1"] = Field(
+        default=API_VERSION, description="Version of the API; always `fanout.dev/v1alpha1`."
     )
-    metadata: HistoryMeta = Field(description="Name, namespace, labels and time.")
-    spec: PublicationSpec = Field(description="What was published, and where.")
-    status: PublicationStatus = Field(description="What is on record about it.")
+    kind: Literal["PublicationView"] = Field(
+        default="PublicationView", description="Kind of the object; always `PublicationView`."
+    )
+    metadata: HistoryMeta = Field(
+        description="Name, namespace, labels, and time of the publication."
+    )
+    spec: PublicationSpec = Field(description="Package that was published, and its location.")
+    status: PublicationStatus = Field(
+        description="Git objects, admission and checks of the publication."
+    )
 
 
 class StageRevisionSpec(Model):
     """Revision that a stage took."""
 
-    policy: str = Field(description="The UpstreamPolicy.")
-    stage: str = Field(description="The stage.")
-    revision: str = Field(description="The upstream revision.")
+    policy: str = Field(description="Name of the UpstreamPolicy.")
+    stage: str = Field(description="Name of the stage.")
+    revision: str = Field(description="Name of the upstream revision.")
 
 
 class StageRevisionStatus(Model):
     """Progress of a revision in a stage, with its times."""
 
     state: Literal["InForce", "Ended"] = Field(
-        description="InForce: at least one variant of the stage has it."
+        description="`InForce`: at least one variant of the stage has the revision;"
+        " `Ended`: none has it."
     )
-    passed: str | None = Field(default=None, description="When the stage passed it; RFC 3339.")
-    ended: str | None = Field(default=None, description="When no variant had it any more.")
-    variants: int = Field(description="How many variants took it.")
-    publications: int = Field(description="How many publications that were.")
-    dropped: int = Field(default=0, description="How many values merge conflicts dropped.")
+    passed: str | None = Field(
+        default=None,
+        description="Time when the stage passed the revision, in RFC 3339; null if it did not.",
+    )
+    ended: str | None = Field(
+        default=None,
+        description="Time when the last variant left the revision, in RFC 3339; null while"
+        " it is in force.",
+    )
+    variants: int = Field(description="Number of variants that took the revision.")
+    publications: int = Field(description="Number of publications of the revision.")
+    dropped: int = Field(
+        default=0, description="Number of values that were dropped in merge conflicts."
+    )
     admissions: tuple[AdmissionView, ...] = Field(
-        default=(), description="What let its publications in, each once."
+        default=(), description="Distinct admissions of the publications."
     )
 
 
 class StageRevisionView(Model):
     """One stretch in which variants of a stage took a revision."""
 
-    api_version: Literal["fanout.dev/v1alpha1"] = Field(default=API_VERSION, description="Ours.")
-    kind: Literal["StageRevisionView"] = Field(
-        default="StageRevisionView", description="StageRevisionView."
+    api_version: Literal["fanout.dev/v1alpha1"] = Field(
+        default=API_VERSION, description="Version of the API; always `fanout.dev/v1alpha1`."
     )
-    metadata: HistoryMeta = Field(description="Name, namespace, labels, and when it began.")
-    spec: StageRevisionSpec = Field(description="The stage and the revision.")
-    status: StageRevisionStatus = Field(description="How far it came, and when.")
+    kind: Literal["StageRevisionView"] = Field(
+        default="StageRevisionView", description="Kind of the object; always `StageRevisionView`."
+    )
+    metadata: HistoryMeta = Field(
+        description="Name, namespace, labels, and time of the first publication."
+    )
+    spec: StageRevisionSpec = Field(description="Stage and revision.")
+    status: StageRevisionStatus = Field(
+        description="Progress and times of the revision in the stage."
+    )
 
 
 HISTORY_VIEWS: tuple[type[Model], ...] = (PublicationView, StageRevisionView)

@@ -39,73 +39,77 @@ class RecordSubject(Model):
     """Subject of a record: a policy and its stage, or variants that were written by hand."""
 
     policy: Name | Literal[""] = Field(
-        default="", description="The policy; empty: the variants were written by hand."
+        default="",
+        description="Name of the UpstreamPolicy; empty if the variants were written manually.",
     )
-    stage: Name | Literal[""] = Field(default="", description="The stage of the policy.")
+    stage: Name | Literal[""] = Field(default="", description="Name of the stage of the policy.")
     variants: Distinct[Name] = Field(
-        default=(), description="The variants; none: all of the stage."
+        default=(), description="Names of the variants; default: all of the stage."
     )
 
 
 class EvidenceSpec(RecordSubject):
     """Result of a check, for one revision or commit."""
 
-    check: Name = Field(description="The name of the check.")
-    status: Verdict = Field(description="The answer.")
+    check: Name = Field(description="Name of the check.")
+    status: Verdict = Field(description="Result of the check.")
     revision: RevisionName | None = Field(
-        default=None, description="The upstream revision that it is about."
+        default=None, description="Upstream revision that the evidence is about; excludes `commit`."
     )
     commit: CommitId | None = Field(
-        default=None, description="The downstream commit that it is about, instead."
+        default=None,
+        description="Downstream commit that the evidence is about; excludes `revision`.",
     )
-    link: Link = Field(default="", max_length=2048, description="Where people can read more.")
+    link: Link = Field(default="", max_length=2048, description="URL with more information.")
 
 
 class ApprovalSpec(RecordSubject):
     """Approval of drafts by one person, by the trees of the drafts."""
 
-    check: Name = Field(description="The name of the check under `requires`.")
-    revision: RevisionName = Field(description="The upstream revision of the drafts.")
-    trees: Distinct[CommitId] = Field(
-        default=(), description="The trees of the drafts that were approved."
-    )
+    check: Name = Field(description="Name of an approval check under `requires` of the stage.")
+    revision: RevisionName = Field(description="Upstream revision of the approved drafts.")
+    trees: Distinct[CommitId] = Field(default=(), description="Git trees of the approved drafts.")
     revokes: RecordName = Field(
-        default="", description="The name of an earlier approval that is taken back."
+        default="", description="Name of an earlier Approval that this one revokes."
     )
 
 
 class DecisionSpec(RecordSubject):
     """Decision of a person, with its reason."""
 
-    action: Action = Field(description="What is to happen.")
+    action: Action = Field(description="Action to perform.")
     revision: RevisionName | None = Field(
-        default=None, description="The upstream revision that it is about."
+        default=None, description="Upstream revision that the decision is about."
     )
     overrides: Distinct[OverridableGate] = Field(
         default=(),
-        description="What a Publish lifts, or a Rollback of the window; nothing else.",
+        description="Gates that a `Publish` overrides; a `Rollback` can override `window` only.",
     )
     trees: Distinct[CommitId] = Field(
         default=(),
-        description="The trees of the drafts that a Publish is about; none: there was no draft of"
-        " the revision yet. Of a ConfirmRemoval: people's work that may go, by the trees of its"
-        " packages and the commits of its drafts.",
+        description="For `Publish`: Git trees of the drafts; default: none, if there was no"
+        " draft of the revision yet. For `ConfirmRemoval`: trees of packages and commits of"
+        " drafts with edits that may be deleted.",
     )
     accept_conflicts: bool = Field(
         default=False,
-        description="A Publish takes the drafts of the variants that it names as they stand, merge"
-        " conflicts included.",
+        description="For `Publish`: whether the drafts of the named variants are published"
+        " as they are, with undecided merge conflicts.",
     )
     choices: Mapping[ConflictKey, ConflictWinner] = Field(
         default={},
-        description="Whose value wins, by the conflict's key; a Resolve without any decides the"
-        " drafts as they stand.",
+        description="For `Resolve`: side whose value is taken, by key of the conflict;"
+        " default: all drafts are accepted as they are.",
     )
-    reason: str = Field(default="", max_length=4096, description="Why, for those who ask later.")
-    expires: Instant = Field(default=None, description="When the decision ends, RFC 3339.")
+    reason: str = Field(
+        default="", max_length=4096, description="Reason for the decision, for later readers."
+    )
+    expires: Instant = Field(
+        default=None, description="Time when the decision expires, in RFC 3339."
+    )
     withdraws: RecordName = Field(
         default="",
-        description="The name of an earlier decision, or of evidence, that is taken back.",
+        description="Name of an earlier Decision or Evidence that this decision withdraws.",
     )
 
 
@@ -113,9 +117,12 @@ class Record(KRMObject):
     """Base of the three kinds of records."""
 
     metadata: RecordMeta = Field(
-        default=RecordMeta(), description="Name and namespace; the name may come later."
+        default=RecordMeta(),
+        description="Name and namespace; the name is assigned when the record is stored if absent.",
     )
-    status: ObjectStatus = Field(default=ObjectStatus(), description="What fanout says about it.")
+    status: ObjectStatus = Field(
+        default=ObjectStatus(), description="State of the object as fanout last observed it."
+    )
 
 
 class Evidence(Record):
@@ -123,9 +130,11 @@ class Evidence(Record):
 
     PLURAL: ClassVar[str] = "evidences"
 
-    kind: Literal["Evidence"] = Field(default="Evidence", description="Evidence.")
+    kind: Literal["Evidence"] = Field(
+        default="Evidence", description="Kind of the object; always `Evidence`."
+    )
     spec: EvidenceSpec = Field(
-        description="The answer to a check, for one revision or commit.",
+        description="Result of a check for one revision or commit.",
         json_schema_extra=IMMUTABLE,
     )
 
@@ -135,9 +144,12 @@ class Approval(Record):
 
     PLURAL: ClassVar[str] = "approvals"
 
-    kind: Literal["Approval"] = Field(default="Approval", description="Approval.")
+    kind: Literal["Approval"] = Field(
+        default="Approval", description="Kind of the object; always `Approval`."
+    )
     spec: ApprovalSpec = Field(
-        description="One person's yes to drafts, by their trees.", json_schema_extra=IMMUTABLE
+        description="Approval of drafts by one person, identified by their Git trees.",
+        json_schema_extra=IMMUTABLE,
     )
 
 
@@ -146,7 +158,9 @@ class Decision(Record):
 
     PLURAL: ClassVar[str] = "decisions"
 
-    kind: Literal["Decision"] = Field(default="Decision", description="Decision.")
+    kind: Literal["Decision"] = Field(
+        default="Decision", description="Kind of the object; always `Decision`."
+    )
     spec: DecisionSpec = Field(
-        description="What a person decided, and why.", json_schema_extra=IMMUTABLE
+        description="Decision of a person, and the reason for it.", json_schema_extra=IMMUTABLE
     )

@@ -92,58 +92,63 @@ class ScenarioModel(Model):
 class _CheckResult(ScenarioModel):
     """Result of a check, from any source."""
 
-    check: Name = Field(description="The check's name.")
-    status: Verdict = Field(description="The answer.")
-    message: str = Field(default="", description="What was said, for people.")
+    check: Name = Field(description="Name of the check.")
+    status: Verdict = Field(description="Result of the check.")
+    message: str = Field(default="", description="Message of the check, for people.")
     seen: Text | None = Field(
         default=None,
-        description="The revision or commit that a machine says it has seen; absent: the one asked"
-        " about.",
+        description="Revision or commit that the checked system reports; default: the one"
+        " the check is about.",
     )
 
 
 class StatedCheckResult(_CheckResult):
     """Result of a check at an instant."""
 
-    at: InstantOrDistance = Field(default=None, description="When; absent: at the publication.")
+    at: InstantOrDistance = Field(
+        default=None, description="Time of the result; default: the time of the publication."
+    )
 
 
 class CheckResultEvent(_CheckResult):
     """Result of a check from the event on."""
 
-    variants: NonEmptyDistinct[Name] = Field(description="For which variants.")
+    variants: NonEmptyDistinct[Name] = Field(
+        description="Names of the variants that the result is for."
+    )
 
 
 class StatedPublication(ScenarioModel):
     """Published revision of a variant, with the results of its checks."""
 
     revision: RevisionName | None = Field(
-        default=None, description="The revision that is in force; absent: none is."
+        default=None, description="Name of the published revision; default: none."
     )
     digest: Text | None = Field(
-        default=None, description="The digest of its inputs; absent: the revision's name."
+        default=None, description="Digest of its inputs; default: the name of the revision."
     )
-    tree: Text | None = Field(default=None, description="The tree of its package.")
+    tree: Text | None = Field(default=None, description="Git tree of the package.")
     commits: Distinct[CommitId] = Field(
-        default=(), description="Commits at which evidence about it counts."
+        default=(), description="Commits whose evidence counts for it."
     )
     reads: Mapping[Text, Text] = Field(
-        default={}, description="The cluster objects in it, each with its version."
+        default={}, description="Versions of the cluster objects that the package uses, by object."
     )
     published: InstantOrDistance = Field(
-        default=None, description="When it was published; absent: when it was ready, else `now`."
+        default=None,
+        description="Time of the publication; default: `ready` if set, otherwise `now`.",
     )
     ready: InstantOrDistance = Field(
-        default=None, description="When all checks of `verification` had passed."
+        default=None, description="Time when all checks of `verification` had passed."
     )
     failed: InstantOrDistance = Field(
-        default=None, description="When all checks of `verification` failed."
+        default=None, description="Time when all checks of `verification` failed."
     )
     withdrawn: InstantOrDistance = Field(
-        default=None, description="When the checks that had passed were reported as failed."
+        default=None, description="Time when the checks that had passed were reported as failed."
     )
     answers: tuple[StatedCheckResult, ...] = Field(
-        default=(), description="Answers to single checks, those of `requires` among them."
+        default=(), description="Results of single checks, of `verification` and `requires`."
     )
 
 
@@ -151,48 +156,57 @@ class StatedDraft(ScenarioModel):
     """Open draft that differs from an up-to-date draft of the candidate."""
 
     revision: RevisionName | None = Field(
-        default=None, description="What it was rendered for; absent: the stage's candidate."
+        default=None,
+        description="Name of the revision that the draft was rendered for; default: the"
+        " candidate of the stage.",
     )
     digest: Text | None = Field(
-        default=None, description="The digest of its inputs; absent: the revision's name."
+        default=None, description="Digest of its inputs; default: the name of the revision."
     )
-    tree: Text | None = Field(default=None, description="Its tree, which approvals are about.")
+    tree: Text | None = Field(
+        default=None, description="Git tree of the draft, which approvals refer to."
+    )
     current: StrictBool = Field(
-        default=True, description="It is what its inputs ask for; if not, it waits to be rewritten."
+        default=True,
+        description="Whether the draft was rendered from the current inputs; otherwise it"
+        " waits to be rewritten.",
     )
     disputed: Annotated[StrictInt, Field(ge=0)] = Field(
-        default=0, description="Values that both sides changed and nobody has decided."
+        default=0, description="Number of undecided merge conflicts."
     )
     adopts: StrictBool = Field(
-        default=False, description="Its package is one that fanout did not write."
+        default=False, description="Whether the draft adopts a package that fanout did not write."
     )
-    moves: StrictBool = Field(default=False, description="It is for another place.")
+    moves: StrictBool = Field(
+        default=False, description="Whether the draft moves the package to another location."
+    )
     reads: Mapping[Text, Text] = Field(
-        default={}, description="The cluster objects in it, each with its version."
+        default={}, description="Versions of the cluster objects that the package uses, by object."
     )
     commits: Distinct[CommitId] = Field(
-        default=(), description="Commits at which evidence about it counts."
+        default=(), description="Commits whose evidence counts for it."
     )
     authors: Distinct[Text] = Field(
-        default=(), description="Who has changed what is in it: `Name <address>`, or the address."
+        default=(),
+        description="Authors of the changes in the draft, as `Name <address>` or as the address.",
     )
 
 
 class StatedHold(ScenarioModel):
     """Hold on a variant that is independent of the gates."""
 
-    message: Text = Field(description="What it is, in a sentence.")
+    message: Text = Field(description="Explanation of the hold as one sentence.")
     reason: Text | None = Field(
-        default=None, description="The reason in one CamelCase word, from fanout's list."
+        default=None, description="Reason as one CamelCase word, from the index of reasons."
     )
-    who: str = Field(default="", description="Who can do something about it.")
+    who: str = Field(default="", description="Person or group that can resolve it.")
 
 
 class StatedDependency(ScenarioModel):
     """Variant elsewhere that has to be ready first."""
 
-    name: Text = Field(description="Its name.")
-    ready: StrictBool = Field(default=False, description="Whether it is ready.")
+    name: Text = Field(description="Name of the dependency.")
+    ready: StrictBool = Field(default=False, description="Whether the dependency is ready.")
 
 
 class StatedVariant(StatedPublication):
@@ -201,109 +215,130 @@ class StatedVariant(StatedPublication):
     A state without an instant has always held.
     """
 
-    name: Name = Field(description="The variant's name; with `count`, what the names begin with.")
+    name: Name = Field(description="Name of the variant; with `count`, the prefix of the names.")
     count: Annotated[StrictInt, Field(ge=1, le=100_000)] | None = Field(
-        default=None, description="So many variants alike, named `name-001`, `name-002` and so on."
+        default=None,
+        description="Number of identical variants, named `name-001`, `name-002` and so on;"
+        " default: a single variant.",
     )
-    stage: Name | Literal[""] = Field(description="The stage that it is in; empty: in none.")
-    target: FreeForm = Field(default={}, description="The target's object, for propagateWhen.")
-    labels: Labels = Field(default={}, description="Its labels, for `rollout.groups`.")
-    priority: StrictInt = Field(default=0, description="Higher goes first.")
-    suspended: StrictBool = Field(default=False, description="Its spec suspends it.")
-    offline: StrictBool = Field(default=False, description="Its target says that it is offline.")
-    released: InstantOrDistance = Field(default=None, description="When its draft was released.")
+    stage: Name | Literal[""] = Field(
+        description="Name of the stage of the variant; empty for none."
+    )
+    target: FreeForm = Field(default={}, description="Object of the target, for `propagateWhen`.")
+    labels: Labels = Field(default={}, description="Labels of the variant, for `rollout.groups`.")
+    priority: StrictInt = Field(
+        default=0, description="Priority within the stage; higher values are released first."
+    )
+    suspended: StrictBool = Field(
+        default=False, description="Whether the spec suspends the variant."
+    )
+    offline: StrictBool = Field(default=False, description="Whether the target is offline.")
+    released: InstantOrDistance = Field(
+        default=None, description="Time when the draft was released."
+    )
     drafted: StrictBool = Field(
-        default=True, description="It has a draft when it is to have one; false: none was written."
+        default=True, description="Whether a draft exists where one is needed."
     )
-    draft: StatedDraft | None = Field(default=None, description="What is special about its draft.")
+    draft: StatedDraft | None = Field(
+        default=None, description="Properties of the draft that differ from the defaults."
+    )
     earlier: tuple[StatedPublication, ...] = Field(
-        default=(), description="What was in force in it before, oldest first."
+        default=(), description="Earlier publications of the variant, oldest first."
     )
     depends_on: tuple[StatedDependency, ...] = Field(
-        default=(), description="Variants that have to be ready first."
+        default=(), description="Variants that must be ready before this one is published."
     )
     held: StatedHold | None = Field(
-        default=None, description="Why it cannot be written or published."
+        default=None, description="Hold that prevents writing or publishing the variant."
     )
-    broken: StatedHold | None = Field(default=None, description="Why it cannot be rendered.")
+    broken: StatedHold | None = Field(
+        default=None, description="Error that prevents rendering the variant."
+    )
     taken_back: StrictBool = Field(
-        default=False, description="Somebody took its publication off the branch."
+        default=False, description="Whether the publication was reverted on the branch."
     )
     removed: InstantOrDistance = Field(
-        default=None, description="When a person last decided that it goes."
+        default=None, description="Time of the last decision to remove the variant."
     )
     ready_after: Duration = Field(
         default=None,
-        description="With `advance`: how long after publication its checks pass; absent: as"
-        " `advance` says.",
+        description="With `advance`: time from publication until the checks pass; default:"
+        " that of `advance`.",
     )
-    fails: StrictBool = Field(
-        default=False, description="With `advance`: its checks fail instead of passing."
-    )
+    fails: StrictBool = Field(default=False, description="With `advance`: whether the checks fail.")
 
 
 class _StatedRecord(ScenarioModel):
     """Fields that all records have."""
 
-    at: InstantOrDistance = Field(default=None, description="When it was recorded; absent: `now`.")
+    at: InstantOrDistance = Field(default=None, description="Time of the record; default: `now`.")
     by: Text = Field(
-        default="scenario@example.com", description="By whom: `Name <address>`, or the address."
+        default="scenario@example.com",
+        description="Author of the record, as `Name <address>` or as the address.",
     )
     name: RecordName = Field(
-        default="", description="The record's name, for those that take it back."
+        default="", description="Name of the record, which later records can revoke or withdraw."
     )
     variants: Distinct[Name] = Field(
-        default=(), description="The variants; none: all of the stage."
+        default=(), description="Names of the variants; default: all of the stage."
     )
 
 
 class StatedEvidence(_StatedRecord):
     """Recorded result of a `report` check."""
 
-    stage: Name = Field(description="The stage that it is about.")
-    check: Name = Field(description="The name of the check.")
-    status: Verdict = Field(description="The answer.")
+    stage: Name = Field(description="Name of the stage that the record is about.")
+    check: Name = Field(description="Name of the check.")
+    status: Verdict = Field(description="Result of the check.")
     revision: RevisionName | None = Field(
-        default=None, description="The revision that it is about."
+        default=None, description="Revision that the evidence is about; excludes `commit`."
     )
-    commit: CommitId | None = Field(default=None, description="The commit, instead.")
+    commit: CommitId | None = Field(
+        default=None, description="Commit that the evidence is about; excludes `revision`."
+    )
 
 
 class StatedApproval(_StatedRecord):
     """Recorded approval of drafts by one person."""
 
-    stage: Name = Field(description="The stage that it is about.")
-    check: Name = Field(description="The name of the check under `requires`.")
-    revision: RevisionName = Field(description="The revision of the drafts.")
+    stage: Name = Field(description="Name of the stage that the record is about.")
+    check: Name = Field(description="Name of an approval check under `requires` of the stage.")
+    revision: RevisionName = Field(description="Revision of the approved drafts.")
     trees: Distinct[Text] | None = Field(
         default=None,
-        description="The trees that were approved; absent: those of the drafts there were then.",
+        description="Git trees of the approved drafts; default: those of the drafts at that time.",
     )
-    revokes: RecordName = Field(default="", description="The approval that is taken back.")
+    revokes: RecordName = Field(default="", description="Name of the approval that is revoked.")
 
 
 class StatedDecision(_StatedRecord):
     """Recorded decision of a person."""
 
     stage: Name | None = Field(
-        default=None, description="The stage; absent: the variants, else all of the policy."
+        default=None,
+        description="Name of the stage; default: the listed variants, or the whole policy"
+        " if none are listed.",
     )
-    action: Action = Field(description="What is to happen.")
-    revision: RevisionName | None = Field(default=None, description="The revision.")
-    overrides: Distinct[OverridableGate] = Field(default=(), description="What a Publish lifts.")
+    action: Action = Field(description="Action to perform.")
+    revision: RevisionName | None = Field(
+        default=None, description="Revision that the decision is about."
+    )
+    overrides: Distinct[OverridableGate] = Field(
+        default=(), description="Gates that a `Publish` overrides."
+    )
     trees: Distinct[Text] | None = Field(
         default=None,
-        description="The trees that a Publish is about; absent: those of the drafts there were"
-        " then.",
+        description="For `Publish`: Git trees of the drafts; default: those of the drafts"
+        " at that time.",
     )
     accept_conflicts: StrictBool = Field(
         default=False,
-        description="A Publish takes the drafts of the variants that it names as they stand, merge"
-        " conflicts included.",
+        description="For `Publish`: whether the drafts of the named variants are published"
+        " as they are, with undecided merge conflicts.",
     )
-    reason: str = Field(default="", description="Why.")
-    expires: InstantOrDistance = Field(default=None, description="When it ends.")
-    withdraws: RecordName = Field(default="", description="The decision that is taken back.")
+    reason: str = Field(default="", description="Reason for the decision.")
+    expires: InstantOrDistance = Field(default=None, description="Time when the decision expires.")
+    withdraws: RecordName = Field(default="", description="Name of the decision that is withdrawn.")
 
 
 StatedRecord = StatedEvidence | StatedApproval | StatedDecision
@@ -312,12 +347,17 @@ StatedRecord = StatedEvidence | StatedApproval | StatedDecision
 class StatedHistory(ScenarioModel):
     """Recorded history of a revision in a stage, beside the variants' publications."""
 
-    stage: Name = Field(description="The stage.")
-    revision: RevisionName = Field(description="The revision.")
-    passed: InstantOrDistance = Field(default=None, description="Since when it has passed there.")
-    left: InstantOrDistance = Field(default=None, description="When the stage moved on from it.")
+    stage: Name = Field(description="Name of the stage.")
+    revision: RevisionName = Field(description="Name of the revision.")
+    passed: InstantOrDistance = Field(
+        default=None, description="Time since which the stage has passed the revision."
+    )
+    left: InstantOrDistance = Field(
+        default=None, description="Time when the stage went on to another revision."
+    )
     soaked: Duration = Field(
-        default=None, description="For how long it was ready without a break, as of then."
+        default=None,
+        description="Time that the revision was ready without interruption, as of `left` or `now`.",
     )
 
 
@@ -340,27 +380,32 @@ VariantStateName = Literal[
 class ScenarioEvent(ScenarioModel):
     """Event at an instant; without any other field, time has passed."""
 
-    at: InstantOrDistance = Field(description="When.")
+    at: InstantOrDistance = Field(description="Time of the event.")
     revision: RevisionName | None = Field(
-        default=None, description="A new revision, newer than all before."
+        default=None, description="Name of a new revision, newer than all before."
     )
-    evidence: StatedEvidence | None = Field(default=None, description="Somebody reports.")
-    approval: StatedApproval | None = Field(default=None, description="Somebody approves.")
-    decision: StatedDecision | None = Field(default=None, description="Somebody decides.")
+    evidence: StatedEvidence | None = Field(default=None, description="Evidence that is recorded.")
+    approval: StatedApproval | None = Field(default=None, description="Approval that is recorded.")
+    decision: StatedDecision | None = Field(default=None, description="Decision that is recorded.")
     answer: CheckResultEvent | None = Field(
-        default=None, description="A check answers, whatever way it is asked."
+        default=None, description="Result of a check, by any method."
     )
     publish: StrictBool = Field(
-        default=False, description="What the gates let through is released and published."
+        default=False,
+        description="Whether everything that the gates allow is released and published.",
     )
     comes: StatedVariant | None = Field(
-        default=None, description="A variant comes, or stands anew as it is said here."
+        default=None, description="Variant that is added, or replaced if it exists."
     )
-    goes: Distinct[Name] = Field(default=(), description="Variants that are there no more.")
-    offline: Distinct[Name] = Field(default=(), description="Variants that go offline.")
-    online: Distinct[Name] = Field(default=(), description="Variants that come back.")
+    goes: Distinct[Name] = Field(default=(), description="Names of variants that are removed.")
+    offline: Distinct[Name] = Field(
+        default=(), description="Names of variants whose targets go offline."
+    )
+    online: Distinct[Name] = Field(
+        default=(), description="Names of variants whose targets come back online."
+    )
     changed: Distinct[Name] = Field(
-        default=(), description="Variants whose inputs are others from now on."
+        default=(), description="Names of variants whose inputs change."
     )
 
 
@@ -368,102 +413,134 @@ class AdvanceSettings(ScenarioModel):
     """Simulated progress: open gates are acted on at once, and checks pass after a time."""
 
     ready_after: Duration = Field(
-        default=None, description="How long after publication checks pass; absent: at once."
+        default=None, description="Time from publication until checks pass; default: 0."
     )
     until: InstantOrDistance = Field(
         default=None,
-        description="Where to stop; absent: where nothing more happens by itself, 30 days after the"
-        " last event or moment at the latest.",
+        description="End of the simulation; default: when nothing more happens without"
+        " action, at most 30 days after the last event or moment.",
     )
 
 
 class ExpectedRevision(ScenarioModel):
     """Revision that a stage is expected not to take, and the reasons."""
 
-    revision: RevisionName = Field(description="The revision.")
+    revision: RevisionName = Field(description="Name of the revision.")
     newer: StrictBool | None = Field(
-        default=None, description="It waits behind the candidate; false: it can pass no more."
+        default=None,
+        description="Whether the revision is expected to be queued behind the candidate;"
+        " otherwise it can no longer pass.",
     )
     held: Distinct[ReasonClass] | None = Field(
-        default=None, description="The classes of the reasons."
+        default=None, description="Expected classes of the reasons."
     )
-    reasons: Distinct[Text] | None = Field(default=None, description="The reasons themselves.")
+    reasons: Distinct[Text] | None = Field(
+        default=None, description="Expected reasons, in CamelCase; not checked if absent."
+    )
 
 
 class ExpectedStage(ScenarioModel):
     """Expected state of a stage; absent fields are not compared."""
 
-    stage: Name = Field(description="The stage.")
+    stage: Name = Field(description="Name of the stage.")
     candidate: RevisionName | Literal[""] | None = Field(
-        default=None, description="Its candidate; empty: none."
+        default=None, description="Expected candidate; empty for none."
     )
-    gate: Verdict | None = Field(default=None, description="Whether the stages before let it.")
-    verdict: Verdict | None = Field(default=None, description="The candidate's verdict here.")
-    halted: StrictBool | None = Field(default=None, description="Halted by failures.")
-    budget: Count | None = Field(default=None, description="How many may be in flight.")
-    in_flight: Count | None = Field(default=None, description="How many are.")
-    ready: Count | None = Field(default=None, description="How many are ready.")
-    failed: Count | None = Field(default=None, description="How many have failed.")
-    total: Count | None = Field(default=None, description="How many count.")
+    gate: Verdict | None = Field(default=None, description="Expected result of `after`.")
+    verdict: Verdict | None = Field(
+        default=None, description="Expected verdict of the candidate in the stage."
+    )
+    halted: StrictBool | None = Field(
+        default=None, description="Whether the stage is expected to be halted by failures."
+    )
+    budget: Count | None = Field(
+        default=None, description="Expected maximum number of variants in flight."
+    )
+    in_flight: Count | None = Field(
+        default=None, description="Expected number of variants in flight."
+    )
+    ready: Count | None = Field(default=None, description="Expected number of ready variants.")
+    failed: Count | None = Field(default=None, description="Expected number of failed variants.")
+    total: Count | None = Field(
+        default=None, description="Expected number of variants that count for the candidate."
+    )
     released: tuple[Name, ...] | None = Field(
-        default=None, description="The variants that are released now, in their order."
+        default=None, description="Expected variants that the pass releases, in order."
     )
-    releases: Count | None = Field(default=None, description="How many are released now.")
+    releases: Count | None = Field(
+        default=None, description="Expected number of variants that the pass releases."
+    )
     published: Distinct[Name] | None = Field(
-        default=None, description="The variants that are published now."
+        default=None, description="Expected variants that the pass publishes."
     )
     held: Distinct[ReasonClass] | None = Field(
-        default=None, description="The classes of all reasons why something in it is held."
+        default=None,
+        description="Expected classes of all reasons by which the stage or a variant of it"
+        " is held.",
     )
     queued: tuple[RevisionName, ...] | None = Field(
-        default=None, description="The revisions that wait behind the candidate."
+        default=None, description="Expected revisions queued behind the candidate."
     )
     others: tuple[ExpectedRevision, ...] | None = Field(
         default=None,
-        description="The revisions that it might be expected to take instead, and why not; empty:"
-        " there are none.",
+        description="Expected other revisions that the stage does not take, with reasons;"
+        " an empty list expects none.",
     )
     next: InstantOrDistance = Field(
-        default=None, description="The next instant at which it can change."
+        default=None, description="Expected next time when the stage can change without action."
     )
 
 
 class ExpectedVariant(ScenarioModel):
     """Expected state of a variant; absent fields are not compared."""
 
-    variant: Name = Field(description="The variant.")
-    state: VariantStateName | None = Field(default=None, description="Where it is on its way.")
+    variant: Name = Field(description="Name of the variant.")
+    state: VariantStateName | None = Field(
+        default=None, description="Expected state of the variant."
+    )
     revision: RevisionName | Literal[""] | None = Field(
-        default=None, description="What it has in force; empty: nothing."
+        default=None, description="Expected published revision; empty for none."
     )
-    released: StrictBool | None = Field(default=None, description="It is released now.")
-    published: StrictBool | None = Field(default=None, description="It is published now.")
+    released: StrictBool | None = Field(
+        default=None, description="Whether the pass is expected to release the variant."
+    )
+    published: StrictBool | None = Field(
+        default=None, description="Whether the pass is expected to publish the variant."
+    )
     held: Distinct[ReasonClass] | None = Field(
-        default=None, description="The classes of the reasons why it is held; empty: it is not."
+        default=None,
+        description="Expected classes of the reasons by which the variant is held; an empty"
+        " list expects none.",
     )
-    reasons: Distinct[Text] | None = Field(default=None, description="The reasons themselves.")
+    reasons: Distinct[Text] | None = Field(
+        default=None, description="Expected reasons, in CamelCase; not checked if absent."
+    )
 
 
 class Expectation(ScenarioModel):
     """Expected results at a moment, of the first pass there."""
 
-    at: InstantOrDistance = Field(default=None, description="The moment; absent: `now`.")
-    stages: tuple[ExpectedStage, ...] = Field(default=(), description="Of stages.")
-    variants: tuple[ExpectedVariant, ...] = Field(default=(), description="Of variants.")
+    at: InstantOrDistance = Field(default=None, description="Time of the moment; default: `now`.")
+    stages: tuple[ExpectedStage, ...] = Field(default=(), description="Expectations about stages.")
+    variants: tuple[ExpectedVariant, ...] = Field(
+        default=(), description="Expectations about variants."
+    )
     held: Distinct[ReasonClass] | None = Field(
-        default=None, description="The classes of the reasons why the policy as a whole is held."
+        default=None,
+        description="Expected classes of the reasons by which the policy as a whole is held.",
     )
     next: InstantOrDistance = Field(
-        default=None, description="The next instant at which anything can change."
+        default=None, description="Expected next time when the state can change without action."
     )
 
 
 class ExpectedWaves(ScenarioModel):
     """Expected numbers of released variants, pass by pass."""
 
-    stage: Name = Field(description="The stage.")
+    stage: Name = Field(description="Name of the stage.")
     waves: tuple[Count, ...] = Field(
-        description="How many variants each pass releases; passes that release none do not count."
+        description="Expected number of variants that each pass releases; passes that"
+        " release none are left out."
     )
 
 
@@ -471,59 +548,67 @@ class ScenarioSpec(ScenarioModel):
     """Stated inputs, events, and expected results."""
 
     policy: Name | None = Field(
-        default=None, description="An UpstreamPolicy of the files, by name; or:"
+        default=None, description="Name of an UpstreamPolicy in the same files; excludes `stages`."
     )
     stages: tuple[Stage, ...] = Field(
         default=(),
-        description="The stages themselves, as an UpstreamPolicy has them.",
+        description="Stages, as in an UpstreamPolicy; excludes `policy`.",
         json_schema_extra=LIST_MAP_BY_NAME,
     )
     promotion: PromotionPolicySpec | None = Field(
         default=None,
-        description="With `stages`: what an administrator says; absent: all of them are automatic.",
+        description="With `stages`: promotion settings, as in a PromotionPolicy; default:"
+        " all stages are promoted automatically.",
     )
     in_flight: InFlight | None = Field(
         default=None,
-        description="With `stages`: what a newer revision does to one under way; absent:"
-        " Supersede.",
+        description="With `stages`: effect of a newer revision on one that is being rolled"
+        " out; default: `Supersede`.",
     )
-    suspend: StrictBool = Field(default=False, description="The policy is suspended by its spec.")
+    suspend: StrictBool = Field(default=False, description="Whether the spec suspends the policy.")
     unread: StrictBool = Field(
         default=False,
-        description="A PromotionPolicy cannot be read: nothing is automatic, no window is open.",
+        description="Whether a PromotionPolicy is unreadable: nothing is promoted"
+        " automatically and no window is open.",
     )
     revisions: Distinct[RevisionName] = Field(
-        description="The revisions that the policy's rule allows, oldest first."
+        description="Revisions that the policy selects, oldest first."
     )
-    now: Instant = Field(description="The moment that the world is stated for, RFC 3339.")
+    now: Instant = Field(description="Time of the initial state, in RFC 3339.")
     sweep: StrictBool = Field(
-        default=True, description="The passes are sweeps; false: automation publishes nothing."
+        default=True,
+        description="Whether the passes are sweeps; otherwise nothing is published automatically.",
     )
     variants: tuple[StatedVariant, ...] = Field(
         default=(),
-        description="The variants and how they stand.",
+        description="Variants and their initial state.",
         json_schema_extra=LIST_MAP_BY_NAME,
     )
     history: tuple[StatedHistory, ...] = Field(
-        default=(), description="What is on record of revisions in stages beside that."
+        default=(),
+        description="Recorded history of revisions in stages, besides that of the variants.",
     )
     evidence: tuple[StatedEvidence, ...] = Field(default=(), description="Recorded evidence.")
     approvals: tuple[StatedApproval, ...] = Field(default=(), description="Recorded approvals.")
     decisions: tuple[StatedDecision, ...] = Field(default=(), description="Recorded decisions.")
     events: tuple[ScenarioEvent, ...] = Field(
-        default=(), description="What happens at `now` or later, in order."
+        default=(), description="Events at `now` or later, in order of time."
     )
     moments: tuple[InstantOrDistance, ...] = Field(
-        default=(), description="Further moments to be asked; `now` and all events are."
+        default=(),
+        description="Further times to evaluate; `now` and the times of all events are"
+        " always evaluated.",
     )
     advance: AdvanceSettings | None = Field(
-        default=None, description="Carry out what the gates let through."
+        default=None,
+        description="Settings for carrying out what the gates allow; default: nothing is"
+        " carried out.",
     )
     expect: tuple[Expectation, ...] = Field(
-        default=(), description="What is expected, moment by moment (`fanout test`)."
+        default=(), description="Expected results by moment, checked by `fanout test`."
     )
     expect_waves: tuple[ExpectedWaves, ...] = Field(
-        default=(), description="What is expected of rollouts as a whole."
+        default=(), description="Expected waves of rollouts."
     )
 
     def resolve_instant(self, when: datetime | timedelta | None) -> datetime:
@@ -538,8 +623,10 @@ class Scenario(KRMObject):
     model_config = ConfigDict(defer_build=True)
     PLURAL: ClassVar[str] = "scenarios"
 
-    kind: Literal["Scenario"] = Field(default="Scenario", description="Scenario.")
-    spec: ScenarioSpec = Field(description="The world, what happens in it, and what is expected.")
+    kind: Literal["Scenario"] = Field(
+        default="Scenario", description="Kind of the object; always `Scenario`."
+    )
+    spec: ScenarioSpec = Field(description="Initial state, events and expected results.")
 
 
 def expand_variant_names(variant: StatedVariant) -> Iterator[str]:

@@ -55,13 +55,13 @@ class ApprovalCheck(Model):
     """Check answered by recorded Approvals of the draft's tree."""
 
     at_least: StrictInt = Field(
-        default=1, ge=1, description="How many distinct people must approve."
+        default=1, ge=1, description="Number of distinct people that must approve."
     )
     from_: NonEmptyDistinct[Name] = Field(
-        description="Groups of a PromotionPolicy's approvers; the people of all of them count."
+        description="Names of approver groups in a PromotionPolicy; members of all of them count."
     )
     expires: Duration = Field(
-        default=None, description="For how long an approval counts; absent: for ever."
+        default=None, description="Time that an approval stays valid; default: no limit."
     )
 
 
@@ -76,28 +76,34 @@ class CommitStatusCheck(Model):
     """Check answered by the forge's status of the commit."""
 
     context: Annotated[Text, AfterValidator(_check_context)] = Field(
-        description="The name of the status."
+        description="Context (name) of the commit status."
     )
     by: Distinct[Text] = Field(
-        default=(), description="Logins and apps whose answer counts; absent: anybody's."
+        default=(), description="Logins and apps whose statuses count; default: any."
     )
 
 
 class ObjectCheck(Model):
     """Check answered by a cluster object."""
 
-    api_version: ApiVersion = Field(description="The object's apiVersion.")
-    kind: Kind = Field(description="The object's kind.")
-    name: Text | None = Field(default=None, description="The object's name.")
-    name_expr: Expression | None = Field(default=None, description="CEL that yields the name.")
+    api_version: ApiVersion = Field(description="apiVersion of the object.")
+    kind: Kind = Field(description="Kind of the object.")
+    name: Text | None = Field(default=None, description="Name of the object.")
+    name_expr: Expression | None = Field(
+        default=None, description="CEL expression that returns the name of the object."
+    )
     namespace: Name | None = Field(
         default=None,
-        description="The object's namespace; absent: the policy's, or none where it has none.",
+        description="Namespace of the object; default: the policy's, or none for"
+        " cluster-scoped kinds.",
     )
-    cel: Expression = Field(description="CEL over `object`: has the check passed?")
+    cel: Expression = Field(
+        description="CEL expression over `object` that returns whether the check has passed."
+    )
     observed_revision: Expression | None = Field(
         default=None,
-        description="CEL over `object` that yields the revision or commit that it has seen.",
+        description="CEL expression over `object` that returns the revision or commit that"
+        " the object reports.",
     )
 
 
@@ -105,22 +111,29 @@ class PrometheusCheck(Model):
     """Check answered by an instant query to a Prometheus server or a compatible one."""
 
     address: ServerUrl | None = Field(
-        default=None, description="The server, with the path before /api/v1 if there is one."
+        default=None,
+        description="URL of the server, including the path before `/api/v1` if there is one.",
     )
-    address_expr: Expression | None = Field(default=None, description="CEL that yields it.")
+    address_expr: Expression | None = Field(
+        default=None, description="CEL expression that returns the URL of the server."
+    )
     query: Annotated[str, Field(min_length=1, max_length=16384)] | None = Field(
-        default=None, description="PromQL."
+        default=None, description="PromQL query."
     )
-    query_expr: Expression | None = Field(default=None, description="CEL that yields the PromQL.")
+    query_expr: Expression | None = Field(
+        default=None, description="CEL expression that returns the PromQL query."
+    )
     secret_ref: SecretRef | None = Field(
-        default=None, description="The secret with user and password, or with a token."
+        default=None, description="Secret with the keys `username` and `password`, or with `token`."
     )
     cel: Expression = Field(
-        description="CEL over `result`, a list of {metric, value} or a number: has it passed?"
+        description="CEL expression over `result`, a list of {metric, value} or a number,"
+        " that returns whether the check has passed."
     )
     observed_revision: Expression | None = Field(
         default=None,
-        description="CEL over `result` that yields the revision or commit that it is about.",
+        description="CEL expression over `result` that returns the revision or commit that"
+        " the result is about.",
     )
 
 
@@ -143,22 +156,27 @@ def _check_headers(values: Mapping[str, str]) -> Mapping[str, str]:
 class HttpCheck(Model):
     """Check answered by an HTTP service."""
 
-    url: HttpUrl | None = Field(default=None, description="Where to ask.")
-    url_expr: Expression | None = Field(default=None, description="CEL that yields it.")
-    method: HttpMethod = Field(default=HttpMethod.GET, description="How to ask.")
-    headers: Annotated[Mapping[Text, Text], AfterValidator(_check_headers)] = Field(
-        default={}, description="Further headers; those with credentials come from the secret."
+    url: HttpUrl | None = Field(default=None, description="URL of the request.")
+    url_expr: Expression | None = Field(
+        default=None, description="CEL expression that returns the URL of the request."
     )
-    body: FreeForm | None = Field(default=None, description="POST: what is sent, as JSON.")
+    method: HttpMethod = Field(default=HttpMethod.GET, description="HTTP method of the request.")
+    headers: Annotated[Mapping[Text, Text], AfterValidator(_check_headers)] = Field(
+        default={},
+        description="Further HTTP headers; headers with credentials are taken from the secret.",
+    )
+    body: FreeForm | None = Field(default=None, description="JSON body of a POST request.")
     secret_ref: SecretRef | None = Field(
-        default=None, description="The secret with user and password, or with a token."
+        default=None, description="Secret with the keys `username` and `password`, or with `token`."
     )
     cel: Expression = Field(
-        description="CEL over `response`, its `status` and its JSON `body`: has it passed?"
+        description="CEL expression over `response`, with `status` and the JSON `body`,"
+        " that returns whether the check has passed."
     )
     observed_revision: Expression | None = Field(
         default=None,
-        description="CEL over `response` that yields the revision or commit that it is about.",
+        description="CEL expression over `response` that returns the revision or commit"
+        " that the response is about.",
     )
 
 
@@ -168,27 +186,38 @@ MachineCheck = ObjectCheck | PrometheusCheck | HttpCheck
 class Check(Model):
     """One check: a name and exactly one source of its result."""
 
-    name: Name = Field(description="The check's name, unique in its stage; evidence names it.")
+    name: Name = Field(
+        description="Name of the check, unique in its stage; evidence and approvals refer to it."
+    )
     report: ReportCheck | None = Field(
-        default=None, description="Answered by recorded Evidence (`fanout report`)."
+        default=None, description="Check by recorded Evidence (`fanout report`)."
     )
     approval: ApprovalCheck | None = Field(
-        default=None, description="Answered by Approvals (`fanout approve`) and by reviews."
+        default=None,
+        description="Check by Approvals (`fanout approve`) and by reviews on the forge.",
     )
     commit_status: CommitStatusCheck | None = Field(
-        default=None, description="Answered by the forge's status of the commit."
+        default=None, description="Check by a commit status on the forge."
     )
-    object: ObjectCheck | None = Field(default=None, description="Answered by a cluster object.")
+    object: ObjectCheck | None = Field(default=None, description="Check by a cluster object.")
     prometheus: PrometheusCheck | None = Field(
-        default=None, description="Answered by a query to Prometheus."
+        default=None, description="Check by a Prometheus query."
     )
-    http: HttpCheck | None = Field(default=None, description="Answered by an HTTP service.")
+    http: HttpCheck | None = Field(default=None, description="Check by an HTTP request.")
     timeout: Duration = Field(
-        default=None, description="After so long without an answer the check has failed."
+        default=None,
+        description="Time within which there must be a result, from publication, release or"
+        " `fanout retry`; the check fails after it. Default: no limit.",
     )
-    fresh_for: Duration = Field(default=None, description="For how long an answer counts.")
+    fresh_for: Duration = Field(
+        default=None,
+        description="Time for which a result is valid before publication; required for"
+        " `object`, `prometheus` and `http`.",
+    )
     settle: Duration = Field(
-        default=None, description="How long after publication the check is first asked."
+        default=None,
+        description="Delay after publication (after the release for `requires`) before the"
+        " first query; required for queries without `observedRevision`.",
     )
 
     @property
@@ -299,15 +328,22 @@ LIST_MAP_BY_NAME: JsonDict = {
 class After(Model):
     """Upstream stages of a stage, and the soak that each of them needs."""
 
-    stages: NonEmptyDistinct[Name] = Field(description="The stages whose verdicts count.")
+    stages: NonEmptyDistinct[Name] = Field(
+        description="Names of the stages that must have passed the revision."
+    )
     require: Require = Field(
-        default=Require.ALL, description="How many of them must have passed the revision."
+        default=Require.ALL,
+        description="Number of the listed stages that must have passed the revision.",
     )
     at_least: Quorum = Field(
-        default=None, description='So many must have passed, 2 or "60%", instead of `require`.'
+        default=None,
+        description="Number or percentage of the listed stages that must have passed, like"
+        ' `2` or `"60%"`; excludes `require`.',
     )
     soak: Duration = Field(
-        default=None, description="How long without a break the revision was ready in each stage."
+        default=None,
+        description="Time that the revision must be ready without interruption in each of"
+        " the stages; default: none.",
     )
 
 
@@ -316,62 +352,78 @@ class Rollout(Model):
 
     strategy: RolloutStrategy = Field(
         default=RolloutStrategy.ALL_AT_ONCE,
-        description="How the number of variants in flight grows.",
+        description="Growth of the in-flight limit during a rollout.",
     )
-    step: StrictInt = Field(default=1, ge=1, description="Linear: how many may be in flight.")
+    step: StrictInt = Field(
+        default=1, ge=1, description="For `Linear`: number of variants in flight."
+    )
     factor: Factor = Field(
         default=Fraction(2),
-        description="Exponential: growth with each round; a number above 1.",
+        description="For `Exponential`: growth of the limit with each round; a number above 1.",
         json_schema_extra={"default": 2},
     )
     max_in_flight: Amount = Field(
-        default=None, description='At most so many in flight, 5 or "25%"; 0 releases nothing.'
+        default=None,
+        description="Maximum number or percentage of variants in flight, like `5` or"
+        ' `"25%"`; 0 releases nothing. Default: no limit.',
     )
     max_failures: Amount = Field(
-        default=None, description="More failures than this halt the stage; absent: 0."
+        default=None,
+        description="Number or percentage of failed variants that the stage tolerates; more"
+        " of them halt it. Default: 0.",
     )
     min_ready: Duration = Field(
-        default=None, description="How long a variant must be verified before it is ready."
+        default=None,
+        description="Time after the last check passed before a variant is ready; default: none.",
     )
     progress_deadline: Duration = Field(
-        default=None, description="Published for longer than this and not verified is failed."
+        default=None,
+        description="Time after publication after which an unverified variant has failed;"
+        " default: no limit.",
     )
     groups: tuple[LabelSelector, ...] = Field(
         default=(),
-        description="Variants with these labels go first, group by group; all others last.",
+        description="Label selectors of the variants that are released first, group by"
+        " group; all other variants are last.",
     )
 
 
 class Stage(Model):
     """A named set of the policy's variants."""
 
-    name: Name = Field(description="The stage's name; templates and other stages refer to it.")
+    name: Name = Field(description="Name of the stage; templates and other stages refer to it.")
     after: After | None = Field(
-        default=None, description="The stages before; without it the stage waits for none."
+        default=None,
+        description="Stages that must have passed the revision before this stage takes it;"
+        " default: none.",
     )
     verification: tuple[Check, ...] = Field(
         default=(),
-        description="What is asked after publication; without any, published is ready.",
+        description="Checks after publication; default: none, and a published variant is ready.",
         json_schema_extra=LIST_MAP_BY_NAME,
     )
     requires: tuple[Check, ...] = Field(
         default=(),
-        description="What is asked before publication.",
+        description="Checks before publication; default: none.",
         json_schema_extra=LIST_MAP_BY_NAME,
     )
     rollout: Rollout | None = Field(
-        default=None, description="How fast a revision goes through the stage."
+        default=None,
+        description="Pace of a rollout through the stage; default: all variants at once.",
     )
     propagate_when: tuple[Expression, ...] = Field(
-        default=(), description="CEL; all must be true for a variant to be released."
+        default=(),
+        description="CEL expressions that must all be true before a variant is released.",
     )
     control_flow: StrictBool = Field(
-        default=False, description="A stage without targets that only joins others."
+        default=False, description="Whether the stage has no targets and only joins other stages."
     )
     suspend: StrictBool = Field(
         default=False,
-        description="The stage stays as it is: no draft is written, nothing is published.",
+        description="Whether the stage is suspended: no draft is written, nothing is published.",
     )
     pin: RevisionName | None = Field(
-        default=None, description="The revision that the stage goes back to and stays at."
+        default=None,
+        description="Revision that the stage is pinned to; it goes back to that revision if"
+        " it has a newer one.",
     )

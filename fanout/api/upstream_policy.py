@@ -38,10 +38,14 @@ from fanout.api.text_fields import (
 class MapExpression(Model):
     """One entry of a map: key and value, each as text or as an expression."""
 
-    key: str | None = Field(default=None, description="The key.")
-    key_expr: Expression | None = Field(default=None, description="CEL that yields the key.")
-    value: str | None = Field(default=None, description="The value.")
-    value_expr: Expression | None = Field(default=None, description="CEL that yields the value.")
+    key: str | None = Field(default=None, description="Key of the entry.")
+    key_expr: Expression | None = Field(
+        default=None, description="CEL expression that returns the key."
+    )
+    value: str | None = Field(default=None, description="Value of the entry.")
+    value_expr: Expression | None = Field(
+        default=None, description="CEL expression that returns the value."
+    )
 
 
 class DownstreamTemplate(Model):
@@ -50,24 +54,31 @@ class DownstreamTemplate(Model):
     By default the target's repository and the upstream's path.
     """
 
-    repository: Name | None = Field(default=None, description="The name of a Repository.")
+    repository: Name | None = Field(
+        default=None,
+        description="Name of a Repository object; default: the repository of the target.",
+    )
     repository_expr: Expression | None = Field(
-        default=None, description="CEL that yields the name of a Repository."
+        default=None, description="CEL expression that returns the name of a Repository object."
     )
     package: PackagePath | None = Field(
-        default=None, description="The package's path in the repository."
+        default=None,
+        description="Path of the package in the repository; default: the path of the"
+        " upstream package.",
     )
     package_expr: Expression | None = Field(
-        default=None, description="CEL that yields the package's path."
+        default=None, description="CEL expression that returns the path of the package."
     )
 
 
 class InjectorTemplate(InjectionPointFilter):
     """Injector: selects the cluster object for the injection points that it matches."""
 
-    name: ObjectName | None = Field(default=None, description="The name of the cluster object.")
+    name: ObjectName | None = Field(
+        default=None, description="Name of the cluster object to inject."
+    )
     name_expr: Expression | None = Field(
-        default=None, description="CEL that yields the name of the cluster object."
+        default=None, description="CEL expression that returns the name of the cluster object."
     )
 
 
@@ -75,10 +86,10 @@ class PackageContextTemplate(PackageContext):
     """Changes to the package's context ConfigMap (package-context.yaml)."""
 
     data_exprs: tuple[MapExpression, ...] = Field(
-        default=(), description="Further keys; they win over `data`."
+        default=(), description="Further keys, with expressions; they take precedence over `data`."
     )
     remove_key_exprs: tuple[Expression, ...] = Field(
-        default=(), description="CEL, each yields one further key to remove."
+        default=(), description="CEL expressions that each return one further key to remove."
     )
 
 
@@ -86,7 +97,9 @@ class FunctionTemplate(Function):
     """One function of the pipeline; exactly one of `image` and `exec`."""
 
     config_map_exprs: tuple[MapExpression, ...] = Field(
-        default=(), description="Further configuration; it wins over `configMap`."
+        default=(),
+        description="Further configuration, with expressions; it takes precedence over"
+        " `configMap`.",
     )
 
 
@@ -94,65 +107,84 @@ class PipelineTemplate(Model):
     """Functions that run on the variant before the package's own functions."""
 
     mutators: tuple[FunctionTemplate, ...] = Field(
-        default=(), description="Functions that change objects, in order."
+        default=(), description="Functions that change objects; run in the listed order."
     )
     validators: tuple[FunctionTemplate, ...] = Field(
-        default=(), description="Functions that only judge, after the mutators."
+        default=(),
+        description="Functions that check objects without changing them; run after the mutators.",
     )
 
 
 class VariantTemplate(Model):
     """Template of the variants of a target entry."""
 
-    stage: Name | None = Field(default=None, description="The stage that the variants are in.")
-    stage_expr: Expression | None = Field(
-        default=None, description="CEL that yields the stage; one that is unknown holds the target."
+    stage: Name | None = Field(
+        default=None, description="Name of the stage that the variants are assigned to."
     )
-    priority: StrictInt = Field(default=0, description="Within its stage a higher one goes first.")
+    stage_expr: Expression | None = Field(
+        default=None,
+        description="CEL expression that returns the name of the stage; the target is held"
+        " if there is no such stage.",
+    )
+    priority: StrictInt = Field(
+        default=0,
+        description="Priority within the stage; variants with a higher one are released first.",
+    )
     priority_expr: Expression | None = Field(
-        default=None, description="CEL that yields the priority, a whole number."
+        default=None, description="CEL expression that returns the priority, an integer."
     )
     downstream: DownstreamTemplate = Field(
-        default=DownstreamTemplate(), description="Where the variants go."
+        default=DownstreamTemplate(), description="Repository and path of the variants."
     )
     injectors: tuple[InjectorTemplate, ...] = Field(
-        default=(), description="Which cluster objects fill the injection points; first hit wins."
+        default=(),
+        description="Cluster objects to inject into the package; for each injection point"
+        " the first entry that matches is used.",
     )
     package_context: PackageContextTemplate = Field(
-        default=PackageContextTemplate(), description="What goes into package-context.yaml."
+        default=PackageContextTemplate(),
+        description="Changes to the package's context ConfigMap, `package-context.yaml`.",
     )
     pipeline: PipelineTemplate = Field(
-        default=PipelineTemplate(), description="Functions that run before the package's own."
+        default=PipelineTemplate(),
+        description="Functions that run before those of the package's own pipeline.",
     )
-    labels: Labels = Field(default={}, description="Labels for Kptfile and PackageVariant.")
+    labels: Labels = Field(
+        default={}, description="Labels to set in the Kptfile and the PackageVariant."
+    )
     label_exprs: tuple[MapExpression, ...] = Field(
-        default=(), description="Further labels; they win over `labels`."
+        default=(),
+        description="Further labels, with expressions; they take precedence over `labels`.",
     )
     annotations: Annotations = Field(
-        default={}, description="Annotations for Kptfile and PackageVariant."
+        default={}, description="Annotations to set in the Kptfile and the PackageVariant."
     )
     annotation_exprs: tuple[MapExpression, ...] = Field(
-        default=(), description="Further annotations; they win over `annotations`."
+        default=(),
+        description="Further annotations, with expressions; they take precedence over"
+        " `annotations`.",
     )
 
 
 class RepositoryTarget(Model):
     """One repository, and the packages to make in it."""
 
-    name: Name = Field(description="The name of a Repository.")
+    name: Name = Field(description="Name of a Repository object.")
     package_names: Distinct[PackagePath] = Field(
-        default=(), description="A variant for each of these paths; none: the upstream's path."
+        default=(),
+        description="Paths of the packages, one variant for each; default: the path of the"
+        " upstream package.",
     )
 
 
 class ObjectSelector(LabelSelector):
     """Cluster objects of one kind, by name and label; each becomes a target."""
 
-    api_version: ApiVersion = Field(description="The apiVersion of the objects.")
-    kind: Kind = Field(description="Their kind: Cluster, ConfigMap, any.")
-    name: ObjectName | None = Field(default=None, description="Only the object of this name.")
+    api_version: ApiVersion = Field(description="apiVersion of the objects.")
+    kind: Kind = Field(description="Kind of the objects, like `Cluster` or `ConfigMap`.")
+    name: ObjectName | None = Field(default=None, description="Name of the object; default: any.")
     namespace: Name | None = Field(
-        default=None, description="Where they are; without it, in the policy's namespace."
+        default=None, description="Namespace of the objects; default: the policy's namespace."
     )
 
 
@@ -160,19 +192,21 @@ class TargetEntry(Model):
     """One entry of `targets`; exactly one of `repositories` and the two selectors."""
 
     repositories: tuple[RepositoryTarget, ...] | None = Field(
-        default=None, min_length=1, description="These repositories, times their package names."
+        default=None,
+        min_length=1,
+        description="Repositories by name; each one with each of its package names is a target.",
     )
     repository_selector: LabelSelector | None = Field(
-        default=None, description="The Repositories with these labels."
+        default=None, description="Label selector of Repository objects; each one is a target."
     )
     object_selector: ObjectSelector | None = Field(
-        default=None, description="The cluster objects of one kind with these labels."
+        default=None, description="Selector of cluster objects of one kind; each one is a target."
     )
     offline_when: Expression | None = Field(
-        default=None, description="CEL that says whether the target is offline now."
+        default=None, description="CEL expression that returns whether the target is offline."
     )
     template: VariantTemplate = Field(
-        default=VariantTemplate(), description="What the variants look like."
+        default=VariantTemplate(), description="Template of the variants for these targets."
     )
 
 
@@ -197,50 +231,62 @@ class InFlight(StrEnum):
 class UpstreamPolicySpec(Model):
     """Upstream package, targets, and the order of their rollout."""
 
-    upstream: Upstream = Field(description="The upstream package and its wanted revisions.")
+    upstream: Upstream = Field(description="Upstream package and the selection of its revisions.")
     targets: tuple[TargetEntry, ...] = Field(
-        min_length=1, description="For what variants are made, entry by entry."
+        min_length=1, description="Targets, each of which gets a variant."
     )
     stages: tuple[Stage, ...] = Field(
         min_length=1,
-        description="The stages that the variants go through.",
+        description="Stages that a revision is promoted through.",
         json_schema_extra=LIST_MAP_BY_NAME,
     )
     suspend: StrictBool = Field(
         default=False,
-        description="All of the policy stays as it is: no draft is written, nothing published.",
+        description="Whether the whole policy is suspended: no draft is written, nothing is"
+        " published.",
     )
     draft_per: DraftPer = Field(
         default=DraftPer.AUTO,
-        description="Whether each variant has its own draft, or a stage in a repository one.",
+        description="Scope of a draft. `Variant`: one for each variant; `Stage`: one for"
+        " all released variants of a stage in a repository; `Auto`: `Stage` in repositories"
+        " with a forge, otherwise `Variant`.",
     )
     in_flight: InFlight = Field(
-        default=InFlight.SUPERSEDE, description="What a newer revision does to one under way."
+        default=InFlight.SUPERSEDE,
+        description="Effect of a newer revision on one that is being rolled out."
+        " `Supersede`: it replaces the older one; `Serialize`: it is queued.",
     )
     removal_limit: Amount = Field(
         default=REMOVAL_LIMIT,
-        description='A pass that would remove more variants than this, 5 or "20%", holds until a'
-        " person confirms it. A share of more than nothing is 3 at least.",
+        description='Number or percentage of variants, like `5` or `"20%"`; a pass that'
+        " would remove more is held until a person confirms it. A percentage above 0 allows at"
+        " least 3.",
         json_schema_extra={"default": "20%"},
     )
     update_strategy: UpdateStrategy = Field(
         default=UpdateStrategy.RESOURCE_MERGE,
-        description="How a new upstream revision meets what is downstream.",
+        description="Strategy, as in kpt, that merges a new upstream revision into the"
+        " downstream package.",
     )
     on_conflict: OnConflict = Field(
         default=OnConflict.HOLD,
-        description="What becomes of a draft in which upstream and local changed the same: it is"
-        " held until a person decides, or one side's values win.",
+        description="How merge conflicts are handled, where upstream and local changed the"
+        " same value. `Hold`: the draft waits for a person's decision; `UpstreamWins`,"
+        " `LocalWins`: the values of that side are taken.",
     )
     adoption_policy: AdoptionPolicy = Field(
         default=AdoptionPolicy.ADOPT_NONE,
-        description="What happens when there is a package at a variant's path already.",
+        description="Handling of a package that exists at a variant's path already."
+        " `AdoptNone`: it is left alone and the variant is held; `AdoptExisting`: it becomes"
+        " the variant.",
     )
     deletion_policy: DeletionPolicy = Field(
-        default=DeletionPolicy.DELETE, description="What happens to packages that are not wanted."
+        default=DeletionPolicy.DELETE,
+        description="Handling of the package of a removed variant. `Delete`: it is deleted;"
+        " `Orphan`: it stays.",
     )
     history: StrictInt = Field(
-        default=10, ge=1, description="How many revisions are remembered in the status."
+        default=10, ge=1, description="Number of revisions kept in the status."
     )
 
 
@@ -250,8 +296,12 @@ class UpstreamPolicy(KRMObject):
     PLURAL: ClassVar[str] = "upstreampolicies"
     SHORT_NAMES: ClassVar[tuple[str, ...]] = ("upol",)
 
-    kind: Literal["UpstreamPolicy"] = Field(default="UpstreamPolicy", description="UpstreamPolicy.")
-    spec: UpstreamPolicySpec = Field(
-        description="What comes from where, for whom, and in which order."
+    kind: Literal["UpstreamPolicy"] = Field(
+        default="UpstreamPolicy", description="Kind of the object; always `UpstreamPolicy`."
     )
-    status: ObjectStatus = Field(default=ObjectStatus(), description="What fanout says about it.")
+    spec: UpstreamPolicySpec = Field(
+        description="Upstream package, targets, and the stages of the rollout."
+    )
+    status: ObjectStatus = Field(
+        default=ObjectStatus(), description="State of the object as fanout last observed it."
+    )

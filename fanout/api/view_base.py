@@ -25,23 +25,28 @@ def label_verdict(verdict: Verdict) -> VerdictLabel:
 class HoldView(Model):
     """Reason why a stage, target or draft is blocked."""
 
-    reason: str = Field(description="Why, in one CamelCase word of a closed list.")
-    message: str = Field(description="Why, in a sentence.")
-    who: str = Field(default="", description="Who can do something about it.")
-    since: str | None = Field(default=None, description="Since when; RFC 3339.")
-    until: str | None = Field(default=None, description="When it ends by itself; RFC 3339.")
+    reason: str = Field(
+        description="Reason as one CamelCase word; the index of reasons lists all values."
+    )
+    message: str = Field(description="Explanation of the reason as one sentence.")
+    who: str = Field(default="", description="Person or group that can resolve it.")
+    since: str | None = Field(default=None, description="Time since which it applies, in RFC 3339.")
+    until: str | None = Field(
+        default=None,
+        description="Time when it ends without action, in RFC 3339; null if it needs action.",
+    )
 
 
 class ViewMeta(Model):
     """Name, namespace and labels of a view."""
 
-    name: str = Field(description="A name for people, unique in its list.")
-    namespace: str = Field(description="The namespace of the policy.")
+    name: str = Field(description="Name of the view, unique in its list.")
+    namespace: str = Field(description="Namespace of the policy.")
     labels: dict[str, str] = Field(
         default={},
-        description="Those of what it shows: the target's object, the draft's variant, the stage's"
-        " policy; and fanout's own: `fanout.dev/policy`, `fanout.dev/stage`,"
-        " `fanout.dev/repository`.",
+        description="Labels of the object that is shown (the target's object, the draft's"
+        " variant, the stage's policy), and those of fanout: `fanout.dev/policy`,"
+        " `fanout.dev/stage`, `fanout.dev/repository`.",
     )
 
 
@@ -50,13 +55,15 @@ class DraftMeta(ViewMeta):
 
     creation_timestamp: str | None = Field(
         default=None,
-        description="The time of its commit, RFC 3339: that of upstream's commit, or of the"
-        " branch's head if it is later. Left out before it is written.",
+        description="Time of the draft's commit, in RFC 3339: that of the upstream commit,"
+        " or of the branch's head if that is later; null before it is written.",
     )
 
 
 class View(Model):
     """Base of all views of a policy's parts; subclasses add `spec` and `status`."""
 
-    api_version: Literal["fanout.dev/v1alpha1"] = Field(default=API_VERSION, description="Ours.")
-    metadata: ViewMeta = Field(description="Name, namespace and labels.")
+    api_version: Literal["fanout.dev/v1alpha1"] = Field(
+        default=API_VERSION, description="Version of the API; always `fanout.dev/v1alpha1`."
+    )
+    metadata: ViewMeta = Field(description="Name, namespace and labels of the view.")
