@@ -14,9 +14,9 @@ import pytest
 from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.manifest_cache import ManifestCache, compute_cache_key
 
-CONFIG_MAP = """\
-apiVersion: v1
-kind: ConfigMap
+SETTINGS = """\
+apiVersion: example.com/v1
+kind: Settings
 metadata: {{name: {name}, namespace: platform}}
 data:
   number: 1
@@ -38,7 +38,7 @@ spec: {url: "https://git.example.com/edge.git"}
 
 def many(value="x", number=200):
     """A file that is large enough to be kept."""
-    return "---\n".join(CONFIG_MAP.format(name=f"map-{n}", value=value) for n in range(number))
+    return "---\n".join(SETTINGS.format(name=f"map-{n}", value=value) for n in range(number))
 
 
 @pytest.fixture
@@ -74,7 +74,9 @@ class Fleet:
 
 
 def told(declared):
-    return dict(declared.objects.of_kind("", "ConfigMap")), [str(one) for one in declared.faults]
+    return dict(declared.objects.of_kind("example.com", "Settings")), [
+        str(one) for one in declared.faults
+    ]
 
 
 def mark(entry):
@@ -220,7 +222,9 @@ def test_the_namespace_of_objects_that_name_none_is_part_of_what_is_kept(fleet):
     fleet.write(a=many().replace(", namespace: platform", ""))
     for namespace in ("one", "two", "one"):
         cluster = FileCluster([fleet.files], namespace, cache=ManifestCache(fleet.state))
-        assert {at for at, _ in cluster.read().objects.of_kind("", "ConfigMap")} == {namespace}
+        assert {at for at, _ in cluster.read().objects.of_kind("example.com", "Settings")} == {
+            namespace
+        }
     assert len(fleet.entries) == 2
     assert compute_cache_key(b"1", "a", as_json=True) != compute_cache_key(b"1", "a", as_json=False)
 
@@ -310,7 +314,7 @@ from pathlib import Path
 from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.manifest_cache import ManifestCache
 cluster = FileCluster([Path(sys.argv[1])], cache=ManifestCache(Path(sys.argv[2])))
-print(*cluster.read().objects.of_kind("", "ConfigMap").items(), sep="\\n")
+print(*cluster.read().objects.of_kind("example.com", "Settings").items(), sep="\\n")
 """
 
 

@@ -367,7 +367,7 @@ QUESTIONS = (
         who_is_skipped_or_tries_again
         a_retry_gives_the_deadline_anew
         with_orphan_the_package_stays_as_nobody_s
-        a_published_variant_tells_since_when_it_is_ready
+        a_variant_is_verifying_since_its_publication_and_ready_since_its_check
         """,
     ),
     Question(

@@ -90,7 +90,7 @@ def test_a_conflict_is_undecided_until_a_person_decides_it(fleet: Fleet):
     key = conflict.sentence.rpartition("(conflict ")[2].removesuffix(")")
     assert conflict.sentence == (
         "deployment.yaml: Deployment/prometheus: spec.replicas: upstream 2 stands, local 7 not"
-        f" taken (conflict {key})"
+        f" taken (base 1) (conflict {key})"
     )
     assert not conflict.is_decided
     resolved = fleet.run("resolve", "monitoring", "--take", f"{key}=local", *BY)

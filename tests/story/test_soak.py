@@ -35,7 +35,7 @@ def test_the_clock_starts_with_the_sweep_and_not_with_the_report(reported: Fleet
     assert "starts with the next sweep" in sentence
     reported.settle()
     swept = reported.now
-    until = swept.replace(hour=swept.hour + 1).strftime("until %Y-%m-%dT%H:%M:%SZ")
+    until = swept.replace(hour=swept.hour + 1).strftime("opens automatically at %Y-%m-%dT%H:%M:%SZ")
     assert until in reported.later(minutes=30).condition("sites/ber")[1]
     reported.later(minutes=29).settle()
     assert reported.published()["sites/ber"] == ""

@@ -9,10 +9,11 @@ def lines(result: Result) -> list[list[str]]:
 
 
 def test_a_verbose_sweep_lists_the_actions_of_the_plan(fleet: Fleet):
-    *planned, refs = lines(fleet.plan())
+    *planned, summary, refs = lines(fleet.plan())
     swept = fleet.sweep("-v")
     assert lines(swept)[:-1] == planned
     assert lines(swept)[-1] == ["3", "drafts", "written"]
+    assert summary == ["Plan:", "3", "drafts", "to", "be", "written."]
     assert refs == ["5", "refs", "to", "push"]
     head, *rows = planned
     assert head == ["ACTION", "POLICY", "STAGE", "VARIANT", "WHAT"]

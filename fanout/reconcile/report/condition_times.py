@@ -77,7 +77,7 @@ def policy_ready_since(policy_result: PolicyResult) -> datetime | None:
 
 def verdict_since(policy_result: PolicyResult, stage: StageEvaluation) -> datetime | None:
     """Return since when the candidate has its verdict in the stage, as far as is on record."""
-    if stage.verdict is Verdict.PASSED and policy_result.decision is not None:
-        history = policy_result.decision.history.get((stage.name, stage.candidate))
+    if stage.verdict is Verdict.PASSED:
+        history = policy_result.status.history.get((stage.name, stage.candidate))
         return history.stretch_start if history is not None else None
     return stage.holds[0].since if stage.holds else None

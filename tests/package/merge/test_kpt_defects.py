@@ -268,7 +268,7 @@ def test_copy_merge_reports_what_it_deletes():
 
 
 def test_the_page_has_a_line_for_each_row_and_no_other():
-    _, _, table = PAGE.read_text(encoding="utf-8").partition("## What kpt does otherwise\n")
+    _, _, table = PAGE.read_text(encoding="utf-8").partition("## Differences from kpt\n")
     lines = [match[1] for match in re.finditer(r"^\| (.+?) \| .+ \| .+ \|$", table, re.MULTILINE)]
     named = {row.sentence for row in DEFECTS + ANSWERS}
     assert sorted(lines[1:]) == sorted(named | {FUNCTION, KPTFILES, FAST_FORWARD, COPY_MERGE})
