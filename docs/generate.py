@@ -10,12 +10,24 @@ import click
 
 from fanout.api.reason_remedies import REMEDIES
 from fanout.api.reasons import NEEDS_REPAIR, Reason, ReasonClass, classify_reason
-from fanout.cli.main import VERBS, cli
+from fanout.cli.main import TERMS, VERBS, cli
 from fanout.cli.process_exit import EXIT_CODE_HELP
 from fanout.serve.metric_table import METRICS
 
 DOCS = Path(__file__).parent
 WIDTH = 96
+# Class of the index for reasons that no gate gives and that are no errors.
+_STATUS, _STATUS_MEANING = "status", "no error; nothing has to be done"
+_NO_ERRORS = frozenset(
+    {
+        Reason.CONFLICT_DECIDED,
+        Reason.ENFORCED,
+        Reason.LISTED,
+        Reason.PROGRESSING,
+        Reason.READY,
+        Reason.REMOVAL_AWAITS,
+    }
+)
 
 
 def pages() -> dict[Path, str]:
@@ -32,20 +44,28 @@ def _reasons() -> Iterator[str]:
     yield "# Index of reasons\n\nGenerated from the program by `make docs`.\n"
     yield "Every hold, condition and error has one of these reasons. `fanout plan` and"
     yield "`fanout sweep` exit with code 3 while a variant has a reason in **bold**.\n"
+    yield "A pass is one reconciliation, by `fanout sweep` or `fanout run`; a sweep is a pass that"
+    yield "publishes what is allowed. The candidate of a stage is the revision to roll out in it."
+    yield "The [glossary](../glossary.md) has all terms.\n"
     yield "| class | meaning | reasons |\n|---|---|---|"
-    for reason_class in ReasonClass:
+    meanings = {it.value: it.meaning for it in ReasonClass} | {_STATUS: _STATUS_MEANING}
+    for reason_class, meaning in meanings.items():
         links = (
             f"**{link}**" if reason in NEEDS_REPAIR else link
             for reason in Reason
-            if classify_reason(reason) is reason_class
+            if _display_class(reason) == reason_class
             for link in [f"[{reason}](#{reason.lower()})"]
         )
-        yield f"| `{reason_class}` | {reason_class.meaning} | {', '.join(links)} |"
+        yield f"| `{reason_class}` | {meaning} | {', '.join(links)} |"
     for reason in Reason:
         remedy = REMEDIES[reason]
-        yield f"\n## {reason}\n\nClass `{classify_reason(reason)}`: {reason.meaning}.\n"
+        yield f"\n## {reason}\n\nClass `{_display_class(reason)}`: {reason.meaning}.\n"
         yield f"- Cause: {remedy.cause}\n- Remedy: {remedy.action}"
     yield ""
+
+
+def _display_class(reason: Reason) -> str:
+    return _STATUS if reason in _NO_ERRORS else classify_reason(reason).value
 
 
 def _commands() -> Iterator[str]:
@@ -57,6 +77,9 @@ def _commands() -> Iterator[str]:
     yield "\n## Exit codes\n\n| code | meaning |\n|---|---|"
     for code, meaning in EXIT_CODE_HELP.items():
         yield f"| {int(code)} | {meaning} |"
+    yield "\n## Terms\n\nThe [glossary](../glossary.md) has all.\n\n| term | meaning |\n|---|---|"
+    for term, meaning in TERMS.items():
+        yield f"| {term} | {meaning} |"
     top = _context(cli, "fanout", None)
     for name in VERBS:
         command = cli.get_command(top, name)

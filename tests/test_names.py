@@ -78,8 +78,8 @@ TECHNICAL = """
     mermaid
     delivery metric notification notifications notifier notify outbox pause send sender thread
     loop machine main markdown marker message messages meta method metrics mode model naming node
-    nodes notes operation options outcome output oversize parameter parameterized parameters parse
-    parsed patterns percentages
+    nodes notes operation option options outcome output oversize parameter parameterized parameters
+    parse parsed patterns percentages
     period permission placeholder point points pool ports position preparation prepared
     previous printer problem process program programs progress protocol queue range reader
     receiver

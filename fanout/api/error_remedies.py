@@ -6,8 +6,8 @@ from fanout.api.reasons import Reason, Remedy
 
 ERROR_REMEDIES: Mapping[Reason, Remedy] = {
     Reason.ADOPTION_BASE_MISSING: Remedy(
-        "The Kptfile of the existing package has no usable upstreamLock, or the package is not "
-        "a rendering of that revision.",
+        "The Kptfile of the existing package has no usable upstreamLock, or the package differs "
+        "from the rendering of the revision in upstreamLock.",
         "Add the upstreamLock that the message describes to its Kptfile, or remove the package "
         "from the path.",
     ),
@@ -21,8 +21,8 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Move the repository to a server that supports `git push --atomic`.",
     ),
     Reason.BASE_MISSING: Remedy(
-        "The vendor branch of the repository lacks the pristine rendering, so edits cannot be "
-        "distinguished from upstream content.",
+        "The branch on which fanout keeps unedited packages (the vendor branch) lacks this "
+        "package, so downstream edits cannot be distinguished from upstream content.",
         "Restore the vendor branch, or follow the choice that the message names.",
     ),
     Reason.BRANCH_MISSING: Remedy(
@@ -124,7 +124,7 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
     ),
     Reason.INVALID_REF_NAME: Remedy(
         "The name is derived from a package path or variant name with characters that Git refuses.",
-        "Use names and paths without spaces, `..` and the characters ~^:?*[\\.",
+        "Remove spaces, `..` and the characters `~^:?*[\\` from names and paths.",
     ),
     Reason.INVALID_SCHEDULE: Remedy(
         "The cron line has a syntax error or names a date that does not exist.",
@@ -140,8 +140,8 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
     ),
     Reason.LIMIT_EXCEEDED: Remedy(
         "A file, a package, an expression or a function needs more than its limit allows.",
-        "Make it smaller, or let an administrator raise the limit in the FanoutConfiguration "
-        "where there is one.",
+        "Reduce the size, or ask an administrator to raise the limit, if the "
+        "FanoutConfiguration has a field for it.",
     ),
     Reason.LISTED: Remedy(
         "The branches and tags of the repository were listed in this pass.",
@@ -172,7 +172,7 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Add -f DIR, or set FANOUT_FILES.",
     ),
     Reason.NO_OBJECT_ID: Remedy(
-        "A commit was written with too few or with wrong digits.",
+        "The commit ID has fewer than seven digits, or characters that are not hexadecimal digits.",
         "Write all 40 digits, or at least the first seven of a known commit.",
     ),
     Reason.NOT_FOUND: Remedy(
@@ -208,7 +208,8 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Remove the file, or choose another path.",
     ),
     Reason.PATH_CHANGED: Remedy(
-        "A rollback needs the variant at its old path, or the new path is inside the old one.",
+        "A rollback needs the variant at its previous path, or a move goes to a path inside the "
+        "previous one.",
         "Keep the path for now, or move the variant in two steps.",
     ),
     Reason.PATH_COLLISION: Remedy(
@@ -232,7 +233,7 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "None; `fanout explain POLICY` shows what each stage waits for.",
     ),
     Reason.PUSH_DENIED: Remedy(
-        "The credentials do not allow to push to the branch.",
+        "The account has no permission to push to the branch.",
         "Give the account write access, or correct the secret of the Repository.",
     ),
     Reason.PUSH_REFUSED: Remedy(
@@ -240,7 +241,8 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Read the message of the server; allow the account of fanout to push the branch.",
     ),
     Reason.READY: Remedy(
-        "All variants have their candidate and passed verification.",
+        "All variants are published at the candidate of their stage (the revision to roll out) "
+        "and passed verification.",
         "None; this is the intended state.",
     ),
     Reason.RECORD_UNREADABLE: Remedy(
@@ -282,7 +284,8 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
     ),
     Reason.REMOTE_LOCKED: Remedy(
         "Another git process writes the ref, or was killed and left its lock file.",
-        "None while git runs there; else remove the lock file that the message names.",
+        "If a git process still runs on the server, wait until it ends. Otherwise, remove the "
+        "lock file that the message names.",
     ),
     Reason.REMOTE_MOVED: Remedy(
         "Somebody else pushed first. Nothing was overwritten.",
@@ -301,8 +304,8 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Check the network and the server; the next pass tries again.",
     ),
     Reason.REMOVAL_AWAITS: Remedy(
-        "Orphaned variants are removed from the last stage to the first.",
-        "None; the removal follows those of later stages.",
+        "Variants without a target are removed stage by stage, from the last stage to the first.",
+        "None; the variant is removed after those of later stages.",
     ),
     Reason.RENDER_FAILED: Remedy(
         "A function of the pipeline reports an error or cannot process the package.",

@@ -12,13 +12,14 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "STAGE --variant VARIANT --reason WHY`.",
     ),
     Reason.AFTER_FAILED: Remedy(
-        "A stage that `after` lists can no longer pass the revision.",
+        "The revision failed in a stage that `after` lists.",
         "Publish a fixed revision, or run `fanout retry POLICY --stage EARLIER-STAGE --reason "
         "WHY`. To skip the gate, run `fanout promote POLICY --stage STAGE --override after "
         "--reason WHY`.",
     ),
     Reason.AFTER_PENDING: Remedy(
-        "A stage that `after` lists still rolls out or verifies the revision.",
+        "The revision is still rolled out or verified in a stage that `after` lists, or a newer "
+        "revision replaced it there.",
         "Run `fanout explain POLICY` to see what blocks the earlier stage.",
     ),
     Reason.ANSWER_STALE: Remedy(
@@ -31,8 +32,8 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "An approver runs `fanout approve POLICY --stage STAGE --revision REVISION`.",
     ),
     Reason.AUTOMATION_OFF: Remedy(
-        "No PromotionPolicy has autoPromotion for the stage, or not all that select the policy "
-        "have it.",
+        "No PromotionPolicy enables autoPromotion for the stage. If several select the policy, "
+        "all of them have to enable it.",
         "Run `fanout promote POLICY --stage STAGE --reason WHY`, or let an administrator add "
         "autoPromotion to the PromotionPolicy.",
     ),
@@ -42,12 +43,12 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "--override budget --reason WHY`.",
     ),
     Reason.CHECK_SETTLING: Remedy(
-        "The check has a settle time after publication, during which it is not asked.",
-        "None; the check is asked when the settle time is over.",
+        "The check is not run until its settle time after publication is over.",
+        "None; the check runs when the settle time is over.",
     ),
     Reason.CHECK_TIMED_OUT: Remedy(
-        "The check was asked for as long as its timeout allows and did not pass or fail.",
-        "Repair the service that the check asks, then run `fanout retry POLICY --stage STAGE "
+        "The check neither passed nor failed before its timeout.",
+        "Repair the service that the check calls, then run `fanout retry POLICY --stage STAGE "
         "--reason WHY`.",
     ),
     Reason.CONTRADICTION: Remedy(
@@ -61,7 +62,7 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "run `fanout skip POLICY --stage STAGE --variant VARIANT --reason WHY`.",
     ),
     Reason.DECISION_WAITS: Remedy(
-        "The decision covers drafts or a revision that the stage does not have now.",
+        "The decision covers drafts or a revision that do not exist in the stage now.",
         "Wait, decide again, or run `fanout withdraw POLICY RECORD --reason WHY`.",
     ),
     Reason.DEPENDENCY_PENDING: Remedy(
@@ -82,7 +83,8 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
     ),
     Reason.FORGE_DENIED: Remedy(
         "The token is wrong or expired, lacks a permission, or cannot see the repository.",
-        "Renew the secret, or give the account the permissions that the guide of the forge lists.",
+        "Renew the token in the secret, or grant the permissions that `fanout docs "
+        "guides/gitea` lists.",
     ),
     Reason.FORGE_REFUSES: Remedy(
         "The forge refuses a merge or change, for example while checks of its own are pending.",
@@ -102,7 +104,8 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "Run `fanout explain POLICY/STAGE` to see what blocks the earlier group.",
     ),
     Reason.HALTED: Remedy(
-        "More variants failed than rollout.maxFailures tolerates, so the stage releases no more.",
+        "More variants failed than rollout.maxFailures tolerates, so no further variants of the "
+        "stage are released.",
         "Publish a fix, or run `fanout retry POLICY --stage STAGE --reason WHY`, `fanout skip "
         "POLICY --stage STAGE --variant VARIANT --reason WHY`, or `fanout rollback POLICY "
         "--stage STAGE --reason WHY`.",
@@ -135,23 +138,24 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
     ),
     Reason.NO_REVISION: Remedy(
         "No tag of the package matches spec.upstream.revision.",
-        "Push a tag upstream, or change spec.upstream.revision.",
+        "Push a tag to the upstream repository, or change spec.upstream.revision.",
     ),
     Reason.NO_TARGETS: Remedy(
-        "No target is in the stage, so nothing can pass it.",
+        "No target is in the stage, so no revision can pass it.",
         "Add a target, or remove the stage.",
     ),
     Reason.NOT_ENFORCED: Remedy(
-        "Branch protection is missing or does not list the status, so people can merge past "
-        "closed gates.",
-        "Require the status in the branch protection; the guide of the forge shows how.",
+        "Branch protection is missing or does not list the status, so people can merge before "
+        "the gates are open.",
+        "Require the status in branch protection; see `fanout docs guides/gitea`.",
     ),
     Reason.NOT_IN_STAGE: Remedy(
         "stageExpr yields a name that spec.stages does not have, or no name.",
         "Correct the stageExpr or the label of the target, or add the stage.",
     ),
     Reason.NOTHING_COUNTS: Remedy(
-        "All variants of the stage are suspended, offline or skipped.",
+        "Suspended, offline and skipped variants neither pass nor fail, so the stage has no "
+        "result.",
         "Run `fanout resume POLICY --stage STAGE --reason WHY`, or bring the targets online.",
     ),
     Reason.OFFLINE: Remedy(
@@ -173,7 +177,7 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
     ),
     Reason.REQUEST_CLOSED: Remedy(
         "A person closed the pull request or deleted its branch, which declines the draft.",
-        "To offer it again, run `fanout resume POLICY --stage STAGE --variant VARIANT --reason "
+        "To open it again, run `fanout resume POLICY --stage STAGE --variant VARIANT --reason "
         "WHY`; a new revision also opens a new pull request.",
     ),
     Reason.REQUEST_FOREIGN: Remedy(
@@ -211,7 +215,7 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "--reason WHY`.",
     ),
     Reason.SOAK_CUT_SHORT: Remedy(
-        "The earlier stage took a newer revision before the soak time was over.",
+        "A newer revision was published in the earlier stage before the soak time was over.",
         "Wait for the newer revision, or run `fanout promote POLICY --stage STAGE --override "
         "soak --reason WHY`.",
     ),
@@ -220,8 +224,8 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "None; the gate opens at the time that the message names.",
     ),
     Reason.SOURCE_AWAITS: Remedy(
-        "The variant injects an object that changed, and a variant of an earlier stage is not "
-        "ready with it.",
+        "The variant injects an object that changed. A variant of an earlier stage that injects "
+        "it too is not published and ready with the change.",
         "Run `fanout explain POLICY` to see what blocks the earlier stage.",
     ),
     Reason.STAGE_DRAFT_PENDING: Remedy(
@@ -237,11 +241,12 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "Run `fanout explain POLICY` and follow its first command.",
     ),
     Reason.SUSPENDED: Remedy(
-        "A recorded decision, or suspend in a file, stops the policy, stage or variant.",
-        "Run `fanout resume POLICY --reason WHY`, or change the file.",
+        "A decision (`fanout suspend`) or the field `suspend` of an object suspends the policy, "
+        "stage or variant.",
+        "Run `fanout resume POLICY --reason WHY`, or remove the field `suspend`.",
     ),
     Reason.SWEEP_AWAITED: Remedy(
-        "Automation publishes in sweeps only, and this pass was not a sweep.",
+        "Automation publishes only in sweeps, and the latest reconciliation was not a sweep.",
         "Run `fanout sweep`, or wait for the schedule.",
     ),
     Reason.VERIFICATION_FAILED: Remedy(

@@ -45,14 +45,16 @@ VERBS = {
     "plan": Verb("plan", "Show what a sweep would do now.", _OBSERVE),
     "explain": Verb("explain", "Explain what blocks a rollout, and how to unblock it.", _OBSERVE),
     "forecast": Verb(
-        "forecast", "Print the earliest time at which each stage can have a revision.", _OBSERVE
+        "forecast", "Print the earliest time at which a revision can pass each stage.", _OBSERVE
     ),
     "graph": Verb("graph", "Draw the stages of a policy with their state.", _OBSERVE),
-    "history": Verb("history", "Print what was in force when, and what let it in.", _OBSERVE),
-    "diff": Verb("diff", "Compare a variant with what is published.", _OBSERVE),
+    "history": Verb(
+        "history", "Print when revisions were published, and what allowed it.", _OBSERVE
+    ),
+    "diff": Verb("diff", "Compare a variant with the published package.", _OBSERVE),
     "render": Verb("render", "Print the files of a variant.", _OBSERVE),
     "sweep": Verb("sweep", "Update drafts, evaluate gates, and publish what is allowed.", _CHANGE),
-    "promote": Verb("promote", "Publish drafts of a stage, through the same gates.", _CHANGE),
+    "promote": Verb("promote", "Publish drafts of a stage manually; all gates apply.", _CHANGE),
     "rollback": Verb("rollback", "Return to an earlier revision and stay at it.", _CHANGE),
     "skip": Verb("skip", "Skip one revision for variants.", _CHANGE),
     "retry": Verb("retry", "Retry failed variants.", _CHANGE),
@@ -75,7 +77,7 @@ VERBS = {
     "package": Verb(
         "package", "Merge, render, compare and validate packages in directories.", _TOOLS
     ),
-    "test": Verb("test", "Play scenarios and compare the results with expectations.", _TOOLS),
+    "test": Verb("test", "Run scenarios and compare the results with the expected ones.", _TOOLS),
     "schedule": Verb("schedule", "Print the times of a schedule or of windows.", _TOOLS),
     "schema": Verb("schema", "Print the JSON Schemas of kinds and output views.", _TOOLS),
     "crds": Verb("crds", "Print the CustomResourceDefinitions.", _TOOLS),
@@ -84,6 +86,24 @@ VERBS = {
     "docs": Verb("docs", "Print a page of the documentation, or an example.", _TOOLS),
     "help": Verb("help", "Print the help of a command.", _TOOLS),
     "version": Verb("version", "Print the versions of fanout and its dependencies.", _TOOLS),
+}
+
+# Words of the help and of messages, for `fanout --help` and the command reference; docs/glossary.md
+# has all.
+TERMS = {
+    "variant": "a copy of an upstream package, at one path of a downstream repository",
+    "target": "what a variant is made for: a repository, a package in it, or a cluster object",
+    "stage": "a named group of variants of one policy; stages are rolled out in order",
+    "candidate": "the revision to roll out in a stage",
+    "draft": "a variant rendered for the candidate, on a branch, not yet published",
+    "published": "merged to the branch of the downstream repository, and tagged",
+    "ready": "published, with all checks after publication passed",
+    "gate": "a condition for publishing, such as a soak time, an approval or a window",
+    "sweep": "one run that updates drafts, evaluates gates and publishes what is allowed",
+    "pass": "one reconciliation: a sweep, or one that `fanout run` does between sweeps",
+    "downstream edit": "a change by somebody else to a published package or a draft",
+    "record": "evidence, an approval or a decision, as it was recorded",
+    "vendor branch": "the branch of a repository on which fanout keeps packages without edits",
 }
 
 # Commands of earlier versions and of kubectl, flux, argocd and kpt, each with the command that does
@@ -176,9 +196,11 @@ class VerbGroup(click.Group):
                 )
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write the exit codes, because scripts rely on them."""
+        """Write the exit codes, because scripts rely on them, and the terms of the help."""
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(int(code)), words) for code, words in EXIT_CODE_HELP.items()])
+        with formatter.section("Terms (all: `fanout docs glossary`)"):
+            formatter.write_dl(list(TERMS.items()))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete verbs from the table, and options like click."""

@@ -12,7 +12,7 @@ import pytest
 
 from fanout.api.reasons import Reason
 from fanout.cli.input.options import with_settings
-from fanout.cli.main import VERBS, Verb, run_arguments
+from fanout.cli.main import TERMS, VERBS, Verb, run_arguments
 from fanout.cli.process_exit import (
     EXIT_CODE_HELP,
     NO_EFFECT_REASONS,
@@ -110,6 +110,25 @@ def test_a_verb_of_the_table_is_there_and_helps_with_the_same_words(name, capsys
     assert isinstance(module.command, click.Command)
     assert run_arguments([name, "--help"]) == ExitCode.OK
     assert VERBS[name].help in " ".join(capsys.readouterr().out.split())
+
+
+def test_help_lists_options_that_most_verbs_share_apart(capsys):
+    assert run_arguments(["render", "--help"]) == ExitCode.OK
+    own, shared = capsys.readouterr().out.split("\nOptions:\n")[1].split("\nGlobal options:\n")
+    assert [line.split()[0] for line in own.splitlines() if line[2:3] == "-"] == ["--to"]
+    assert len([line for line in shared.splitlines() if line[2:3] == "-"]) == 11
+    assert shared.index("--files") < shared.index("--color") < shared.index("--help")
+
+
+def test_help_explains_its_terms(capsys):
+    assert run_arguments(["--help"]) == ExitCode.OK
+    text = " ".join(capsys.readouterr().out.split())
+    assert {term for term, meaning in TERMS.items() if f"{term} {meaning}" not in text} == set()
+
+
+def test_a_removal_without_a_name_is_usage(capsys):
+    assert run_arguments(["remove", "--reason", "gone"]) == ExitCode.ERROR
+    assert "Error: name a policy or a variant\n" in capsys.readouterr().err
 
 
 def test_a_mistyped_verb_is_usage_and_the_right_one_is_named(capsys):

@@ -3,7 +3,7 @@
 As with kubectl, options may stand before or behind the verb; behind it wins, `-f` and
 `-v` add up. A verb is written like this:
 
-    @click.command()
+    @click.command(cls=VerbCommand)
     @click.argument("name")
     @with_settings()
     def command(settings: Settings, name: str) -> ExitCode: ...
@@ -27,71 +27,100 @@ Option = Callable[[Function], Function]
 
 _CUMULATIVE = frozenset({"files", "verbosity"})
 
+
+class SharedOption(click.Option):
+    """Option that most verbs have; their help lists it apart from their own options."""
+
+
+_shared_option = functools.partial(click.option, cls=SharedOption)
+
+
+class VerbCommand(click.Command):
+    """Click command whose help lists shared options below a heading of their own."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the verb's own options, then those that most verbs have, and --help."""
+        records: dict[str, list[tuple[str, str]]] = {"Options": [], "Global options": []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            is_global = isinstance(param, SharedOption) or param is self.get_help_option(ctx)
+            if record is not None:
+                records["Global options" if is_global else "Options"].append(record)
+        for heading, rows in records.items():
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
+
+
 # Options by parameter name.
 _OBJECT_OPTIONS: dict[str, Option] = {
-    "files": click.option(
+    "files": _shared_option(
         "-f",
         "--files",
         multiple=True,
         metavar="DIR",
         help="Directory or file with objects; can be repeated.  [FANOUT_FILES]",
     ),
-    "namespace": click.option(
+    "namespace": _shared_option(
         "-n",
         "--namespace",
         metavar="NAME",
         help="Only objects of this namespace.  [FANOUT_NAMESPACE]",
     ),
-    "all_namespaces": click.option(
-        "-A", "--all-namespaces", is_flag=True, help="All namespaces, the default in file mode."
+    "all_namespaces": _shared_option(
+        "-A",
+        "--all-namespaces",
+        is_flag=True,
+        help="All namespaces; this is the default, unless FANOUT_NAMESPACE is set.",
     ),
-    "config": click.option(
+    "config": _shared_option(
         "--config", metavar="FILE", help="File with the FanoutConfiguration.  [FANOUT_CONFIG]"
     ),
-    "state_dir": click.option(
+    "state_dir": _shared_option(
         "--state-dir",
         metavar="DIR",
         help="Directory of mirrors and of local records.  [default: .fanout]  [FANOUT_STATE_DIR]",
     ),
-    "records": click.option(
+    "records": _shared_option(
         "--records", metavar="URL", help="URL of the records repository.  [FANOUT_RECORDS]"
     ),
-    "new_records": click.option(
+    "new_records": _shared_option(
         "--new-records",
         is_flag=True,
-        help="Start with empty records although repositories show earlier publications.",
+        help="Start with empty records, even if repositories already have publications of fanout.",
     ),
 }
 
-# For verbs that read objects but no repository; some of them use -n for something else.
-_FILE_OPTIONS: dict[str, Option] = {
-    "files": _OBJECT_OPTIONS["files"],
-    "namespace": click.option(
-        "--namespace", metavar="NAME", help="Only objects of this namespace.  [FANOUT_NAMESPACE]"
-    ),
-}
+
+def _file_options(namespace_help: str) -> dict[str, Option]:
+    # For verbs that read objects but no repository; some of them use -n for something else.
+    namespace = _shared_option(
+        "--namespace", metavar="NAME", help=f"{namespace_help}  [FANOUT_NAMESPACE]"
+    )
+    return {"files": _OBJECT_OPTIONS["files"], "namespace": namespace}
+
 
 _TERMINAL_OPTIONS: dict[str, Option] = {
-    "verbosity": click.option(
+    "verbosity": _shared_option(
         "-v",
         "--verbose",
         "verbosity",
         count=True,
         help="Print more detail, and traces of errors; can be repeated.  [FANOUT_VERBOSITY]",
     ),
-    "quiet": click.option(
+    "quiet": _shared_option(
         "-q",
         "--quiet",
         is_flag=True,
         help="Print no warnings, notes or progress; only results and errors.",
     ),
-    "color": click.option(
+    "color": _shared_option(
         "--color",
         type=click.Choice([choice.value for choice in Color]),
         help="Color of output; auto is off in pipes and with NO_COLOR.  [default: auto]  "
         "[FANOUT_COLOR]",
     ),
-    "now": click.option(
+    "now": _shared_option(
         "--now", metavar="TIME", hidden=True, help="Use this time as the current time."
     ),
 }
@@ -189,6 +218,7 @@ def with_settings(
     *,
     objects: bool = True,
     files: bool = False,
+    namespace_help: str = "Only objects of this namespace.",
     config: bool = False,
     records: bool = False,
     formats: tuple[OutputFormat, ...] = (),
@@ -196,13 +226,14 @@ def with_settings(
     """Return a decorator that passes a verb its `settings`.
 
     `objects`: the verb reads objects and repositories, so it takes `-f` and the options
-    around it; `files`: `-f` and `--namespace` alone, without the short form; `config`:
-    `--config` alone. `records`: the verb records or publishes, so it takes `--dry-run`.
+    around it; `files`: `-f` and `--namespace` alone, without the short form and with
+    `namespace_help` as its help; `config`: `--config` alone. `records`: the verb records or
+    publishes, so it takes `--dry-run`.
     `formats`: accepted values of `-o`, the default first; without any there is no `-o`.
     """
     options: dict[str, Option] = {
         **(_OBJECT_OPTIONS if objects else {}),
-        **(_FILE_OPTIONS if files else {}),
+        **(_file_options(namespace_help) if files else {}),
         **({"config": _OBJECT_OPTIONS["config"]} if config else {}),
         **({"output": _output_option(formats)} if formats else {}),
         **(_RECORD_OPTIONS if records else {}),

@@ -73,7 +73,7 @@ def scope_options(function: Callable[..., Any]) -> Callable[..., Any]:
         multiple=True,
         metavar="VARIANT",
         shell_complete=complete_variants,
-        help="Variant, by any of its names; can be repeated.  [default: all in scope]",
+        help="Name of a variant; can be repeated.  [default: all variants of the stage or policy]",
     )
     return stage(variants(function))
 

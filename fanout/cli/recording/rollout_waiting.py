@@ -19,6 +19,7 @@ from fanout.api.gate_vocabulary import Verdict
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import invalid_setting
+from fanout.cli.input.options import VerbCommand
 from fanout.cli.recording.decision_effect import is_in_force
 from fanout.cli.recording.record_session import RecordSession
 from fanout.cli.settings import Settings
@@ -34,7 +35,7 @@ _IN_FORCE = (VariantState.READY, VariantState.SKIPPED)
 _ANSWERED_BY_PROGRAMS = (VariantState.VERIFYING, VariantState.PROPOSED)
 
 
-class WaitCommand(click.Command):
+class WaitCommand(VerbCommand):
     """Click command whose option --wait takes a value behind `=` only, as with kubectl."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -55,15 +56,22 @@ def _parse_limit(_ctx: click.Context, _param: click.Parameter, text: str) -> tim
         raise invalid_setting(str(error), "write --wait, or --wait=10m", "--wait") from error
 
 
-wait_option: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
-    "--wait",
-    "wait_limit",
-    default="",
-    metavar="[=DURATION]",
-    callback=_parse_limit,
-    help="Repeat passes until everything is in force, only people can unblock the rest, or the"
-    " duration ends. Exits with code 4 if something is not in force.",
+WAIT_UNTIL_PUBLISHED = (
+    "Wait until the revision is published for the variants of this command, until the rest needs a"
+    " person, or until the duration ends. Exits with code 4 if it is not published for all of them."
 )
+
+
+def wait_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the option --wait; `help_text` describes what ends the wait."""
+    return click.option(
+        "--wait",
+        "wait_limit",
+        default="",
+        metavar="[=DURATION]",
+        callback=_parse_limit,
+        help=help_text,
+    )
 
 
 @frozen

@@ -10,7 +10,7 @@ from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
 from fanout.cli.input.completion import complete_revisions
 from fanout.cli.input.name_lookup import refuse_no_stage, require_candidate, select_variants
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.decision_effect import compare_evaluations
 from fanout.cli.recording.record_options import (
@@ -50,7 +50,7 @@ def build_command(action: Action, help_text: str, choose: VariantChooser) -> cli
     `choose` selects the variants and returns notes on the others.
     """
 
-    @click.command(help=help_text)
+    @click.command(cls=VerbCommand, help=help_text)
     @subject_options
     @click.option(
         "--revision",

@@ -8,7 +8,7 @@ from fanout.api.gate_vocabulary import Action
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.completion import complete_policies
 from fanout.cli.input.name_lookup import find_recordable_policy, refuse_unrecordable
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.dry_run import print_consequences, print_new_records, print_recorded
 from fanout.cli.recording.record_options import (
@@ -37,7 +37,7 @@ from fanout.values import frozen
 def build_suspension_command(action: Action, help_text: str) -> click.Command:
     """Build the command that records a Decision of this action; `help_text` is its help."""
 
-    @click.command(help=help_text)
+    @click.command(cls=VerbCommand, help=help_text)
     @click.argument("policy", required=False, default="", shell_complete=complete_policies)
     @scope_options
     @click.option(

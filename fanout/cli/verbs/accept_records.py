@@ -4,7 +4,7 @@ import click
 
 from fanout.api.reasons import Reason
 from fanout.cli.input.name_lookup import find_policy, refuse_stopped
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.recording.record_options import (
     RecordRequest,
     policy_argument,
@@ -19,7 +19,7 @@ from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.records.rewound_records import describe_missing_records
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @policy_argument
 @reason_option
 @with_request
@@ -28,9 +28,9 @@ def command(settings: Settings, request: RecordRequest) -> None:
     """Accept records that were restored from an older copy.
 
     A policy is held with RecordsRewound if its records are older than those seen before, or than
-    what is published. This command records a decision to continue with the older records: the
-    published state of the repositories is kept, and clocks start now. Suspensions, approvals and
-    evidence that are missing are not restored; those that are known are printed.
+    what is published. Records a decision to continue with the older records. Published packages are
+    kept, and soak times and deadlines start again. Missing suspensions, approvals and evidence are
+    not restored; the command lists those that it can identify.
     """
     with open_record_session(settings, request, find_policy) as session:
         item = session.item

@@ -10,7 +10,7 @@ from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
 from fanout.cli.input.completion import complete_checks, complete_revisions
 from fanout.cli.input.name_lookup import select_variants
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.approval_eligibility import (
     build_no_draft,
@@ -37,7 +37,7 @@ from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.reconcile.pass_results import PolicyResult
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @subject_options
 @click.option(
     "--revision",
@@ -57,10 +57,10 @@ def command(settings: Settings, request: RecordRequest, revision: str, check: st
     """Approve drafts of a stage.
 
     The approval counts for exactly the current content of the drafts: a draft that is rewritten
-    needs a new approval, the others do not. A stage has drafts of its candidate only; a newer
-    revision is drafted when it passes `after`. Drafts with undecided merge conflicts are left out,
-    unless their variants are named. Exits with code 4 if the approval counts for none of the
-    drafts.
+    needs a new approval, the others do not. A stage drafts only its candidate, the revision to roll
+    out in the stage. A newer revision is drafted when it has passed the earlier stages (stage field
+    `after`). Drafts with undecided merge conflicts are left out, unless their variants are named.
+    Exits with code 4 if the approval counts for none of the drafts.
     """
     with open_record_session(settings, request) as session:
         item, author = session.item, session.author

@@ -3,12 +3,12 @@
 import click
 
 from fanout.api.crd_schemas import build_crds
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.output.printer import build_list, format_yaml, print_value, write_stdout
 from fanout.cli.settings import OutputFormat, Settings
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @with_settings(objects=False, formats=(OutputFormat.YAML, OutputFormat.JSON))
 def command(settings: Settings) -> None:
     """Print the CustomResourceDefinitions.

@@ -6,7 +6,7 @@ import click
 
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.output.manifest_files import build_exists_error, create_files
 from fanout.cli.output.object_templates import (
     PolicyTemplate,
@@ -32,7 +32,7 @@ def command() -> None:
     """
 
 
-@command.command("repository")
+@command.command("repository", cls=VerbCommand)
 @click.argument("name")
 @click.option("--url", required=True, help="URL or path of the Git repository.")
 @click.option("--branch", default="", help="Branch of published packages.  [default: main]")
@@ -41,7 +41,7 @@ def command() -> None:
 @click.option("--forge", default="", help="Type of the forge that hosts it: none or gitea.")
 @click.option("--secret", default="", help="Name of the secret with its credentials.")
 @_dry_run_option
-@with_settings(files=True, formats=_FORMATS)
+@with_settings(files=True, namespace_help="Namespace of the new object.", formats=_FORMATS)
 def create_repository(  # noqa: PLR0913  # one argument for each option
     settings: Settings,
     *,
@@ -68,7 +68,7 @@ def create_repository(  # noqa: PLR0913  # one argument for each option
     _create("repository", name, str(repository), settings, dry_run=dry_run)
 
 
-@command.command("policy")
+@command.command("policy", cls=VerbCommand)
 @click.argument("name")
 @click.option("--upstream", required=True, help="Repository object that has the package.")
 @click.option("--package", required=True, help="Path of the package in it.")
@@ -89,10 +89,10 @@ def create_repository(  # noqa: PLR0913  # one argument for each option
     "--stages",
     default="",
     metavar="STAGE,…",
-    help="Stages of Cluster objects, instead of --downstream.",
+    help="Stages of a policy whose targets are Cluster objects; use instead of --downstream.",
 )
 @_dry_run_option
-@with_settings(files=True, formats=_FORMATS)
+@with_settings(files=True, namespace_help="Namespace of the new object.", formats=_FORMATS)
 def create_policy(  # noqa: PLR0913  # one argument for each option
     settings: Settings,
     *,
@@ -123,7 +123,7 @@ def create_policy(  # noqa: PLR0913  # one argument for each option
     _create("policy", name, str(policy), settings, dry_run=dry_run)
 
 
-@command.command("promotion-policy")
+@command.command("promotion-policy", cls=VerbCommand)
 @click.argument("name")
 @click.option(
     "--policies", default="*", show_default=True, metavar="POLICY,…", help="Policies it governs."
@@ -139,7 +139,7 @@ def create_policy(  # noqa: PLR0913  # one argument for each option
     help="Member of a group of approvers; can be repeated.",
 )
 @_dry_run_option
-@with_settings(files=True, formats=_FORMATS)
+@with_settings(files=True, namespace_help="Namespace of the new object.", formats=_FORMATS)
 def create_promotion_policy(  # noqa: PLR0913  # one argument for each option
     settings: Settings,
     *,

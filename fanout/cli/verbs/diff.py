@@ -5,7 +5,7 @@ from itertools import pairwise
 import click
 
 from fanout.cli.input.completion import complete_variants
-from fanout.cli.input.options import detailed_option, with_settings
+from fanout.cli.input.options import VerbCommand, detailed_option, with_settings
 from fanout.cli.input.variant_files import VariantFiles, open_variant_files
 from fanout.cli.output.merge_view import format_masked_three_way, print_patch
 from fanout.cli.process_exit import ExitCode, detailed_exit_code
@@ -14,7 +14,7 @@ from fanout.cli.startup import open_program
 from fanout.package.package_patch import format_masked_patch
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("variant", shell_complete=complete_variants)
 @click.option(
     "--against",
@@ -32,13 +32,18 @@ from fanout.package.package_patch import format_masked_patch
 @detailed_option
 @with_settings()
 def command(settings: Settings, variant: str, against: str, each_side: bool, **how: bool) -> int:
-    """Compare a variant with what is published.
+    """Compare a variant with the published package.
 
-    Prints a patch from the published package (or upstream's package) to the variant's next draft,
-    which includes the edits of people. --against draft prints the edits of people to the current
-    draft, then what the next draft changes in it. --three-way prints the changes of fanout and of
-    people separately, relative to the published package, the draft, or upstream's package at the
-    published revision.
+    Prints a patch from the published package to the next draft of the variant, which includes
+    downstream edits. With --against upstream, the patch starts from the upstream package. With
+    --against draft, prints two patches: the edits that people committed to the current draft, and
+    the changes from the current draft to the next one.
+
+    With --three-way, prints the changes of two sides since a common base. By default, the sides are
+    the next rendering and the package on the branch, and the base is the package as fanout
+    published it. With --against draft, the base is the draft as fanout wrote it, and the second
+    side is the draft on its branch. With --against upstream, the base is the upstream package at
+    the published revision.
 
     VARIANT is a name, a target, or repository:path. Values of Secrets are masked as `***`. Exits
     with code 3 if the variant is held and no draft can be written.

@@ -8,7 +8,7 @@ from click.shell_completion import CompletionItem
 from fanout.api.field_errors import suggest_name
 from fanout.cli.command_errors import not_found
 from fanout.cli.documentation import find_directory, find_pages
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.output.printer import format_table, write_stdout
 from fanout.cli.settings import Settings
 
@@ -21,16 +21,16 @@ def _complete_topic(
     return [CompletionItem(topic) for topic in find_pages() if topic.startswith(incomplete)]
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("topic", required=False, shell_complete=_complete_topic)
 @click.option("--path", is_flag=True, help="Print the path of the page instead of the page.")
 @with_settings(objects=False)
 def command(settings: Settings, topic: str | None, path: bool) -> None:  # noqa: ARG001
     """Print a page of the documentation, or an example.
 
-    TOPIC is a name of the list that is printed without one, such as concepts/gates or
-    policies/clusters.yaml. The last part is enough where it is unique. With --path and
-    no TOPIC, prints the directory that contains docs and policies.
+    TOPIC is a page or an example, such as concepts/gates or policies/clusters.yaml. Without TOPIC,
+    prints the list of topics. The last part is enough where it is unique. With --path and no TOPIC,
+    prints the directory that contains docs and policies.
     """
     pages = find_pages()
     if topic is not None:

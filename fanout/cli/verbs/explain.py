@@ -15,7 +15,7 @@ from fanout.cli.input.name_lookup import (
     target_names,
     unique_names,
 )
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.input.variant_files import open_variant_files
 from fanout.cli.output.explanation_text import (
     ExplanationLayout,
@@ -49,7 +49,7 @@ from fanout.reconcile.pass_scope import PassMode
 from fanout.values import replace
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument(
     "subject",
     metavar="[POLICY[/STAGE[/VARIANT]]]",
@@ -61,13 +61,12 @@ from fanout.values import replace
 def command(settings: Settings, subject: str) -> ExitCode:
     """Explain what blocks a rollout, and how to unblock it.
 
-    Explains a policy, a stage or a variant, with the commands that unblock it; without a name, what
-    blocks the whole fleet, the most urgent first. Name a variant by
-    its target, its path, repository:path or its own name; a name without a policy is looked up in
-    all policies.
+    Explains a policy, a stage or a variant, with the commands that unblock it. Without a name,
+    explains what blocks the whole fleet, the most urgent first. Name a variant by its target, its
+    path, repository:path or its own name; a name without a policy is looked up in all policies.
 
-    Exits with code 3 if a policy is stopped, or if part of the subject failed or a person must
-    repair it.
+    Exits with code 3 if any part of the named resource failed or needs a repair, or if fanout
+    cannot process a policy (state Stopped).
     """
     with open_program(settings) as program:
         errors = report_file_errors(program.read_declared())

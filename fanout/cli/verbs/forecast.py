@@ -12,7 +12,7 @@ from fanout.api.view_base import HoldView, ViewMeta
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import complete_policies, complete_revisions
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.output.pass_output import report_file_errors
 from fanout.cli.output.printer import Object, TableColumn, print_objects
 from fanout.cli.process_exit import ExitCode
@@ -39,7 +39,7 @@ _COLUMNS = (
 )
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("policy", shell_complete=complete_policies)
 @click.option(
     "--revision",
@@ -56,12 +56,12 @@ _COLUMNS = (
 def command(
     settings: Settings, policy: str, revision: str | None, takes: Sequence[str]
 ) -> ExitCode:
-    """Print the earliest time at which each stage can have a revision.
+    """Print the earliest time at which a revision can pass each stage.
 
     Soak times, windows, sweeps and rollout budgets are taken into account. Steps that need a person
     are listed, and assumed to be done at once. The time that variants take to become ready is
-    measured only at their current revision. Exits with code 3 if a stage cannot be reached without
-    a person.
+    estimated from their current revision. Exits with code 3 if a stage cannot be reached without a
+    person.
     """
     with open_program(settings) as program:
         faults = report_file_errors(program.read_declared())

@@ -30,7 +30,7 @@ from fanout.cli.input.completion import (
     singular_of,
 )
 from fanout.cli.input.name_lookup import target_names
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.output import get_tables
 from fanout.cli.output.pass_output import report_file_errors
 from fanout.cli.output.printer import Object, print_objects
@@ -224,7 +224,7 @@ _OBJECT_BUILDERS: Mapping[str, Callable[[PassPlan], list[dict[str, Any]]]] = {
 }
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("resource_type", default="", metavar="WHAT", shell_complete=complete_resource_types)
 @click.argument("names", nargs=-1, shell_complete=complete_names)
 @click.option(
@@ -259,13 +259,13 @@ def command(
 ) -> ExitCode:
     """List resources and their observed state.
 
-    WHAT is policies, variants, stages, targets, repositories, drafts, conflicts or records. For
-    records (or only evidence, approvals, decisions or publications), NAMES are names of policies.
-    Variants, targets, drafts and conflicts can also be named by their target, their path,
-    repository:path or POLICY/TARGET.
+    WHAT is policies, variants, stages, targets, repositories, drafts, conflicts or records. WHAT
+    can also be evidence, approvals, decisions or publications, which are kinds of records. For all
+    records, NAMES are names of policies. Variants, targets, drafts and conflicts can also be named
+    by their target, their path, repository:path or POLICY/TARGET.
 
-    AGE is how long the published revision is in force (variants), or the age of the draft's commit
-    or of the record.
+    AGE is the time since the publication of the current revision (variants), or since the draft's
+    commit or the record was made.
 
     For --selector, a target has the labels of its object, a draft those of its variant, and a stage
     those of its policy. All have fanout.dev/policy, fanout.dev/stage and fanout.dev/repository.

@@ -7,7 +7,7 @@ import click
 from fanout.cli.declarations import check_policies
 from fanout.cli.input.completion import complete_policies
 from fanout.cli.input.name_lookup import find_policy
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.output.graph.dot_drawing import draw_dot
 from fanout.cli.output.graph.mermaid_drawing import draw_mermaid
 from fanout.cli.output.graph.stage_graph import StageGraph, build_graph
@@ -24,7 +24,7 @@ _PIPE_WIDTH = 80  # characters of a line where no terminal says how many there a
 _DRAWERS = {"mermaid": draw_mermaid, "dot": draw_dot, "svg": draw_svg}
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("policy", shell_complete=complete_policies)
 @click.option(
     "-o",
@@ -38,9 +38,10 @@ _DRAWERS = {"mermaid": draw_mermaid, "dot": draw_dot, "svg": draw_svg}
 def command(settings: Settings, policy: str, language: str) -> ExitCode:
     """Draw the stages of a policy with their state.
 
-    Each stage has its candidate, its state (Passed, Failed, Pending, Held, Halted or Suspended),
-    and the number of variants that are ready at the candidate. Each edge has the rule of `after`
-    and the soak. Mermaid is for Markdown pages, dot for Graphviz.
+    Each stage shows its candidate (the revision to roll out in the stage), its state (Passed,
+    Failed, Pending, Held, Halted or Suspended), and how many variants are ready at the candidate.
+    Each edge shows the condition of the stage field `after`, and the soak time. Mermaid is for
+    Markdown pages, dot for Graphviz.
     """
     with open_program(settings) as program:
         faults = report_file_errors(program.read_declared())

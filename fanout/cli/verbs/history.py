@@ -11,7 +11,7 @@ from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import complete_subjects
 from fanout.cli.input.name_lookup import find_named_variants, find_policy, match_orphaned
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.output.pass_output import report_file_errors
 from fanout.cli.output.printer import Object, TableColumn, check_output, print_objects
 from fanout.cli.process_exit import ExitCode
@@ -95,13 +95,14 @@ _PUBLICATION_COLUMNS = (
 )
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("subject", metavar="POLICY[/STAGE[/VARIANT]]", shell_complete=complete_subjects)
 @click.option(
     "--since",
     default="",
-    metavar="DURATION|INSTANT",
-    help="Only what came into force since then, such as 24h or 2026-03-01T12:00:00Z.",
+    metavar="DURATION|TIME",
+    help="Print only entries newer than a duration, such as 24h, or than a time, such as"
+    " 2026-03-01T12:00:00Z.",
 )
 @click.option("--limit", type=click.IntRange(min=1), help="Print at most this many entries.")
 @click.option("--reverse", is_flag=True, help="Print the oldest entry first.")
@@ -109,12 +110,12 @@ _PUBLICATION_COLUMNS = (
 def command(
     settings: Settings, subject: str, since: str, limit: int | None, *, reverse: bool
 ) -> ExitCode:
-    """Print what was in force when, and what let it in.
+    """Print when revisions were published, and what allowed it.
 
-    For a policy or a stage: one entry for each revision that a stage took, with the number of
-    variants that took it. For a variant: one entry for each publication, with tag, commit,
-    evidence, and the number of values that merge conflicts dropped. The newest entry comes first.
-    Moved and removed variants are found by the names that they had.
+    For a policy or a stage: one entry for each revision published in a stage, with the number of
+    variants that it was published for. For a variant: one entry for each publication, with tag,
+    commit, evidence, and the number of values that merge conflicts dropped. The newest entry comes
+    first. Moved and removed variants are found by the names that they had.
     """
     check_output(settings)
     start = _parse_since(since, settings.now()) if since else None

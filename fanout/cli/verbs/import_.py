@@ -11,7 +11,7 @@ from fanout.api.field_errors import FieldError, FieldPath, as_mapping, format_pa
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.object_validation import validate_object
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.output.printer import build_list, print_value, write_stdout
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
@@ -66,7 +66,7 @@ def command() -> None:
     """Convert objects of other programs."""
 
 
-@command.command("porch")
+@command.command("porch", cls=VerbCommand)
 @with_settings(formats=(OutputFormat.YAML, OutputFormat.JSON))
 def porch(settings: Settings) -> ExitCode:
     """Convert objects of Porch.
@@ -82,7 +82,7 @@ def porch(settings: Settings) -> ExitCode:
         )
 
 
-@command.command("kargo")
+@command.command("kargo", cls=VerbCommand)
 @with_settings(formats=(OutputFormat.YAML, OutputFormat.JSON))
 def kargo(settings: Settings) -> ExitCode:
     """Convert objects of Kargo.

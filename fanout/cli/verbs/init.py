@@ -9,7 +9,7 @@ import click
 
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.output.manifest_files import build_exists_error, create_files
 from fanout.cli.output.object_templates import (
     PolicyTemplate,
@@ -43,7 +43,7 @@ fanout status -f policies
 """
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("directory", default=".", metavar="[DIR]")
 @click.option("--upstream", metavar="URL", help="Repository that has the package.")
 @click.option("--package", metavar="PATH", help="Path of the package in it.")
@@ -79,8 +79,8 @@ def command(  # noqa: PLR0913  # one argument for each option
 ) -> None:
     """Create a working directory with a first policy.
 
-    Asks for what no flag gives, on a terminal. An existing README.md or .gitignore is kept, and
-    if one of the files of objects exists, nothing is created.
+    On a terminal, prompts for values that no flag sets. Keeps an existing README.md or .gitignore.
+    Creates nothing if one of the YAML files to create exists.
     """
     root = Path(directory)
     ask = _ask if sys.stdin.isatty() else _require

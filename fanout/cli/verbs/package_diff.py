@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from fanout.cli.input.options import detailed_option, with_settings
+from fanout.cli.input.options import VerbCommand, detailed_option, with_settings
 from fanout.cli.input.package_directory import read_files
 from fanout.cli.output.merge_view import format_masked_three_way, print_patch
 from fanout.cli.process_exit import ExitCode, detailed_exit_code
@@ -13,7 +13,7 @@ from fanout.cli.verbs.package_merge import DIRECTORY
 from fanout.package.package_patch import format_masked_patch
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.option("--upstream", required=True, type=DIRECTORY, help="Upstream package.")
 @click.option("--local", required=True, type=DIRECTORY, help="Local package with edits.")
 @click.option("--origin", type=DIRECTORY, help="Common origin; print the changes of each side.")
@@ -29,7 +29,7 @@ def diff(
     """Compare a local package with the upstream package.
 
     Prints a patch from the upstream package to the local one. With --origin, prints the changes of
-    each side since then, and where they conflict. Values of Secrets are masked as `***`.
+    each side since the common origin, and their conflicts. Values of Secrets are masked as `***`.
     """
     upstream_files, local_files = read_files(upstream), read_files(local)
     lines = (

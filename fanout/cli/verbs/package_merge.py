@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.input.package_directory import (
     read_files,
     require_new_directory,
@@ -27,7 +27,7 @@ DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
 NEW_DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.option("--origin", required=True, type=DIRECTORY, help="Common origin of both packages.")
 @click.option("--upstream", required=True, type=DIRECTORY, help="Newer upstream package.")
 @click.option("--local", required=True, type=DIRECTORY, help="Local package with edits.")
@@ -38,7 +38,7 @@ NEW_DIRECTORY = click.Path(file_okay=False, path_type=Path)
     type=click.Choice([strategy.value for strategy in KptUpdateStrategy]),
     default=KptUpdateStrategy.RESOURCE_MERGE.value,
     show_default=True,
-    help="Merge strategy, with the names of a Kptfile.",
+    help="Merge strategy, as updateStrategy in a Kptfile.",
 )
 @with_settings(objects=False, formats=REPORT_FORMATS)
 def merge(
@@ -52,8 +52,9 @@ def merge(
 ) -> ExitCode:
     """Merge upstream changes into a local package.
 
-    The result is written even if there are conflicts; it then has the values of the winning side.
-    Exits with code 3 if there are conflicts.
+    Writes the result even if there are conflicts. A conflicting value is taken from the upstream
+    package; an object or file that one side deleted and the other changed is taken from the local
+    package. Exits with code 3 if there are conflicts.
     """
     target = _require_target(local, to, in_place)
     origin_files, upstream_files, local_files = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.input.package_directory import (
     find_changed_paths,
     read_files,
@@ -25,7 +25,7 @@ from fanout.variants.functions.function_interface import FunctionResult
 from fanout.variants.package_preparation import find_errors
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("directory", type=DIRECTORY)
 @click.option(
     "--to", type=NEW_DIRECTORY, help="Write the result to this new or empty directory instead."

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from fanout.api.reasons import Reason
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.input.package_directory import scan_directory, with_directory
 from fanout.cli.input.package_validation import (
     PackageFindings,
@@ -20,14 +20,14 @@ from fanout.errors import InvalidInput
 from fanout.variants.functions.function_interface import FunctionResult
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("directory", type=DIRECTORY)
 @with_settings(objects=False, config=True, formats=REPORT_FORMATS)
 def validate(settings: Settings, directory: Path) -> ExitCode:
     """Validate a package and report every error.
 
-    Checks its Kptfiles, manifests, duplicate objects, injection points, functions, and content that
-    no package can have. Exits with code 2 if there are errors.
+    Checks Kptfiles, manifests, injection points and functions. Reports duplicate objects, and files
+    that are not allowed in a package. Exits with code 2 if there are errors.
     """
     files, scan_errors = scan_directory(directory)
     # Of a package that was read in part, missing files would be reported as errors of the

@@ -8,7 +8,7 @@ import click
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.declarations import check_policies
 from fanout.cli.input.completion import complete_policies
-from fanout.cli.input.options import detailed_option, with_settings
+from fanout.cli.input.options import VerbCommand, detailed_option, with_settings
 from fanout.cli.output.pass_output import print_plan, report_file_errors
 from fanout.cli.process_exit import ExitCode, detailed_exit_code
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
@@ -18,7 +18,7 @@ from fanout.plan.actions import Plan
 from fanout.reconcile.pass_scope import PassMode
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("policies", nargs=-1, shell_complete=complete_policies)
 @click.option("--drafts-only", is_flag=True, help="Plan only updates of drafts.")
 @click.option(
@@ -33,9 +33,9 @@ def command(
 ) -> int:
     """Show what a sweep would do now.
 
-    POLICIES limits the plan to these policies, or to variants that have no policy. Exits with code
-    0 whether or not there are changes, and with code 3 if something failed or needs a person, as
-    the sweep would.
+    POLICIES are names of policies, or of PackageVariant objects, which have no policy. Without
+    POLICIES, plans all of them. Exits with code 0 whether or not there are changes, and with code 3
+    if something failed or needs a person, as the sweep would.
     """
     # Checked before the pass, which can take minutes.
     if out is not None and not out.parent.is_dir():

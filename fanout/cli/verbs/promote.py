@@ -33,6 +33,7 @@ from fanout.cli.recording.record_session import (
     print_decision,
 )
 from fanout.cli.recording.rollout_waiting import (
+    WAIT_UNTIL_PUBLISHED,
     WaitCommand,
     refuse_with_wait,
     wait_option,
@@ -65,10 +66,10 @@ from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 @click.option(
     "--accept-conflicts",
     is_flag=True,
-    help="Publish the variants named with --variant with the current result of their undecided"
-    " merge conflicts.",
+    help="Publish the variants given with --variant even if they have undecided merge conflicts,"
+    " with the values in their drafts.",
 )
-@wait_option
+@wait_option(WAIT_UNTIL_PUBLISHED)
 @reason_option
 @click.option("--expires", default="", metavar="TIME", help="Time at which the decision expires.")
 @with_request
@@ -81,13 +82,13 @@ def command(
     accept_conflicts: bool,
     expires: str,
 ) -> ExitCode:
-    """Publish drafts of a stage, through the same gates.
+    """Publish drafts of a stage manually; all gates apply.
 
-    Records a decision to do what automation would do if it were on for the stage. The
-    decision names the drafts that it covers and is active until it is applied, withdrawn (`fanout
+    Records a decision to publish the drafts as if automatic promotion were on for the stage. The
+    decision names the drafts that it covers. It is active until it is applied, withdrawn (`fanout
     withdraw`) or expired. Drafts whose gates are closed are published by a later sweep. A draft
-    that is rewritten needs a new decision.
-    --override opens only the named gates. If there is nothing to publish, nothing is recorded.
+    that is rewritten needs a new decision. --override opens only the named gates. If there is
+    nothing to publish, nothing is recorded.
 
     Variants with undecided merge conflicts are left out, unless they are named with --variant and
     --accept-conflicts is set.

@@ -9,20 +9,19 @@ import click
 from fanout.api.field_errors import suggest_name
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.cli.command_errors import invalid_setting, not_found
-from fanout.cli.input.completion import complete_variants
+from fanout.cli.input.completion import complete_policies, complete_variants
 from fanout.cli.input.name_lookup import (
     find_named_variants,
     find_orphaned_paths,
     find_policy,
     match_orphaned,
 )
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.recording.dry_run import print_new_records, print_recorded
 from fanout.cli.recording.record_options import (
     RecordRequest,
-    policy_argument,
     reason_option,
     with_request,
 )
@@ -52,8 +51,8 @@ from fanout.reconcile.removal.orphaned_variants import find_removal_doubt
 from fanout.reconcile.selection.policy_resolution import are_all_promotions_read, find_promotions
 
 
-@click.command()
-@policy_argument
+@click.command(cls=VerbCommand)
+@click.argument("policy", required=False, default="", shell_complete=complete_policies)
 @click.argument("variant", required=False, shell_complete=complete_variants)
 @click.option("--all-gone", is_flag=True, help="Remove all variants whose targets no longer exist.")
 @click.option("--edited", is_flag=True, help="Remove the package even if it was edited.")
@@ -65,14 +64,16 @@ def command(
 ) -> ExitCode:
     """Remove variants whose target no longer exists.
 
-    Sweeps do this if automation is on. This command records a decision that needs neither
-    automation nor removalLimit. A variant that moved leaves its old package in place until it is
-    ready.
+    Sweeps do this if automation is on. This command works without automation and ignores
+    removalLimit. After a move, the old package of a variant stays until the variant is ready at its
+    new path, unless this command removes it earlier.
 
-    VARIANT is its name, as `fanout get targets` lists it with TargetGone, its path, its
-    repository:path, or the name of its former target. Give it without POLICY if it has no policy.
-    Its package is deleted from the branch in one commit, unless deletionPolicy is Orphan. Its draft
-    is deleted too; with Orphan, only if it has no commits of people. Its tags are kept. --all-gone
+    VARIANT is the name of a variant, its path, its repository:path, or the name of its former
+    target. `fanout get targets` lists such variants with TargetGone. If the variant has no policy,
+    give VARIANT alone.
+
+    The package is deleted from the branch in one commit, unless deletionPolicy is Orphan. The draft
+    is deleted too; with Orphan, only if it has no commits of people. Tags are kept. --all-gone
     removes all such variants in order, those of the last stages first.
 
     In a repository with a forge, the package is removed on a branch, and the next sweep opens a
@@ -81,6 +82,8 @@ def command(
     If a window is closed, the decision is recorded and applied by a sweep, and the command exits
     with code 4. An interrupted command can be run again.
     """
+    if not request.policy:
+        raise click.UsageError("name a policy or a variant")
     find = partial(_find_policy, without_variant=variant is None and not all_gone)
     with open_record_session(settings, request, find) as session:
         program, item = session.program, session.item

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from fanout.cli.input.completion import complete_variants
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.input.package_directory import require_new_directory, write_files
 from fanout.cli.input.variant_files import open_variant_files
 from fanout.cli.output.printer import write_stdout
@@ -55,7 +55,7 @@ def _is_applicable(value: Any) -> bool:
     return value["kind"] != "Kptfile" and str(local_config).lower() != "true"
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("variant", shell_complete=complete_variants)
 @click.option(
     "--to",

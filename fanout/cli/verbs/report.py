@@ -12,7 +12,7 @@ from fanout.api.text_fields import LINK
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.completion import complete_checks, complete_revisions
 from fanout.cli.input.name_lookup import find_recordable_policy, refuse_no_stage, select_variants
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.recording.dry_run import print_consequences, print_recorded
 from fanout.cli.recording.record_options import RecordRequest, subject_options, with_request
 from fanout.cli.recording.record_session import RecordSession, open_record_session
@@ -116,7 +116,7 @@ def _branch_contains(view: RepositoryState, commit: str, git: GitStore) -> bool:
         return bool(view.head) and reader.has(commit) and reader.contains(view.head, commit)
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @subject_options
 @click.option("--check", required=True, shell_complete=complete_checks, help="Name of the check.")
 @click.option(
@@ -135,9 +135,10 @@ def _branch_contains(view: RepositoryState, commit: str, git: GitStore) -> bool:
 def command(settings: Settings, request: RecordRequest, **options: str) -> None:
     """Record evidence: the result of a check.
 
-    Exactly one of --revision and --commit names what was checked. It must be published, or drafted
-    if the stage requires the check. The first seven digits of a commit of a publication or draft
-    are enough. A report that equals one of the last ten minutes is not recorded again.
+    Exactly one of --revision and --commit names what was checked. The revision or commit must be
+    published; for a check before publication (stage field `requires`), a draft is enough. The first
+    seven digits of a commit of a publication or draft are enough. An identical report within ten
+    minutes is not recorded again.
     """
     if bool(options["revision"]) == bool(options["commit"]):
         raise invalid_setting(

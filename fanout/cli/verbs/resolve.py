@@ -7,7 +7,7 @@ import click
 
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.recording.dry_run import print_consequences
 from fanout.cli.recording.record_options import (
     RecordRequest,
@@ -25,7 +25,7 @@ from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @subject_options
 @click.option(
     "--take",
@@ -40,9 +40,9 @@ from fanout.reconcile.pass_results import PolicyResult
 def command(settings: Settings, request: RecordRequest, side_choices: tuple[str, ...]) -> None:
     """Resolve merge conflicts of drafts.
 
-    Without --take, the current result is accepted. `fanout diff` shows the conflicts with their
-    keys and whose value is used. A decision is in effect until one of the three values changes. A
-    commit on a draft resolves the conflicts of the files that it changes.
+    Without --take, accepts the values in the drafts. `fanout diff` shows the conflicts with their
+    keys, and which side's value the draft has. A decision is in effect until the base, upstream or
+    local value changes. A commit on a draft resolves the conflicts of the files that it changes.
     """
     default_side, by_key = _parse_sides(side_choices)
     with open_record_session(settings, request) as session:

@@ -4,7 +4,7 @@ import click
 
 from fanout.api.promotion_policy import normalize_person
 from fanout.cli.command_errors import not_found
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.recording.approval_eligibility import format_not_entitled, is_approver
 from fanout.cli.recording.dry_run import print_consequences, print_recorded
@@ -18,7 +18,7 @@ from fanout.plan.records.policy_records import RecordEntry
 from fanout.reconcile.pass_results import PolicyResult
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @policy_argument
 @click.argument("approval")
 @with_request

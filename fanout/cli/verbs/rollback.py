@@ -20,6 +20,7 @@ from fanout.cli.recording.record_options import (
 )
 from fanout.cli.recording.record_session import format_recorded, open_record_session, print_decision
 from fanout.cli.recording.rollout_waiting import (
+    WAIT_UNTIL_PUBLISHED,
     WaitCommand,
     refuse_with_wait,
     wait_option,
@@ -181,10 +182,10 @@ def _format_subject(item: PolicyResult, stage: str) -> str:
     "overrides",
     multiple=True,
     type=click.Choice([OverridableGate.WINDOW.value]),
-    help="Gate to override: publish although the window is closed.",
+    help="Gate to override. With `window`, publishes even if the window is closed.",
 )
 @click.option("-y", "--yes", is_flag=True, help="Do not ask; required without a terminal.")
-@wait_option
+@wait_option(WAIT_UNTIL_PUBLISHED)
 @reason_option
 @with_request
 @with_settings(records=True, formats=REPORT_FORMATS)
@@ -197,11 +198,11 @@ def command(
 ) -> ExitCode:
     """Return to an earlier revision and stay at it.
 
-    Each variant gets the package that it last had of that revision, including the edits of people
-    at that time, as a new commit. Gates of earlier stages, soak times, checks before publication
-    and rollout budgets are not evaluated; windows and suspension are. No newer revision is drafted
-    until the decision is withdrawn (`fanout withdraw`) or another revision is promoted. If a
-    rollback to the revision is already active, it continues and nothing is recorded.
+    Publishes, as a new commit, the package that each variant last had at that revision, including
+    the downstream edits of that time. Gates of earlier stages, soak times, checks before
+    publication and rollout budgets are not evaluated; windows and suspension are. No newer revision
+    is drafted until the decision is withdrawn (`fanout withdraw`) or another revision is promoted.
+    If a rollback to the revision is already active, it continues and nothing is recorded.
     """
     refuse_with_wait(request.wait_limit, [("--dry-run", settings.dry_run)])
     is_confirmed = yes or settings.dry_run

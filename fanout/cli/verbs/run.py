@@ -19,7 +19,7 @@ import structlog
 from fanout.api.durations import parse_duration
 from fanout.api.field_errors import InvalidValue
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.lazy_import import load_module
 from fanout.cli.notification_delivery import build_notifier
 from fanout.cli.process_exit import ExitCode
@@ -44,7 +44,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _log = structlog.get_logger()
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.option(
     "--interval",
     default="1m",
@@ -55,13 +55,13 @@ _log = structlog.get_logger()
 @click.option(
     "--hooks",
     metavar="ADDRESS",
-    help="Receive webhooks of forges on HOST:PORT; requires the extra `serve`.",
+    help="Receive webhooks of forges on HOST:PORT; requires the installation of `fanout[serve]`.",
 )
 @click.option(
     "--listen",
     metavar="ADDRESS",
-    help="Serve /metrics, /healthz and /readyz on HOST:PORT; requires the extra"
-    " `serve`. The address can be that of --hooks.",
+    help="Serve /metrics, /healthz and /readyz on HOST:PORT; requires the installation of"
+    " `fanout[serve]`. The address can be that of --hooks.",
 )
 @with_settings()
 def command(settings: Settings, interval: str, hooks: str | None, listen: str | None) -> ExitCode:

@@ -24,7 +24,7 @@ from fanout.calendar.time_zone import parse_zone
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, open_files
 from fanout.cli.input.completion import complete_promotions
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.output.printer import TableColumn, print_objects, print_value
 from fanout.cli.settings import OutputFormat, Settings, parse_instant
 from fanout.cli.terminal import print_message
@@ -159,7 +159,7 @@ def command() -> None:
     """Print the times of a schedule or of windows."""
 
 
-@command.command("next")
+@command.command("next", cls=VerbCommand)
 @click.argument("words", nargs=-1, metavar='"SCHEDULE"')
 @click.option(
     "--time-zone", default="UTC", show_default=True, metavar="ZONE", help="IANA time zone."
@@ -171,7 +171,7 @@ def command() -> None:
     type=click.IntRange(1, 1000),
     default=5,
     show_default=True,
-    help="Number of times.",
+    help="Number of entries to print.",
 )
 @with_settings(objects=False, formats=tuple(OutputFormat))
 def next_(
@@ -180,7 +180,9 @@ def next_(
     """Print the next times at which a schedule fires.
 
     SCHEDULE has the syntax of PromotionPolicy spec.schedule: the five fields of crontab(5), or a
-    macro such as @daily. Times that a clock change skips or repeats are handled as by sweeps.
+    macro such as @daily. If clocks change, a time that is skipped fires at the end of the gap, and
+    a time that occurs twice fires once. A schedule whose minute or hour starts with `*` follows
+    elapsed time instead.
     """
     zone = parse_zone(time_zone)
     start = parse_instant(after, "--after") if after else settings.now()
@@ -192,7 +194,7 @@ def next_(
     )
 
 
-@command.command("windows")
+@command.command("windows", cls=VerbCommand)
 @click.argument("names", nargs=-1, metavar="[NAMES]...", shell_complete=complete_promotions)
 @click.option(
     "--allow", multiple=True, metavar='"SCHEDULE"', help="Schedule at which an allowed time starts."
@@ -211,7 +213,7 @@ def next_(
     type=click.IntRange(1, 1000),
     default=5,
     show_default=True,
-    help="Number of times.",
+    help="Number of entries to print.",
 )
 @with_settings(objects=False, files=True, formats=tuple(OutputFormat))
 def windows(settings: Settings, names: tuple[str, ...], **flags: Any) -> None:

@@ -3,13 +3,13 @@
 import click
 
 from fanout.api.crd_schemas import build_json_schemas
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.output.printer import print_value
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.errors import InvalidInput
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("kind", required=False)
 @with_settings(objects=False, formats=(OutputFormat.JSON, OutputFormat.YAML))
 def command(settings: Settings, kind: str | None) -> None:

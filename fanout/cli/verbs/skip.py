@@ -57,8 +57,8 @@ def _choose_unskipped(
 
 command = build_command(
     Action.SKIP,
-    "Skip one revision for variants. They are not released for it, count neither as ready nor as"
-    " failed, and block nothing. The next revision includes them again. `fanout retry` ends the"
-    " skip.",
+    "Skip one revision for variants. The rollout of the revision leaves these variants out: they"
+    " count neither as ready nor as failed, and block nothing. The next revision includes them"
+    " again. `fanout retry` ends the skip.",
     _choose_unskipped,
 )

@@ -5,7 +5,7 @@ import time
 
 import click
 
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.output.explanation_text import ExplanationLayout
 from fanout.cli.output.fleet_screen import format_fleet_status
 from fanout.cli.output.pass_output import report_file_errors
@@ -24,16 +24,17 @@ _WATCH_SECONDS = 2.0  # seconds between two observations of --watch
 _CLEAR_SCREEN = "\x1b[H\x1b[2J"
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.option("-w", "--watch", is_flag=True, help="Print again whenever something changes.")
 @with_settings(formats=_FORMATS)
 def command(settings: Settings, watch: bool) -> ExitCode:
     """Print the state of the whole fleet on one screen.
 
-    What needs a person comes first, with the command to run; then a line per stage of every
-    policy. What does not fit the screen is counted; -o wide prints all of it.
+    Prints first what needs a person, with the command to run, then one line for each stage of every
+    policy. Lines that do not fit the screen are replaced by their number; -o wide prints all lines.
 
-    Exits with code 3 if a policy is stopped, or if anything failed or a person must repair it.
+    Exits with code 3 if anything failed or needs a repair, or if fanout cannot process a policy
+    (state Stopped).
     """
     with open_program(settings) as program:
         errors = report_file_errors(program.read_declared())

@@ -38,7 +38,10 @@ from fanout.reconcile.pass_scope import PassMode
     type=click.Path(path_type=Path, dir_okay=False),
     help="Execute a saved plan, if it is not outdated.",
 )
-@wait_option
+@wait_option(
+    "Sweep repeatedly until all variants are ready or skipped, until the rest needs a person, or"
+    " until the duration ends. Exits with code 4 if a variant is neither ready nor skipped."
+)
 @with_settings(records=True, formats=REPORT_FORMATS)
 def command(
     settings: Settings,
@@ -49,9 +52,10 @@ def command(
 ) -> ExitCode:
     """Update drafts, evaluate gates, and publish what is allowed.
 
-    The pass counts as a scheduled sweep. POLICIES limits it to these policies, or to variants that
-    have no policy. Exits with code 3 if something failed or needs a person, and with code 4 if a
-    saved plan is outdated; nothing is done then.
+    This command counts as a scheduled sweep. POLICIES are names of policies, or of PackageVariant
+    objects, which have no policy. Without POLICIES, sweeps all of them. Exits with code 3 if
+    something failed or needs a person, and with code 4 if a saved plan is outdated; nothing is done
+    then.
     """
     excluded = (("--drafts-only", drafts_only), ("--plan", saved), ("--dry-run", settings.dry_run))
     refuse_with_wait(wait_limit, excluded)

@@ -10,7 +10,7 @@ from fanout.api.output_views import DifferenceView, TestResult
 from fanout.api.scenario import Scenario
 from fanout.api.text_fields import pluralize
 from fanout.api.view_base import ViewMeta
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.input.scenario_files import DeclaredScenarios, open_scenarios
 from fanout.cli.output.junit_results import format_junit
 from fanout.cli.output.printer import build_list, print_value, write_stdout
@@ -30,7 +30,7 @@ from fanout.scenarios.simulation_view import build_simulation
 _MARKS = {"Passed": "ok", "Failed": "FAILED", "Invalid": "INVALID", "Empty": "empty"}
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--show", is_flag=True, help="Print the events of each scenario instead of comparing."
@@ -46,12 +46,12 @@ _MARKS = {"Passed": "ok", "Failed": "FAILED", "Invalid": "INVALID", "Empty": "em
 def command(
     settings: Settings, paths: Sequence[Path], report: Path | None, *, show: bool
 ) -> ExitCode:
-    """Play scenarios and compare the results with expectations.
+    """Run scenarios and compare the results with the expected ones.
 
-    PATHS are files and directories with scenarios. A Scenario states variants, records, events and
-    moments; the gates are evaluated at each moment. Policies are read from the same files and from
-    -f; no repository is read. With --show and -o json, prints a Simulation, or a List for several
-    scenarios.
+    PATHS are files and directories with scenarios. A Scenario lists variants, records, events and
+    points in time; the gates are evaluated at each of these times. Policies are read from the same
+    files and from -f; no repository is read. With --show and -o json, prints a Simulation, or a
+    List for several scenarios.
 
     Exits with code 3 if a result differs from the expectation, and prints what the gates report;
     with code 2 if a scenario has errors.

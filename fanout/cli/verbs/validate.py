@@ -7,7 +7,7 @@ import click
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
 from fanout.cli.declarations import open_files
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.output.printer import print_value, write_lines
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import REPORT_FORMATS, Settings
@@ -34,15 +34,15 @@ from fanout.reconcile.validation.secret_findings import find_missing_secrets
 from fanout.telemetry.redaction import Redactor
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @with_settings(formats=REPORT_FORMATS)
 def command(settings: Settings) -> ExitCode:
     """Validate all documents and report every error.
 
-    Each error has its file, line and field, and what to do. Expressions and templates are compiled
-    and evaluated against the objects in the files: a target for which one fails is an error, a
-    result that is probably not intended is a warning. No repository is read. Exits with code 2 if
-    there are errors.
+    Each error has its file, line and field, and what to do. Compiles expressions and templates, and
+    evaluates them against the objects in the files. An expression that fails for a target is an
+    error; a suspicious result is a warning. No repository is read. Exits with code 2 if there are
+    errors.
     """
     files = open_files(settings)
     declared = files.read()

@@ -10,12 +10,12 @@ from typing import Any
 import click
 
 from fanout.cli.documentation import read_commit
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.output.printer import format_table, print_value, write_stdout
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @with_settings(objects=False, formats=REPORT_FORMATS)
 def command(settings: Settings) -> None:
     """Print the versions of fanout and its dependencies."""

@@ -5,7 +5,7 @@ from datetime import datetime
 import click
 
 from fanout.cli.command_errors import not_found
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.dry_run import print_consequences, print_recorded
 from fanout.cli.recording.record_options import (
@@ -30,7 +30,7 @@ _INACTIVE_SENTENCES = {
 }
 
 
-@click.command()
+@click.command(cls=VerbCommand)
 @policy_argument
 @click.argument("record_name", metavar="RECORD")
 @reason_option
@@ -42,9 +42,9 @@ def command(settings: Settings, request: RecordRequest, record_name: str) -> Exi
     RECORD is the name that `fanout promote`, `rollback`, `skip`, `retry`, `resolve`, `remove` or
     `report` printed; `fanout get records` lists them with their state. What is published is not
     changed: after the withdrawal of a rollback, the next sweep continues with the newer revision. A
-    check without its evidence is pending again. A verdict that a stage has reached is kept; to
-    change it, report `failed`. Approvals are revoked with `fanout revoke`. Exits with code 4 if the
-    decision was applied or has expired.
+    check without its evidence is pending again. If a stage has already passed or failed, that
+    result is kept; to change it, report `failed`. Approvals are revoked with `fanout revoke`. Exits
+    with code 4 if the decision was applied or has expired.
     """
     name = record_name.removeprefix("decision.fanout.dev/").removeprefix("evidence.fanout.dev/")
     with open_record_session(settings, request) as session:
