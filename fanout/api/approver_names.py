@@ -35,11 +35,11 @@ def check_subject(subject: str) -> None:
     for name in names:
         if _TEAM_NAME.fullmatch(name):
             problem = f"{name} is a team, which is not supported yet"
-            raise InvalidValue(problem, "list the names of its people")
+            raise InvalidValue(problem, "list its members")
     is_closed = subject.count("<") == subject.count(">") <= 1
     if not names or not is_closed or not all(map(_is_name, names)):
         remedy = "write Name <ann@example.com>, the address alone, git.example.com/ann, or several"
-        raise InvalidValue(f"{format_value(subject)} is nobody that Git knows", remedy)
+        raise InvalidValue(f"{format_value(subject)} is not an identity of Git or a forge", remedy)
 
 
 def _is_name(name: str) -> bool:
@@ -104,11 +104,11 @@ def warn_unknown_authors(promotion: PromotionPolicy) -> Iterator[FieldError]:
         for number, subject in enumerate(group.subjects):
             if not any(map(is_address, parse_subject(subject))):
                 problem = (
-                    "commits name an address, and this person has none: their approval does not"
-                    " count where somebody has committed to the draft (requiresSeparation)"
+                    "the subject has no address to compare with authors of commits: the approval"
+                    " does not count for a draft with commits by people (requiresSeparation)"
                 )
                 path = ("spec", "approvers", index, "subjects", number)
-                yield FieldError(path, problem, "add the address of their commits", "warning")
+                yield FieldError(path, problem, "add the person's address as in commits", "warning")
 
 
 def _check_approval(

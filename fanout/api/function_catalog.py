@@ -113,9 +113,9 @@ def check_functions(data: Mapping[str, Any]) -> Iterator[FieldError]:
                     f"there is no function {name if _FUNCTION_NAME.fullmatch(name) else image}"
                 )
                 remedy = suggest_name(
-                    name, IN_PROCESS_FUNCTIONS, f"there are {', '.join(IN_PROCESS_FUNCTIONS)}"
+                    name, IN_PROCESS_FUNCTIONS, f"use one of {', '.join(IN_PROCESS_FUNCTIONS)}"
                 )
                 yield FieldError((*path, "image"), problem, remedy)
             elif name in _CONFIGURED_BY_FILE and not entry.get("configPath"):
-                problem = f"{name} is configured by an object, and none is named"
-                yield FieldError((*path, "configPath"), problem, "name a file of the package")
+                problem = f"{name} needs a configuration object"
+                yield FieldError((*path, "configPath"), problem, "set it to a file of the package")

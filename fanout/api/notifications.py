@@ -60,7 +60,7 @@ class NotificationTarget(Model):
 def _check_names(targets: tuple[NotificationTarget, ...]) -> tuple[NotificationTarget, ...]:
     names = [it.name for it in targets]
     if duplicates := sorted({it for it in names if names.count(it) > 1}):
-        raise InvalidValue(f"two have the name {duplicates[0]}", "give each a name of its own")
+        raise InvalidValue(f"duplicate name {duplicates[0]}", "rename one webhook")
     return targets
 
 

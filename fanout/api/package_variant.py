@@ -47,7 +47,7 @@ class PipelineSelector(Model):
 
 def _check_not_empty(selector: PipelineSelector) -> PipelineSelector:
     if not selector.conditions():
-        raise InvalidValue("selects nothing in particular", "say what to select, or remove it")
+        raise InvalidValue("the selector is empty", "set at least one field, or remove it")
     return selector
 
 

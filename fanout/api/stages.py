@@ -68,7 +68,7 @@ class ApprovalCheck(Model):
 def _check_context(context: str) -> str:
     # A tool that waits for the status that it sets when it need not wait, waits for ever.
     if context == _OWN_CONTEXT or context.startswith(f"{_OWN_CONTEXT}/"):
-        raise InvalidValue(f"{context} is a status that fanout sets itself", "name another one")
+        raise InvalidValue(f"{context} is a status that fanout sets itself", "use another context")
     return context
 
 
@@ -147,7 +147,7 @@ class HttpMethod(StrEnum):
 def _check_headers(values: Mapping[str, str]) -> Mapping[str, str]:
     # HTTP header names ignore case, so `Accept` and `accept` would be sent as one header twice.
     if len({name.lower() for name in values}) < len(values):
-        raise InvalidValue("two headers have one name but for case", "remove one of them")
+        raise InvalidValue("two header names differ only in case", "remove one of them")
     for name, value in values.items():
         check_header(name, value)
     return values
@@ -258,9 +258,9 @@ def parse_amount(value: object) -> int | Fraction:
     if isinstance(value, str) and (match := re.fullmatch(r"([0-9]{1,3})%", value, re.ASCII)):
         percent = int(match[1])
         if percent > 100:
-            raise InvalidValue(f"{value} is more than all", "write at most 100%")
+            raise InvalidValue(f"{value} is more than 100%", "write at most 100%")
         return Fraction(percent, 100)
-    raise InvalidValue(f"{value!r} is no number and no whole percentage", 'write 3 or "25%"')
+    raise InvalidValue(f"{value!r} is not a number or a whole percentage", 'write 3 or "25%"')
 
 
 def _read_amount(value: Any) -> int | Fraction | None:
@@ -275,7 +275,7 @@ def _read_quorum(value: Any) -> int | Fraction | None:
     is_below_one = isinstance(value, int) and not isinstance(value, bool) and value <= 0
     amount = None if is_below_one else _read_amount(value)
     if is_below_one or amount == 0:
-        raise InvalidValue("nothing would be enough", "write 1 or more, or 1% or more")
+        raise InvalidValue("must require at least one stage", "write 1 or more, or 1% or more")
     return amount
 
 
@@ -298,10 +298,10 @@ def parse_factor(value: object) -> Fraction:
     if isinstance(value, Fraction):
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InvalidValue(f"{format_value(value)} is no number", "write one above 1, like 1.5")
+        raise InvalidValue(f"{format_value(value)} is not a number", "write one above 1, like 1.5")
     if not 1 < value <= _MAX_FACTOR:
         raise InvalidValue(
-            f"a growth of {value} is none", f"write more than 1, at most {_MAX_FACTOR}"
+            f"factor {value} is out of range", f"write more than 1, at most {_MAX_FACTOR}"
         )
     # By its shortest decimal text: Fraction(1.1) would be the binary approximation.
     return Fraction(Decimal(repr(value)))

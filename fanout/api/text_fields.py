@@ -37,35 +37,35 @@ CONFLICT = r"^[0-9a-f]{16}$"
 
 PATTERN_MESSAGES: Mapping[str, tuple[str, str]] = {
     NAME: (
-        "is no name",
+        "is not a valid name",
         "write at most 63 lowercase letters, digits and dashes, a letter or digit at both ends",
     ),
     NAME_PATTERN: (
-        "is no name and no pattern",
+        "is not a valid name or pattern",
         "write a name of lowercase letters, digits and dashes; a * stands for any text",
     ),
     RECORD_NAME: (
-        "is no name of a record",
+        "is not a valid name of a record",
         "write lowercase letters, digits, dashes and dots, a letter or digit at both ends",
     ),
     OBJECT_NAME: (
-        "is no name of a Kubernetes object",
+        "is not a valid name of a Kubernetes object",
         "write lowercase letters, digits, dashes and dots, a letter or digit at both ends",
     ),
-    LABEL_KEY: ("is no label key", "write it like team or example.com/team"),
+    LABEL_KEY: ("is not a valid label key", "write it like team or example.com/team"),
     LABEL_VALUE: (
-        "is no label value",
+        "is not a valid label value",
         "write at most 63 letters, digits, dashes, dots and underscores",
     ),
-    KEY: ("is no key of a ConfigMap", "write letters, digits, dashes, dots and underscores"),
-    KIND: ("is no kind", "write it in CamelCase, like ConfigMap"),
-    API_VERSION: ("is no apiVersion", "write it like v1 or example.com/v1alpha1"),
-    COMMIT: ("is no full commit or tree id", "write all 40 digits, lowercase"),
-    REVISION: ("is no revision", "write it like v3, v1.2.3 or a commit's 40 digits"),
-    CONFLICT: ("is no key of a conflict", "write the 16 digits that `fanout diff` shows"),
-    LINK: ("is no web address", "write one that begins with https:// or http://"),
+    KEY: ("is not a valid ConfigMap key", "write letters, digits, dashes, dots and underscores"),
+    KIND: ("is not a valid kind", "write it in CamelCase, like ConfigMap"),
+    API_VERSION: ("is not a valid apiVersion", "write it like v1 or example.com/v1alpha1"),
+    COMMIT: ("is not a valid full commit or tree id", "write all 40 digits, lowercase"),
+    REVISION: ("is not a valid revision", "write it like v3, v1.2.3 or a commit's 40 digits"),
+    CONFLICT: ("is not a conflict key", "write the 16 digits that `fanout diff` shows"),
+    LINK: ("is not a valid web address", "write one that begins with https:// or http://"),
     FUNCTION_NAME: (
-        "is no name of a function",
+        "is not a valid name of a function",
         "write letters, digits, dashes and underscores, no dots",
     ),
 }
@@ -77,7 +77,7 @@ def _check_distinct(values: tuple[Item, ...]) -> tuple[Item, ...]:
     distinct = set()
     for value in values:
         if value in distinct:
-            raise InvalidValue(f"{value} is in the list twice", "remove one of them")
+            raise InvalidValue(f"{value} is listed twice", "remove one of them")
         distinct.add(value)
     return values
 
@@ -126,6 +126,19 @@ def join_words(words: Sequence[str], conjunction: str) -> str:
     """Join words for a sentence: `a, b or c`."""
     *most, last = words
     return f"{', '.join(most)} {conjunction} {last}" if most else last
+
+
+def describe_value(value: Any) -> str:
+    """Return type and value for a message: ``boolean `true```, ``number `420```, `a list`."""
+    match value:
+        case bool():
+            return f"boolean `{format_value(value)}`"
+        case int() | float():
+            return f"number `{format_value(value)}`"
+        case str():
+            return f"string `{value if len(value) <= 60 else value[:57] + '...'}`"
+        case _:
+            return format_value(value)
 
 
 def format_value(value: Any) -> str:
@@ -184,9 +197,9 @@ def _segment_problem(segment: str) -> str:
     # In lower case, because on a file system that ignores case `.LOCK` names Git's lock file
     # too.
     if segment.lower().endswith((".", ".lock")) or segment == "@":
-        return f"has the segment {segment!r}, which git refuses in the name of a branch"
+        return f"has the segment {segment!r}, which Git refuses in a branch name"
     if match := _REF_FORBIDDEN.search(segment):
-        return f"has {match[0]!r} in it, which git refuses in the name of a branch"
+        return f"contains {match[0]!r}, which Git refuses in a branch name"
     return ""
 
 
@@ -209,10 +222,10 @@ def find_path_problem(path: str) -> str:
     if len(path.encode("utf-8", "replace")) > _MAX_PATH_BYTES:
         return f"is longer than {_MAX_PATH_BYTES} bytes"
     if not path.isprintable():
-        return "has characters that cannot be printed"
+        return "contains unprintable characters"
     beginning = path.split("/", maxsplit=1)[0]
     if beginning in _RESERVED_BEGINNINGS:
-        return f"begins with {beginning}, which is where {_RESERVED_BEGINNINGS[beginning]} are"
+        return f"begins with {beginning}, which is reserved for {_RESERVED_BEGINNINGS[beginning]}"
     return next(filter(None, map(_segment_problem, path.split("/"))), "")
 
 
@@ -262,7 +275,7 @@ def check_executable(path: str) -> str:
     """
     if not path.startswith("/") or ".." in path.split("/") or not path.isprintable():
         raise InvalidValue(
-            f"{path!r} is no absolute path", "write it from the root: /usr/local/bin/x"
+            f"{path!r} is not an absolute path", "write it from the root: /usr/local/bin/x"
         )
     return path
 
@@ -271,7 +284,7 @@ def check_branch(name: str) -> str:
     """Return the branch name. Raises InvalidValue if Git would refuse it."""
     problem = next(filter(None, map(_segment_problem, name.split("/"))), "")
     if problem or name.startswith("refs/") or name == "HEAD":
-        problem = problem or "is no short name"
+        problem = problem or "is not a short name"
         raise InvalidValue(
             f"the branch {name!r} {problem}", "write a branch's short name, like main"
         )

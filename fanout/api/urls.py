@@ -313,7 +313,7 @@ def check_http_url(text: str) -> str:
         raise InvalidValue(f"an address has 1 to {MAX_URL_LENGTH} characters", _HTTP_REMEDY)
     if not text.isprintable() or not text.isascii() or " " in text or "\\" in text:
         raise InvalidValue(
-            "the address has characters that no address has", "write them as %20 and the like"
+            "the address has spaces or forbidden characters", "write them as %20 and the like"
         )
     try:
         parts = urlsplit(text)
@@ -327,9 +327,7 @@ def check_http_url(text: str) -> str:
     if not host:
         raise InvalidValue("the address has no host", _HTTP_REMEDY)
     if parts.fragment:
-        raise InvalidValue(
-            "the address has a # in it, which no server sees", "remove what follows it"
-        )
+        raise InvalidValue("the address has a fragment (#), which is never sent", "remove it")
     # Names are checked again when they are resolved; here only literal addresses can be
     # refused.
     if refusal := find_refusal(host):
@@ -340,7 +338,7 @@ def check_http_url(text: str) -> str:
 
 def _check_server_url(text: str) -> str:
     if urlsplit(check_http_url(text)).query:
-        raise InvalidValue("the address of a server has no ? in it", "remove what follows it")
+        raise InvalidValue("the address of a server must not have a query (?)", "remove it")
     return text
 
 

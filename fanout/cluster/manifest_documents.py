@@ -21,7 +21,7 @@ from fanout.api.kind_registry import KINDS
 from fanout.api.object_meta import API_VERSION, GROUP, KRMObject
 from fanout.api.promotion_policy import Period, PromotionPolicy, PromotionPolicySpec
 from fanout.api.scenario import Scenario
-from fanout.api.text_fields import format_value
+from fanout.api.text_fields import describe_value
 from fanout.api.validators.object_validation import is_fanout_object, validate_object
 from fanout.calendar.cron_schedule import parse_schedule
 from fanout.calendar.publication_calendar import check_duration, check_until
@@ -31,7 +31,7 @@ from fanout.package.field_edits import get_value
 from fanout.package.manifest import Document, Manifest
 from fanout.package.object_reader import ScalarMemo, load_objects
 from fanout.package.yaml_nodes import InvalidManifest
-from fanout.package.yaml_scalars import BOOLEAN_WORDS, format_scalar, resolve_scalar
+from fanout.package.yaml_scalars import BOOLEAN_WORDS
 from fanout.selection.cluster_objects import Kinds, group_by_kind, group_of
 from fanout.selection.variant_spec import Object
 from fanout.values import frozen, replace
@@ -123,8 +123,8 @@ def discover_manifests(roots: Sequence[Path]) -> ManifestDiscovery:
     visited: set[str] = set()  # real paths, so that a file and links to it count once
     for root in roots:
         if not root.exists():
-            problem = "there is no such file or directory"
-            _add_finding(discovery, root, problem, "check what is given to -f")
+            problem = "no such file or directory"
+            _add_finding(discovery, root, problem, "correct the path given to -f")
         elif root.is_dir():
             real_root = os.path.realpath(root)
             for path in _walk(root, real_root, discovery, visited):
@@ -168,8 +168,8 @@ def _is_inside(link: Path, root: str, discovery: ManifestDiscovery) -> bool:
     if os.path.commonpath((real, root)) == root:
         return True
     if link.is_dir() or link.name.endswith(MANIFEST_SUFFIXES):
-        problem = "is a symlink that leads out of the directory"
-        _add_finding(discovery, link, problem, "put the file itself there")
+        problem = "is a symlink to a path outside of the directory"
+        _add_finding(discovery, link, problem, "replace it by the file")
     return False
 
 
@@ -181,12 +181,14 @@ def _add_file(path: Path, discovery: ManifestDiscovery, visited: set[str]) -> No
     try:
         regular = stat.S_ISREG(path.stat().st_mode)
     except OSError as error:
-        _add_finding(discovery, path, f"cannot be read: {error.strerror}", "remove it or mend it")
+        _add_finding(
+            discovery, path, f"cannot be read: {error.strerror}", "remove it, or make it readable"
+        )
         return
     if regular:  # reading a pipe or a device might never end
         discovery.files.append(path)
     else:
-        _add_finding(discovery, path, "is no ordinary file", "remove it")
+        _add_finding(discovery, path, "is not a regular file", "remove it")
 
 
 def _add_finding(discovery: ManifestDiscovery, path: Path, problem: str, remedy: str) -> None:
@@ -417,7 +419,9 @@ def _content_with_positions(manifest: Manifest, file: str, namespace: str) -> Ma
 
 def _record_declared(kind: str) -> FieldError:
     return FieldError(
-        ("kind",), f"{kind} is recorded, not declared", f"use {RECORDING_COMMANDS[kind]}"
+        ("kind",),
+        f"{kind} must be recorded, not declared in a file",
+        f"use {RECORDING_COMMANDS[kind]}",
     )
 
 
@@ -445,22 +449,26 @@ def _is_list(item: Mapping[str, Any]) -> bool:
 def _object_faults(item: Any) -> Iterator[FieldError]:
     """Yield the errors that keep an object from being identified by kind and name."""
     if not isinstance(item, Mapping):
-        yield FieldError((), "is no object", "write apiVersion, kind and metadata, or remove it")
+        yield FieldError(
+            (), "is not an object", "write apiVersion, kind and metadata, or remove it"
+        )
         return
     for key in ("apiVersion", "kind"):
         if not isinstance(item.get(key), str) or not item[key]:
             is_fanout_kind = key == "apiVersion" and str(item.get("kind")) in KINDS
             remedy = f"write {API_VERSION}" if is_fanout_kind else f"write the object's {key}"
-            yield FieldError((key,), "is missing or no text", remedy)
+            yield FieldError((key,), "is missing or not a string", remedy)
     meta = item.get("metadata")
     if not isinstance(meta, Mapping):
         remedy = "write the object's metadata.name"
-        yield FieldError(("metadata",), "is missing or no mapping", remedy)
+        yield FieldError(("metadata",), "is missing or not an object", remedy)
         return
     if not isinstance(meta.get("name"), str) or not meta["name"]:
-        yield FieldError(("metadata", "name"), "is missing or no text", "write the object's name")
+        yield FieldError(
+            ("metadata", "name"), "is missing or not a string", "write the object's name"
+        )
     if not isinstance(meta.get("namespace"), str | None):
-        yield FieldError(("metadata", "namespace"), "is no text", "write a name, or remove it")
+        yield FieldError(("metadata", "namespace"), "is not a string", "write a name, or remove it")
 
 
 def _has_plain_text(meta: Mapping[str, Any]) -> bool:
@@ -500,15 +508,15 @@ def _text_faults(item: Mapping[str, Any]) -> Iterator[FieldError]:
         if not texts:
             continue
         if not isinstance(texts, Mapping):
-            yield FieldError(parent, "must be an object", "write names and their values")
+            yield FieldError(parent, "expected an object", "write keys and values")
             continue
         for key, value in texts.items():
             path = (*parent, key)
             if value is None:
-                yield FieldError(path, "has no value", "give it one, or remove the key")
+                yield FieldError(path, "has no value", "set a value, or remove the key")
             elif not isinstance(value, str):
-                problem = f"must be text, and {format_value(value)} is none to YAML"
-                yield FieldError(path, problem, "put it in quotes")
+                problem = f"expected a string, got {describe_value(value)}"
+                yield FieldError(path, problem, "quote it")
 
 
 def _boolean_key_faults(
@@ -519,8 +527,8 @@ def _boolean_key_faults(
         for key, value in data.items():
             spelling = position.written_key((*path, key)) if key in BOOLEAN_WORDS else ""
             if spelling and spelling[0] not in "\"'":
-                problem = f"the key {spelling} is {format_scalar(resolve_scalar(key))} to YAML"
-                yield FieldError((*path, key), problem, "put it in quotes")
+                problem = f"expected a string as key, got boolean `{spelling}`"
+                yield FieldError((*path, key), problem, "quote it")
             yield from _boolean_key_faults(value, position, (*path, key))
     elif isinstance(data, list):
         for index, value in enumerate(data):

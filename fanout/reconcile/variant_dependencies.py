@@ -177,7 +177,7 @@ class VariantDependencies:
             )
         cycle = self._cycle_by_key.get(resolved_policy.key, ())
         if cycle and name in cycle:
-            sentence = f"variants wait for each other: {' → '.join(cycle)}"
+            sentence = f"variants form a cycle: {' → '.join(cycle)}"
             return DependencyFacts(name, False, sentence, _AUTHOR)
         return _check_readiness(name, results.get(dependency_policy.key))
 

@@ -40,17 +40,19 @@ WRONG = [
     ("an object has one name", f"object: {{{OBJECT}, nameExpr: target.metadata.name}}, {ASKED}",
      "object: name and nameExpr exclude each other; keep one of them"),
     ("an object's answer may be about what was there before", f"object: {{{OBJECT}}}, freshFor: 1h",
-     ("settle: a check by object needs observedRevision or settle: its answer may be about what was"
-     " there before; say how to read the revision, or how long after publication to ask first")),
+     ("settle: check type object needs observedRevision or settle: the result may be about"
+     " the previous revision; set one of them; settle is the delay"
+     " of the first query after publication")),
     ("settling for no time is not settling", f"object: {{{OBJECT}}}, freshFor: 1h, settle: 0s",
-     ("settle: a check by object needs observedRevision or settle: its answer may be about what was"
-     " there before; say how to read the revision, or how long after publication to ask first")),
+     ("settle: check type object needs observedRevision or settle: the result may be about"
+     " the previous revision; set one of them; settle is the delay"
+     " of the first query after publication")),
     ("an answer does not count for ever", f"http: {{{URL}}}, settle: 1m",
-     ("freshFor: a check by http needs freshFor: its answer is of one moment; say for how long an"
-     " answer counts, like 10m")),
+     ("freshFor: check type http needs freshFor: results are momentary; set how long a"
+     " result is valid, like 10m")),
     ("a Secret is not read",
      "object: {apiVersion: v1, kind: Secret, name: x, cel: 'true'}, " + ASKED,
-     "object.kind: no check reads a Secret; ask another object"),
+     "object.kind: a check cannot read a Secret; use another object"),
     ("what has passed is said by an expression",
      f"object: {{{OBJECT.partition(', cel')[0]}}}, {ASKED}", "object.cel: is missing; add it"),
     ("a query needs a server", "prometheus: {query: up, cel: 'true'}, " + ASKED,
@@ -59,7 +61,7 @@ WRONG = [
      "prometheus: query or queryExpr is missing; add it"),
     ("a server has no query in its address",
      f"prometheus: {{{QUERY.replace('.com', '.com/?x=1')}}}, {ASKED}",
-     "prometheus.address: the address of a server has no ? in it; remove what follows it"),
+     "prometheus.address: the address of a server must not have a query (?); remove it"),
     ("an address is one of the web", f"http: {{{URL.replace('https:', 'file:')}}}, {ASKED}",
      ("http.url: the address does not begin with https:// or http://; write one like"
      " https://deploy.example.com/status")),
@@ -86,9 +88,9 @@ WRONG = [
     ("a question by GET has no body", f"http: {{{URL}, body: {{a: 1}}}}, {ASKED}",
      "http.body: only a POST has a body; add method: POST"),
     ("a service is asked, not changed", f"http: {{{URL}, method: DELETE}}, {ASKED}",
-     "http.method: DELETE is not known; use GET or POST"),
+     "http.method: unsupported value DELETE; use GET or POST"),
     ("nobody waits before a report", "report: {}, settle: 5m",
-     "settle: nobody is asked: whoever reports knows when; remove it"),
+     "settle: settle has no effect for a report; remove it"),
 ]  # fmt: skip
 
 
@@ -114,7 +116,7 @@ def test_a_check_is_not(check, told):
 
 def test_an_approval_says_itself_for_how_long_it_counts():
     told = faults_of("approval: {from: [sre]}, freshFor: 1h", "requires")
-    assert told == ["freshFor: an approval counts for as long as it says itself; use expires"]
+    assert told == ["freshFor: freshFor has no effect for an approval; use expires"]
 
 
 def test_nothing_that_is_published_is_approved():
@@ -137,8 +139,8 @@ def repository(name, forge="none"):
 @pytest.mark.parametrize(
     ("downstream", "told"),
     [
-        ({"repository": "edge-eu"}, "Repository edge-eu is none"),
-        ({"repositoryExpr": "target.spec.repository"}, "Repository blueprints and 2 more is none"),
+        ({"repository": "edge-eu"}, "Repository edge-eu"),
+        ({"repositoryExpr": "target.spec.repository"}, "Repository blueprints and 2 more"),
     ],
     ids=["that is named", "that an expression chooses"],
 )
@@ -153,7 +155,7 @@ def test_the_status_of_a_commit_needs_a_forge(downstream, told):
     faults = [it for _, it in cross_check(objects) if "status" in it.problem]
     [fault] = [it for it in faults if it.severity == "error"]
     assert fault.field == "spec.stages[1].verification[0].commitStatus"
-    assert fault.problem == f"a commit has a status on a forge, and that of {told}"
+    assert fault.problem == f"commit statuses need a forge; without one: {told}"
 
 
 def test_a_status_that_anybody_may_set_is_warned_about():
@@ -165,7 +167,7 @@ def test_a_status_that_anybody_may_set_is_warned_about():
         assert not faults
         repositories = (repository(it, "gitea") for it in ("blueprints", "edge-eu", "edge-us"))
         found = [it for _, it in cross_check([policy, *repositories])]
-        return [it.field for it in found if it.problem.startswith("anybody who may push")]
+        return [it.field for it in found if it.problem.startswith("without by, a status")]
 
     assert warnings() == ["spec.stages[1].requires[0].commitStatus.by"]
     assert warnings(by=["ci-bot"]) == []
@@ -173,5 +175,5 @@ def test_a_status_that_anybody_may_set_is_warned_about():
 
 def test_no_check_waits_for_the_status_of_fanout():
     assert faults_of("commitStatus: {context: fanout/eu}") == [
-        "commitStatus.context: fanout/eu is a status that fanout sets itself; name another one"
+        "commitStatus.context: fanout/eu is a status that fanout sets itself; use another context"
     ]

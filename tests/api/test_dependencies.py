@@ -27,17 +27,17 @@ DEPENDENCIES = [
         {"policy": "monitoring"},
         [
             (
-                "[0].target: which variant of policy monitoring is not said; add the target's key,"
-                " as `get targets` shows"
+                "[0].target: a dependency on policy monitoring needs a target; add the"
+                " target's key, as `fanout get targets` shows it"
             )
         ],
     ),
     (
         "a target without the policy",
         {"variant": "base", "target": "Cluster/a/b"},
-        ["[0].policy: a target belongs to a policy; name the policy"],
+        ["[0].policy: a target needs a policy; add the name of the policy"],
     ),
-    ("itself", {"variant": "site"}, ["[0].variant: the variant waits for itself; remove it"]),
+    ("itself", {"variant": "site"}, ["[0].variant: the variant depends on itself; remove it"]),
 ]
 
 
@@ -50,7 +50,7 @@ def test_what_a_variant_cannot_wait_for(_, entry, sentences):
 
 def test_a_variant_waits_for_another_once():
     both = waiting({"variant": "base"}, {"variant": "base"})
-    assert faults_of(both) == ["spec.dependsOn[1]: it is in the list twice; remove one of them"]
+    assert faults_of(both) == ["spec.dependsOn[1]: duplicate entry; remove one of them"]
 
 
 def linked(name, *others, package=None):
@@ -98,7 +98,7 @@ def test_variants_that_wait_for_each_other_are_told_the_circle():
     ]
     assert told(*circle) == [
         (
-            "PackageVariant/a: spec.dependsOn[0].variant: variants wait for each other: a → c → b →"
-            " a; remove one of these"
+            "PackageVariant/a: spec.dependsOn[0].variant: variants form a cycle: a → c → b →"
+            " a; remove one of these dependencies"
         )
     ]

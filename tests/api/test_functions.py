@@ -54,10 +54,11 @@ REFUSED = [
     ("a function that nobody knows", {"mutators": [{"image": "set-namspace"}]},
      "mutators[0].image: there is no function set-namspace; did you mean set-namespace?"),
     ("a function that nobody could mean", {"validators": [{"image": "zzz"}]},
-     f"validators[0].image: there is no function zzz; there are {', '.join(IN_PROCESS_FUNCTIONS)}"),
+     ("validators[0].image: there is no function zzz;"
+      f" use one of {', '.join(IN_PROCESS_FUNCTIONS)}")),
     ("texts for a function that needs an object", {"mutators": [{"image": "upsert-resource"}]},
-     ("mutators[0].configPath: upsert-resource is configured by an object, and none is named;"
-     " name a file of the package")),
+     ("mutators[0].configPath: upsert-resource needs a configuration object;"
+     " set it to a file of the package")),
     ("an image and an executable", {"validators": [{"image": "kubeval", "exec": "fn"}]},
      "validators[0]: image and exec exclude each other; keep one of them"),
     ("two configurations",
@@ -68,13 +69,13 @@ REFUSED = [
      ("mutators[0].configPath: the path '../a.yaml' leads out of the package; name a file of the"
      " package")),
     ("a selector of nothing", {"mutators": [{"image": "set-image", "selectors": [{}]}]},
-     "mutators[0].selectors[0]: selects nothing in particular; say what to select, or remove it"),
+     "mutators[0].selectors[0]: the selector is empty; set at least one field, or remove it"),
     ("a field that selectors do not have",
      {"mutators": [{"image": "set-image", "exclude": [{"names": "a"}]}]},
-     "mutators[0].exclude[0].names: is no known field"),
+     "mutators[0].exclude[0].names: unknown field"),
     ("two functions of one name",
      {"validators": [{"image": "kubeval", "name": "a"}, {"exec": "fn", "name": "a"}]},
-     "validators[1].name: there are two of the name a; rename one function"),
+     "validators[1].name: duplicate name a; rename one function"),
 ]  # fmt: skip
 
 

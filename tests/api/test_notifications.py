@@ -36,7 +36,7 @@ def test_refused(sentence, change, problem):
 
 
 def test_two_with_one_name_are_refused():
-    with pytest.raises(ValidationError, match="two have the name chat"):
+    with pytest.raises(ValidationError, match="duplicate name chat"):
         FanoutConfiguration.model_validate({"notifications": [ENTRY, ENTRY]})
 
 

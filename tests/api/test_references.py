@@ -58,8 +58,9 @@ def test_the_examples_fit_together():
 def test_a_stage_that_verifies_nothing_is_warned_about():
     assert told(*world(), severity="warning") == [
         (
-            "UpstreamPolicy/monitoring: spec.stages[3].verification: stage prod verifies nothing: "
-            "a variant is ready when published; add a check if something can be asked"
+            "UpstreamPolicy/monitoring: spec.stages[3].verification: stage prod has no checks: "
+            "a variant is ready as soon as it is published; add a check if the variant "
+            "can be checked"
         )
     ]
 
@@ -71,7 +72,7 @@ def test_targets_in_no_stage_are_warned_about():
     assert [line for line in told(*objects, severity="warning") if "no stage" in line] == [
         (
             "UpstreamPolicy/monitoring: spec.targets[0].template.stage: the targets of this entry "
-            "are in no stage: their drafts are never published; add stage or stageExpr"
+            "have no stage: their drafts are never published; add stage or stageExpr"
         )
     ]
 
@@ -108,8 +109,8 @@ def test_a_repository_of_another_namespace_must_be_allowed():
     foreign = repository("blueprints", namespace="central")
     assert told(foreign, *objects[1:3], objects[4]) == [
         (
-            "UpstreamPolicy/monitoring: spec.upstream.repository: the Repository blueprints of "
-            "namespace central is not for platform; add platform to its spec.allowedNamespaces"
+            "UpstreamPolicy/monitoring: spec.upstream.repository: Repository blueprints of "
+            "namespace central does not allow platform; add platform to its spec.allowedNamespaces"
         )
     ]
     allowed = repository("blueprints", namespace="central", allowed=["platform"])
@@ -146,8 +147,8 @@ def test_a_promotion_policy_names_policies_stages_and_variants_that_exist():
             "this namespace; declare it, or remove the name"
         ),
         (
-            "PromotionPolicy/production: spec.autoPromotion.stages[0]: no stage of the policies it "
-            "names is called devv; did you mean dev?"
+            "PromotionPolicy/production: spec.autoPromotion.stages[0]: no stage of the selected "
+            "policies matches devv; did you mean dev?"
         ),
         (
             "PromotionPolicy/production: spec.variants[0]: there is no PackageVariant sitee in "
@@ -166,8 +167,8 @@ def test_a_configuration_among_the_objects_is_not_read():
     configuration, _ = validate_object(EXAMPLES["FanoutConfiguration"])
     assert told(configuration) == [
         (
-            "FanoutConfiguration/fanout: kind: a configuration among the objects is not read; move "
-            "it away and name it with --config"
+            "FanoutConfiguration/fanout: kind: a FanoutConfiguration among the manifests is "
+            "ignored; move it elsewhere, and pass it with --config"
         )
     ]
 
@@ -265,6 +266,6 @@ def test_whose_commits_nobody_can_tell_is_warned_about():
     )
     [warning] = [it for it in after if it not in before]
     assert warning.startswith(
-        "PromotionPolicy/production: spec.approvers[0].subjects[0]: commits name an address, and"
-        " this person has none"
+        "PromotionPolicy/production: spec.approvers[0].subjects[0]: the subject has no address"
+        " to compare with authors of commits"
     )

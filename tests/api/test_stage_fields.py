@@ -33,23 +33,23 @@ def rollout(**fields):
 
 
 AT_LEAST, ROLLOUT = "spec.stages[1].after.atLeast", "spec.stages[1].rollout"
-NO_AMOUNT = 'is no number and no whole percentage; write 3 or "25%"'
+NO_AMOUNT = 'is not a number or a whole percentage; write 3 or "25%"'
 JOINS = "has no effect in a controlFlow stage, which has no targets; remove it, or remove"
 MISTAKES = [
     (
         "no stage before is none to wait for",
         after(stages=[]),
-        ["spec.stages[1].after.stages: names nothing; name at least one"],
+        ["spec.stages[1].after.stages: is empty; add at least one entry"],
     ),
     (
         "no stage before is none to wait for, whatever is required of it",
         after(stages=[], atLeast=1),
-        ["spec.stages[1].after.stages: names nothing; name at least one"],
+        ["spec.stages[1].after.stages: is empty; add at least one entry"],
     ),
     (
         "a stage that is listed twice counts once",
         after(stages=["dev", "dev"], require="Majority"),
-        ["spec.stages[1].after.stages: dev is in the list twice; remove one of them"],
+        ["spec.stages[1].after.stages: dev is listed twice; remove one of them"],
     ),
     (
         "a stage that was renamed is known by no other name",
@@ -76,10 +76,10 @@ MISTAKES = [
     *(
         (f"atLeast {shown} is refused", after(atLeast=value), [f"{AT_LEAST}: {sentence}"])
         for shown, value, sentence in [
-            ("0", 0, "nothing would be enough; write 1 or more, or 1% or more"),
-            ("0%", "0%", "nothing would be enough; write 1 or more, or 1% or more"),
-            ("101%", "101%", "101% is more than all; write at most 100%"),
-            ("-1", -1, "nothing would be enough; write 1 or more, or 1% or more"),
+            ("0", 0, "must require at least one stage; write 1 or more, or 1% or more"),
+            ("0%", "0%", "must require at least one stage; write 1 or more, or 1% or more"),
+            ("101%", "101%", "101% is more than 100%; write at most 100%"),
+            ("-1", -1, "must require at least one stage; write 1 or more, or 1% or more"),
             ("p%", "p%", f"'p%' {NO_AMOUNT}"),
             ("1.5", 1.5, f"1.5 {NO_AMOUNT}"),
             ("1.5%", "1.5%", f"'1.5%' {NO_AMOUNT}"),
@@ -109,12 +109,12 @@ MISTAKES = [
     (
         "a misspelt strategy is told and no more",
         rollout(strategy="linear", step=2),
-        [f"{ROLLOUT}.strategy: linear is not known; use AllAtOnce, Linear or Exponential"],
+        [f"{ROLLOUT}.strategy: unsupported value linear; use AllAtOnce, Linear or Exponential"],
     ),
     (
         "a step of 0 would release nothing for ever",
         rollout(strategy="Linear", step=0),
-        [f"{ROLLOUT}.step: is 0; write at least 1"],
+        [f"{ROLLOUT}.step: 0 is out of range; write at least 1"],
     ),
     *(
         (
@@ -123,12 +123,12 @@ MISTAKES = [
             [f"{ROLLOUT}.factor: {sentence}"],
         )
         for value, sentence in [
-            (1, "a growth of 1 is none; write more than 1, at most 1000000"),
-            (0.5, "a growth of 0.5 is none; write more than 1, at most 1000000"),
-            (float("inf"), "a growth of inf is none; write more than 1, at most 1000000"),
-            (float("nan"), "a growth of nan is none; write more than 1, at most 1000000"),
-            ("2x", "2x is no number; write one above 1, like 1.5"),
-            (True, "true is no number; write one above 1, like 1.5"),
+            (1, "factor 1 is out of range; write more than 1, at most 1000000"),
+            (0.5, "factor 0.5 is out of range; write more than 1, at most 1000000"),
+            (float("inf"), "factor inf is out of range; write more than 1, at most 1000000"),
+            (float("nan"), "factor nan is out of range; write more than 1, at most 1000000"),
+            ("2x", "2x is not a number; write one above 1, like 1.5"),
+            (True, "true is not a number; write one above 1, like 1.5"),
         ]
     ),
     (
@@ -136,8 +136,8 @@ MISTAKES = [
         policy({"name": "prod", "rollout": {"progressDeadline": "2h"}}),
         [
             (
-                f"{ROLLOUT}.progressDeadline: progressDeadline has no effect: the stage verifies"
-                " nothing, so a variant is never under way for long; add verification, or remove it"
+                f"{ROLLOUT}.progressDeadline: progressDeadline has no effect in a stage"
+                " without verification; add verification, or remove it"
             )
         ],
     ),
@@ -146,8 +146,8 @@ MISTAKES = [
         rollout(groups=[{"matchLabels": {"canary": "yes"}}, {}]),
         [
             (
-                f"{ROLLOUT}.groups[1]: a selector that asks for nothing chooses all that are left;"
-                " remove it: who is in no group goes last anyhow"
+                f"{ROLLOUT}.groups[1]: the selector is empty and matches all remaining variants;"
+                " remove it: variants without a group are last"
             )
         ],
     ),
@@ -156,8 +156,8 @@ MISTAKES = [
         rollout(groups=[{"matchLabels": {"canary": "yes"}}, {"matchLabels": {"canary": "yes"}}]),
         [
             (
-                f"{ROLLOUT}.groups[1]: groups[0] chooses the same, so nothing is left for this one;"
-                " remove one of them"
+                f"{ROLLOUT}.groups[1]: groups[0] has the same selector, so this group is always"
+                " empty; remove one of them"
             )
         ],
     ),
@@ -171,7 +171,7 @@ MISTAKES = [
         policy({"name": "join", "controlFlow": True}),
         [
             (
-                "spec.stages[1].after: a controlFlow stage joins other stages, and none is named;"
+                "spec.stages[1].after: a controlFlow stage needs stages to join;"
                 " add after, or remove controlFlow"
             )
         ],
@@ -262,8 +262,8 @@ def test_numbers_that_mean_less_than_they_seem_to_are_doubtful():
     found = made("upstream-policy", stages=stages)
     assert told(found, severity="warning") == [
         (
-            "UpstreamPolicy/monitoring: spec.stages[0].rollout.maxInFlight: with a budget of 0"
-            " nothing is released in stage dev; raise it when something is to go"
+            "UpstreamPolicy/monitoring: spec.stages[0].rollout.maxInFlight: maxInFlight 0"
+            " releases nothing in stage dev; raise it to release variants"
         ),
         (
             "UpstreamPolicy/monitoring: spec.stages[1].after.atLeast: 3 of 1 listed stages means"

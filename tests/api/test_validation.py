@@ -80,8 +80,8 @@ def test_no_stages_and_no_targets_are_refused():
     data = example("UpstreamPolicy")
     data["spec"] |= {"stages": [], "targets": []}
     assert faults_of(data) == [
-        "spec.stages: names nothing; name at least one",
-        "spec.targets: names nothing; name at least one",
+        "spec.stages: is empty; add at least one entry",
+        "spec.targets: is empty; add at least one entry",
     ]
 
 
@@ -89,7 +89,7 @@ def test_no_stages_and_no_targets_are_refused():
 def test_what_is_no_object_is_said_so(data):
     found, faults = validate_object(data)
     assert found is None
-    assert faults[0].problem == "is no object"
+    assert faults[0].problem == "is not an object"
 
 
 def test_zero_is_as_if_absent():

@@ -146,7 +146,7 @@ def test_a_missing_value_is_an_error_without_a_terminal(directory):
     assert run_line("fanout init shop") == (1, message)
     code, out = run_line(f"{INIT} --downstream /a --stages Dev")
     assert code == 2
-    assert "is no name; write at most 63 lowercase letters" in out
+    assert "is not a valid name; write at most 63 lowercase letters" in out
     assert files(directory) == {}
 
 
@@ -219,7 +219,7 @@ def test_create_prints_an_object_or_writes_it_to_a_file(directory, arguments, te
 
 
 WRONG = [
-    ("repository Edge --url x", 2, "Repository/Edge: metadata.name: Edge is no name; "),
+    ("repository Edge --url x", 2, "Repository/Edge: metadata.name: Edge is not a valid name; "),
     ("repository edge --url https://a:b@h/x", 2, "Repository/edge: spec.url: the URL carries a"),
     ("repository edge --url x --label region", 1, "--label: 'region' has no key or no value; "),
     ("policy web --upstream a --package b", 1, "one of --downstream and --stages is needed"),

@@ -69,7 +69,7 @@ def test_a_bad_configuration_is_told(world, tmp_path, capsys):
     put(tmp_path, {"bad.yaml": text})
     config = ("--config", str(tmp_path / "bad.yaml"))
     assert run_arguments(["package", "render", str(directory), *config]) == 2
-    assert "executables[0].path: 'bin/note' is no absolute path" in capsys.readouterr().err
+    assert "executables[0].path: 'bin/note' is not an absolute path" in capsys.readouterr().err
 
 
 def test_every_fault_that_a_validator_finds_is_a_fault_with_its_line(tmp_path, capsys):

@@ -206,7 +206,7 @@ UNPLAYABLE = [
     ("a scenario with a fault", ("ber, stage: prod", "ber, stage: prd"), (),
      "spec.variants[1].stage: there is no stage prd; did you mean prod?"),
     ("what may have been meant as one", ("kind: Scenario", "kind: Szenario"), (),
-     "there is no kind Szenario; did you mean Scenario?"),
+     "unknown kind Szenario; did you mean Scenario?"),
     ("an expression that names what there is not", ("policy: monitoring",
      "stages: [{name: dev}, {name: prod, propagateWhen: [stage.inflight < 3]}]"), (),
      "spec.stages[1].propagateWhen[0]: stage.inflight < 3: "),
@@ -217,7 +217,7 @@ UNPLAYABLE = [
     ("a policy that is not there", ("policy: monitoring", "policy: monitor"), (),
      "there is no UpstreamPolicy monitor in this namespace; did you mean monitoring?"),
     ("expectations that are none", ("- stages: [{stage", "# - stages: [{stage"), (),
-     "spec.expect: has no value; give it one, or remove the key"),
+     "spec.expect: has no value; set a value, or remove the key"),
     ("nothing expected", (("expect:\n  - stages: [{stage: prod, gate: passed, releases: 0, held:"
      " [automation]}]"), "moments: []"), (), "no Scenario with expectations"),
 ]  # fmt: skip

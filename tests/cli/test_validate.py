@@ -234,7 +234,7 @@ def test_what_refers_to_an_object_with_faults_is_none_itself(company: Fleet):
     try:
         broken = edited(("name: other", "name: broken"), ("  stages:", "  stage:"))
         [first, *_] = told = lines(company, "broken.yaml", broken)
-        assert "UpstreamPolicy/broken: spec.stage: is no known field; did you mean stages?" in first
+        assert "UpstreamPolicy/broken: spec.stage: unknown field; did you mean stages?" in first
         assert not any("there is no UpstreamPolicy" in line for line in told)
         result = company.run("validate")
         assert "narrow.yaml:5: PromotionPolicy/narrow: spec.policies[0]: there is no" in result.out
@@ -302,7 +302,7 @@ def test_an_approval_that_expires_after_nothing_expires_never_and_is_told(compan
     company.remove("other.yaml")
     assert result.code == 0
     place = "UpstreamPolicy/other: spec.stages[0].requires[0].approval.expires"
-    assert f"warning: {path}:15: {place}: zero is as if absent: an approval counts for ever; " in (
+    assert f"warning: {path}:15: {place}: 0 means no limit: approvals never expire; " in (
         result.out
     )
 

@@ -65,8 +65,8 @@ def test_a_link_out_of_the_directory_is_refused(tmp_path):
     found = discover_manifests([tmp_path / "in"])
     assert names(found, tmp_path) == ["in/a.yaml"]
     assert [(finding.where.file, finding.problem) for finding in found.findings] == [
-        (str(tmp_path / "in/file.yaml"), "is a symlink that leads out of the directory"),
-        (str(tmp_path / "in/more"), "is a symlink that leads out of the directory"),
+        (str(tmp_path / "in/file.yaml"), "is a symlink to a path outside of the directory"),
+        (str(tmp_path / "in/more"), "is a symlink to a path outside of the directory"),
     ]
 
 
@@ -90,7 +90,7 @@ def test_a_link_to_nothing_a_pipe_and_a_missing_root_are_told(tmp_path):
     found = discover_manifests([tmp_path, tmp_path / "missing"])
     assert found.files == []
     assert [str(finding).removeprefix(f"{tmp_path}/") for finding in found.findings] == [
-        "gone.yaml: cannot be read: No such file or directory; remove it or mend it",
-        "pipe.yaml: is no ordinary file; remove it",
-        "missing: there is no such file or directory; check what is given to -f",
+        "gone.yaml: cannot be read: No such file or directory; remove it, or make it readable",
+        "pipe.yaml: is not a regular file; remove it",
+        "missing: no such file or directory; correct the path given to -f",
     ]

@@ -188,13 +188,13 @@ FAULTS = [
     (
         "a kind of our group that there is not",
         {"a.yaml": "apiVersion: fanout.dev/v1alpha1\nkind: Repositry\nmetadata: {name: a}\n"},
-        "a.yaml:2: Repositry/a: kind: there is no kind Repositry; did you mean Repository?",
+        "a.yaml:2: Repositry/a: kind: unknown kind Repositry; did you mean Repository?",
     ),
     (
         "another version of our group",
         {"a.yaml": "kind: Repository\napiVersion: fanout.dev/v2\nmetadata: {name: a}\n"},
         (
-            "a.yaml:2: Repository/a: apiVersion: fanout.dev/v2 is not known here; "
+            "a.yaml:2: Repository/a: apiVersion: unsupported apiVersion fanout.dev/v2; "
             "write fanout.dev/v1alpha1"
         ),
     ),
@@ -204,32 +204,38 @@ FAULTS = [
             "a.yaml": "apiVersion: fanout.dev/v1alpha1\nkind: Evidence\n"
             "spec: {policy: a, stage: b, check: c, status: passed, revision: v1}\n"
         },
-        "a.yaml:2: Evidence: kind: Evidence is recorded, not declared; use fanout report",
+        (
+            "a.yaml:2: Evidence: kind: Evidence must be recorded, not declared in a file; "
+            "use fanout report"
+        ),
     ),
     (
-        "a document that is no object",
+        "a document that is not an object",
         {"a.yaml": "# text\n---\n- 1\n"},
-        "a.yaml:3: is no object; write apiVersion, kind and metadata, or remove it",
+        "a.yaml:3: is not an object; write apiVersion, kind and metadata, or remove it",
     ),
     (
-        "a JSON file that is no object",
+        "a JSON file that is not an object",
         {"a.json": "[1]"},
-        "a.json:1: is no object; write apiVersion, kind and metadata, or remove it",
+        "a.json:1: is not an object; write apiVersion, kind and metadata, or remove it",
     ),
     (
         "an object without a kind",
         {"a.yaml": "apiVersion: v1\nmetadata:\n  name: a\n"},
-        "a.yaml:1: a: kind: is missing or no text; write the object's kind",
+        "a.yaml:1: a: kind: is missing or not a string; write the object's kind",
     ),
     (
         "a name that is a number to YAML",
         {"a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: 7\n"},
-        "a.yaml:4: ConfigMap: metadata.name: is missing or no text; write the object's name",
+        "a.yaml:4: ConfigMap: metadata.name: is missing or not a string; write the object's name",
     ),
     (
         "metadata that is a list",
         {"a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: []\n"},
-        "a.yaml:3: ConfigMap: metadata: is missing or no mapping; write the object's metadata.name",
+        (
+            "a.yaml:3: ConfigMap: metadata: is missing or not an object; "
+            "write the object's metadata.name"
+        ),
     ),
 ]
 
@@ -353,6 +359,6 @@ def test_a_declared_object_s_fields_can_be_placed_later(tmp_path):
 def test_a_directory_that_is_not_there_is_told(tmp_path):
     declared = read_directory([tmp_path / "nowhere"])
     assert lines(declared, tmp_path) == [
-        "nowhere: there is no such file or directory; check what is given to -f"
+        "nowhere: no such file or directory; correct the path given to -f"
     ]
     assert declared.unread == (str(tmp_path / "nowhere"),)

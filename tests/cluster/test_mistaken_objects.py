@@ -23,11 +23,11 @@ def test_labels_that_are_no_text_are_told_and_the_object_is_there(tmp_path: Path
     )
     declared, told = read(tmp_path, text)
     assert [line.replace("ConfigMap/one: metadata.", "") for line in told] == [
-        "6: labels.tier: must be text, and 1 is none to YAML; put it in quotes",
-        "7: labels.on: the key on is true to YAML; put it in quotes",
-        "9: labels.ready: must be text, and true is none to YAML; put it in quotes",
-        "10: labels.none: has no value; give it one, or remove the key",
-        "11: annotations: must be an object; write names and their values",
+        "6: labels.tier: expected a string, got number `1`; quote it",
+        "7: labels.on: expected a string as key, got boolean `on`; quote it",
+        "9: labels.ready: expected a string, got boolean `true`; quote it",
+        "10: labels.none: has no value; set a value, or remove the key",
+        "11: annotations: expected an object; write keys and values",
     ]
     assert len(declared.objects) == 1
     assert declared.unread == ()
@@ -40,7 +40,7 @@ def test_a_key_of_an_object_of_ours_that_yaml_takes_for_another_is_told(tmp_path
     )
     declared, told = read(tmp_path, text)
     at = "3: Repository/edge: metadata.labels.on: "
-    assert told == [f"{at}the key on is true to YAML; put it in quotes"]
+    assert told == [f"{at}expected a string as key, got boolean `on`; quote it"]
     assert [key.name for key in declared.left_out] == ["edge"]
 
 
@@ -60,7 +60,7 @@ def test_an_object_of_ours_under_another_version_is_not_taken_for_a_cluster_s(
     """A PromotionPolicy that nobody reads would have restricted somebody."""
     text = f"apiVersion: {version}\nkind: PromotionPolicy\nmetadata: {{name: p}}\nspec: {{}}\n"
     declared, told = read(tmp_path, text)
-    fault = f"1: PromotionPolicy/p: apiVersion: {version} is not known here; write fanout.dev/"
+    fault = f"1: PromotionPolicy/p: apiVersion: unsupported apiVersion {version}; write fanout.dev/"
     assert [line.startswith(fault) for line in told] == [True] * ours
     assert [key.kind for key in declared.left_out] == ["PromotionPolicy"] * ours
     assert len(declared.objects) == (not ours)
@@ -68,5 +68,5 @@ def test_an_object_of_ours_under_another_version_is_not_taken_for_a_cluster_s(
 
 def test_a_missing_version_is_told_with_ours_where_the_kind_is_ours(tmp_path: Path):
     _, told = read(tmp_path, "kind: Repository\nmetadata: {name: edge}\nspec: {url: /x}\n")
-    version = "apiVersion: is missing or no text; write fanout.dev/v1alpha1"
+    version = "apiVersion: is missing or not a string; write fanout.dev/v1alpha1"
     assert told == [f"1: Repository/edge: {version}"]

@@ -30,7 +30,7 @@ EXPRESSIONS = [
      "LimitExceeded", "memory"),
     ("leads out of the repository", "dots", "'a/../b'", "InvalidPath", "the segment '..'"),
     ("begins with a dash", "dash", "'a/-b'", "InvalidPath", "begins with '-'"),
-    ("is no name of a branch", "refname", "'a b~1'", "InvalidPath", "git refuses"),
+    ("is no name of a branch", "refname", "'a b~1'", "InvalidPath", "Git refuses"),
 ]  # fmt: skip
 # Both targets want one path, or one inside the other's.
 COLLISIONS = [

@@ -42,7 +42,7 @@ FAULTS = [
     ("bytes that are no UTF-8", "bytes", b"a: \xff\n", ":1: ", "save the file as UTF-8"),
     ("a YAML bomb", "bomb", BOMB, ":", ""),
     ("a cycle of stages", "cycle", CYCLE,
-     ":15: UpstreamPolicy/cycle: spec.stages[0].after.stages[0]: ", "remove one of these edges"),
+     ":15: UpstreamPolicy/cycle: spec.stages[0].after.stages[0]: ", "remove one of these"),
     ("two objects of one name", "two",
      2 * (HEAD + "metadata: {name: x5}\nspec: {url: /x}\n---\n"),
      ":8: Repository/x5: metadata.name: ", "rename or remove one"),
@@ -169,7 +169,7 @@ def test_a_target_whose_label_is_no_text_is_told_by_name(
     validated, swept = fleet.run("validate"), fleet.sweep()
     assert (validated.code, swept.code) == (2, 3)
     assert f"{site}:3: Cluster/ams: metadata.labels." in validated.out
-    assert "put it in quotes" in validated.out
+    assert "quote it" in validated.out
     assert fleet.repos["edge"].drafts() == (["sites/ams/monitoring"] if served else [])
     [target] = fleet.run("get", "targets", "-o", "json").views
     assert (target["target"], target["state"]) == (

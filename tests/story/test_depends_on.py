@@ -118,7 +118,7 @@ MISSING = [
     (
         "a variant that waits for it",
         "{variant: db}",
-        "variants wait for each other: db → web → db",
+        "variants form a cycle: db → web → db",
     ),
 ]
 

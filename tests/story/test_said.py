@@ -54,7 +54,7 @@ REFUSED = [
      "no commit of stage dev begins with 00000000"),
     ("report on what is no commit", (*SHORT, "--commit", "main"), "main is no commit id"),
     ("link to a place on a disk", (*SHORT, "--revision", "v1", "--link", "/tmp/log"),
-     "--link: /tmp/log is no web address"),
+     "--link: /tmp/log is not a valid web address"),
     ("suspend a variant in another stage", ("suspend", "monitoring", "--stage", "prod", "--variant",
      "sites/ams", *WHY), "variant sites/ams of default/monitoring is in stage dev, not in prod"),
     ("promote a variant in another stage", ("promote", "monitoring", "--stage", "dev", "--variant",

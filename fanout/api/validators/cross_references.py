@@ -53,13 +53,13 @@ def check_commit_statuses(
     repository_names = f"Repository {unsupported[0]}"
     if len(unsupported) > 1:
         repository_names = f"{repository_names} and {len(unsupported) - 1} more"
-    problem = f"a commit has a status on a forge, and that of {repository_names} is none"
+    problem = f"commit statuses need a forge; without one: {repository_names}"
     for number, stage in enumerate(policy.spec.stages):
         for group in ("verification", "requires"):
             for index, check in enumerate(getattr(stage, group)):
                 if check.commit_status is not None:
                     path: FieldPath = ("spec", "stages", number, group, index, "commitStatus")
-                    yield FieldError(path, problem, "let the pipeline report: use report: {}")
+                    yield FieldError(path, problem, "use report: {} and let the pipeline report")
 
 
 def warn_doubtful_settings(policy: UpstreamPolicy) -> Iterator[FieldError]:
@@ -67,9 +67,14 @@ def warn_doubtful_settings(policy: UpstreamPolicy) -> Iterator[FieldError]:
     for index, stage in enumerate(policy.spec.stages):
         path: FieldPath = ("spec", "stages", index)
         if not stage.verification and not stage.control_flow:
-            problem = f"stage {stage.name} verifies nothing: a variant is ready when published"
+            problem = (
+                f"stage {stage.name} has no checks: a variant is ready as soon as it is published"
+            )
             yield FieldError(
-                (*path, "verification"), problem, "add a check if something can be asked", "warning"
+                (*path, "verification"),
+                problem,
+                "add a check if the variant can be checked",
+                "warning",
             )
         yield from _warn_zero_expiry(stage, path)
         yield from _warn_unnamed_creators(stage, path)
@@ -77,7 +82,7 @@ def warn_doubtful_settings(policy: UpstreamPolicy) -> Iterator[FieldError]:
     for index, entry in enumerate(policy.spec.targets):
         if entry.template.stage is None and entry.template.stage_expr is None:
             path = ("spec", "targets", index, "template", "stage")
-            problem = "the targets of this entry are in no stage: their drafts are never published"
+            problem = "the targets of this entry have no stage: their drafts are never published"
             yield FieldError(path, problem, "add stage or stageExpr", "warning")
         pipeline_path: FieldPath = ("spec", "targets", index, "template", "pipeline")
         yield from warn_external_functions(entry.template.pipeline, pipeline_path)
@@ -89,8 +94,8 @@ def _warn_zero_expiry(stage: Stage, stage_path: FieldPath) -> Iterator[FieldErro
         approval = check.approval
         if approval and approval.expires is None and "expires" in approval.model_fields_set:
             path = (*stage_path, "requires", index, "approval", "expires")
-            problem = "zero is as if absent: an approval counts for ever"
-            yield FieldError(path, problem, "remove it, or say how long, like 72h", "warning")
+            problem = "0 means no limit: approvals never expire"
+            yield FieldError(path, problem, "remove it, or set a duration, like 72h", "warning")
 
 
 def _warn_unnamed_creators(stage: Stage, stage_path: FieldPath) -> Iterator[FieldError]:
@@ -99,17 +104,19 @@ def _warn_unnamed_creators(stage: Stage, stage_path: FieldPath) -> Iterator[Fiel
         for index, check in enumerate(getattr(stage, group)):
             if check.commit_status is not None and not check.commit_status.by:
                 path = (*stage_path, group, index, "commitStatus", "by")
-                problem = "anybody who may push can set a status, and the newest counts"
-                yield FieldError(path, problem, "name whose counts, like [ci-bot]", "warning")
+                problem = "without by, a status of anyone who can push counts"
+                yield FieldError(
+                    path, problem, "list the accepted creators, like [ci-bot]", "warning"
+                )
 
 
 def _warn_amounts(stage: Stage, stage_path: FieldPath) -> Iterator[FieldError]:
     """Warn about misleading numbers of a stage (design §6, "What counts")."""
     rollout, after = stage.rollout, stage.after
     if rollout and rollout.max_in_flight is not None and rollout.max_in_flight == 0:
-        problem = f"with a budget of 0 nothing is released in stage {stage.name}"
+        problem = f"maxInFlight 0 releases nothing in stage {stage.name}"
         path = (*stage_path, "rollout", "maxInFlight")
-        yield FieldError(path, problem, "raise it when something is to go", "warning")
+        yield FieldError(path, problem, "raise it to release variants", "warning")
     if after and isinstance(after.at_least, int) and after.at_least > len(after.stages):
         problem = f"{after.at_least} of {len(after.stages)} listed stages means all of them"
         path = (*stage_path, "after", "atLeast")
@@ -180,7 +187,9 @@ def _check_dependency_cycles(
                     for index, dependency in enumerate(variant.spec.depends_on)
                     if dependency.variant and (namespace, dependency.variant) in variants_by_key
                 }
-        for error in find_cycles(edges, "variants wait for each other", "remove one of these"):
+        for error in find_cycles(
+            edges, "variants form a cycle", "remove one of these dependencies"
+        ):
             item = variants_by_key[namespace, str(error.path[0])]
             yield item, FieldError(error.path[1:], error.problem, error.remedy)
 
@@ -291,7 +300,7 @@ def _check_unique_names(objects: Iterable[KRMObject]) -> Iterator[ObjectError]:
     for item in objects:
         key = (item.kind, item.metadata.namespace, item.metadata.name)
         if key in keys:
-            problem = f"there are two of this name in the namespace {item.metadata.namespace}"
+            problem = f"duplicate name in namespace {item.metadata.namespace}"
             yield item, FieldError(("metadata", "name"), problem, "rename or remove one")
         if item.metadata.name:
             keys.add(key)
@@ -299,8 +308,8 @@ def _check_unique_names(objects: Iterable[KRMObject]) -> Iterator[ObjectError]:
 
 def _check_misplaced(objects: Iterable[KRMObject]) -> Iterator[ObjectError]:
     for item in _objects_of(FanoutConfiguration, objects):
-        problem = "a configuration among the objects is not read"
-        yield item, FieldError(("kind",), problem, "move it away and name it with --config")
+        problem = "a FanoutConfiguration among the manifests is ignored"
+        yield item, FieldError(("kind",), problem, "move it elsewhere, and pass it with --config")
 
 
 def _policy_repositories(policy: UpstreamPolicy) -> Iterator[tuple[FieldPath, str]]:
@@ -343,7 +352,7 @@ def _check_repositories(
             continue
         if name in namespaces:
             problem = (
-                f"the Repository {name} of namespace {namespaces[name]} is not for {namespace}"
+                f"Repository {name} of namespace {namespaces[name]} does not allow {namespace}"
             )
             remedy = f"add {namespace} to its spec.allowedNamespaces"
         else:
@@ -362,8 +371,8 @@ def _check_promotion_policies(
             continue
         path: FieldPath = ("spec", "policies", index)
         if "*" in pattern:
-            problem = f"no UpstreamPolicy of this namespace fits {pattern}"
-            yield FieldError(path, problem, "nothing to do if one is to come", "warning")
+            problem = f"no UpstreamPolicy in this namespace matches {pattern}"
+            yield FieldError(path, problem, "ignore this if one will be added", "warning")
         else:
             problem = f"there is no UpstreamPolicy {pattern} in this namespace"
             yield FieldError(
@@ -386,9 +395,9 @@ def _check_promotion_stages(
         if matches_any_name(pattern, stage_names):
             continue
         path: FieldPath = ("spec", "autoPromotion", "stages", index)
-        problem = f"no stage of the policies it names is called {pattern}"
+        problem = f"no stage of the selected policies matches {pattern}"
         if "*" in pattern:
-            yield FieldError(path, problem, "nothing to do if one is to come", "warning")
+            yield FieldError(path, problem, "ignore this if one will be added", "warning")
         else:
             yield FieldError(
                 path, problem, suggest_name(pattern, names, "correct or remove the name")
@@ -406,7 +415,7 @@ def _check_scenario(
         if policy is None:
             problem = f"there is no UpstreamPolicy {name} in this namespace"
             remedy = suggest_name(
-                name, _names_in_namespace(scenario, policies), "give its file with -f"
+                name, _names_in_namespace(scenario, policies), "pass its file with -f"
             )
             if name not in invalid_names:
                 yield FieldError(("spec", "policy"), problem, remedy)

@@ -66,7 +66,7 @@ def check_stage_graph(data: Mapping[str, Any]) -> Iterator[FieldError]:
             edges.setdefault(
                 name, {value: path for path, value in stage_references if value in declared}
             )
-    yield from find_cycles(edges, "stages wait for each other", "remove one of these edges")
+    yield from find_cycles(edges, "stages form a cycle", "remove one of these dependencies")
 
 
 def find_target_stages(data: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str]]:
@@ -87,7 +87,7 @@ def check_unique(data: Mapping[str, Any], pattern: str, noun: str) -> Iterator[F
         if not isinstance(value, str):
             continue
         if value in first_paths:
-            yield FieldError(path, f"there are two of the name {value}", f"rename one {noun}")
+            yield FieldError(path, f"duplicate name {value}", f"rename one {noun}")
         first_paths.setdefault(value, path)
 
 
@@ -175,7 +175,7 @@ def check_stage_fields(data: Mapping[str, Any]) -> Iterator[FieldError]:
 def _check_control_flow(stage: Mapping[str, Any], path: FieldPath) -> Iterator[FieldError]:
     """Refuse checks and rollout in a control-flow stage, which has no targets."""
     if "after" not in stage:
-        problem = "a controlFlow stage joins other stages, and none is named"
+        problem = "a controlFlow stage needs stages to join"
         yield FieldError((*path, "after"), problem, "add after, or remove controlFlow")
     for field in _NOT_FOR_CONTROL_FLOW:
         if stage.get(field):
@@ -207,8 +207,7 @@ def _check_rollout(stage: Mapping[str, Any], path: FieldPath) -> Iterator[FieldE
                 (*path, field), problem, f"remove it, or write strategy: {required_strategy}"
             )
     if "progressDeadline" in rollout and not stage.get("verification"):
-        problem = "progressDeadline has no effect: the stage verifies nothing, so a variant is"
-        problem += " never under way for long"
+        problem = "progressDeadline has no effect in a stage without verification"
         yield FieldError((*path, "progressDeadline"), problem, "add verification, or remove it")
     yield from _check_groups(as_list(rollout.get("groups")), (*path, "groups"))
 
@@ -220,15 +219,15 @@ def _check_groups(groups: Any, path: FieldPath) -> Iterator[FieldError]:
         if not isinstance(group, Mapping):
             continue
         if not any(group.get(field) for field in ("matchLabels", "matchExpressions")):
-            problem = "a selector that asks for nothing chooses all that are left"
+            problem = "the selector is empty and matches all remaining variants"
             yield FieldError(
-                (*path, index), problem, "remove it: who is in no group goes last anyhow"
+                (*path, index), problem, "remove it: variants without a group are last"
             )
             continue
         # By text, because selectors are mappings with lists and have no hash.
         first_index = first_indices.setdefault(repr(group), index)
         if first_index != index:
-            problem = f"groups[{first_index}] chooses the same, so nothing is left for this one"
+            problem = f"groups[{first_index}] has the same selector, so this group is always empty"
             yield FieldError((*path, index), problem, "remove one of them")
 
 
@@ -343,9 +342,9 @@ PROBED_CHECK_TYPES = ("object", "prometheus", "http")
 """The ways whose answers carry no commit."""
 
 _INEFFECTIVE_FIELDS = {
-    ("approval", "freshFor"): ("an approval counts for as long as it says itself", "use expires"),
-    ("approval", "settle"): ("an approval is asked at once", "remove it"),
-    ("report", "settle"): ("nobody is asked: whoever reports knows when", "remove it"),
+    ("approval", "freshFor"): ("freshFor has no effect for an approval", "use expires"),
+    ("approval", "settle"): ("settle has no effect for an approval", "remove it"),
+    ("report", "settle"): ("settle has no effect for a report", "remove it"),
 }
 
 
@@ -369,7 +368,9 @@ def _check_one_check(path: FieldPath, check: Mapping[str, Any]) -> Iterator[Fiel
         yield FieldError((*path, "http", "body"), "only a POST has a body", "add method: POST")
     object_reference = as_mapping(check.get("object"))
     if (object_reference.get("kind"), object_reference.get("apiVersion")) == ("Secret", "v1"):
-        yield FieldError((*path, "object", "kind"), "no check reads a Secret", "ask another object")
+        yield FieldError(
+            (*path, "object", "kind"), "a check cannot read a Secret", "use another object"
+        )
 
 
 def _check_revision_source(
@@ -377,19 +378,17 @@ def _check_revision_source(
 ) -> Iterator[FieldError]:
     """Yield errors if a result may be about an earlier state (design §6, "Checks")."""
     if _is_absent_duration(check.get("freshFor")):
-        problem = f"a check by {check_type} needs freshFor: its answer is of one moment"
-        yield FieldError(
-            (*path, "freshFor"), problem, "say for how long an answer counts, like 10m"
-        )
+        problem = f"check type {check_type} needs freshFor: results are momentary"
+        yield FieldError((*path, "freshFor"), problem, "set how long a result is valid, like 10m")
     if _is_absent_duration(check.get("settle")) and not as_mapping(check.get(check_type)).get(
         "observedRevision"
     ):
         problem = (
-            f"a check by {check_type} needs observedRevision or settle: its answer may be about"
-            " what"
+            f"check type {check_type} needs observedRevision or settle: the result may be about"
+            " the previous revision"
         )
-        remedy = "say how to read the revision, or how long after publication to ask first"
-        yield FieldError((*path, "settle"), f"{problem} was there before", remedy)
+        remedy = "set one of them; settle is the delay of the first query after publication"
+        yield FieldError((*path, "settle"), problem, remedy)
 
 
 def _is_absent_duration(value: object) -> bool:
@@ -458,7 +457,7 @@ def _check_check_names(data: Mapping[str, Any]) -> Iterator[FieldError]:
                 if isinstance(name, str) and name in names:
                     full_path = ("spec", "stages", index, *path)
                     yield FieldError(
-                        full_path, f"two checks have the name {name}", "rename one of them"
+                        full_path, f"duplicate check name {name}", "rename one of them"
                     )
                 names.add(str(name))
 
@@ -479,7 +478,7 @@ def _check_not_own_upstream(data: Mapping[str, Any]) -> Iterator[FieldError]:
     upstream, downstream = as_mapping(spec.get("upstream")), as_mapping(spec.get("downstream"))
     locations = [(side.get("repository"), side.get("package")) for side in (upstream, downstream)]
     if all(locations[0]) and locations[0] == locations[1]:
-        problem = "the variant would be written over its own upstream"
+        problem = "the variant would overwrite its own upstream package"
         yield FieldError(("spec", "downstream"), problem, "choose another repository or package")
 
 
@@ -490,17 +489,19 @@ def _check_dependencies(data: Mapping[str, Any]) -> Iterator[FieldError]:
     for path, entry in find_fields(data, "spec.dependsOn[*]"):
         dependency = as_mapping(entry)
         if "policy" in dependency and "target" not in dependency:
-            problem = f"which variant of policy {dependency['policy']} is not said"
+            problem = f"a dependency on policy {dependency['policy']} needs a target"
             yield FieldError(
-                (*path, "target"), problem, "add the target's key, as `get targets` shows"
+                (*path, "target"), problem, "add the target's key, as `fanout get targets` shows it"
             )
         if "target" in dependency and "policy" not in dependency:
-            yield FieldError((*path, "policy"), "a target belongs to a policy", "name the policy")
+            yield FieldError(
+                (*path, "policy"), "a target needs a policy", "add the name of the policy"
+            )
         if dependency and own_name and dependency.get("variant") == own_name:
-            yield FieldError((*path, "variant"), "the variant waits for itself", "remove it")
+            yield FieldError((*path, "variant"), "the variant depends on itself", "remove it")
         first_path = first_paths.setdefault(repr(sorted(dependency.items(), key=str)), path)
         if first_path != path:
-            yield FieldError(path, "it is in the list twice", "remove one of them")
+            yield FieldError(path, "duplicate entry", "remove one of them")
 
 
 def _check_approver_groups(data: Mapping[str, Any]) -> Iterator[FieldError]:
@@ -529,8 +530,8 @@ def _check_configuration_names(data: Mapping[str, Any]) -> Iterator[FieldError]:
 def _check_promotion_subjects(data: Mapping[str, Any]) -> Iterator[FieldError]:
     spec = as_mapping(data.get("spec"))
     if not spec.get("policies") and not spec.get("variants"):
-        problem = "neither policies nor variants are named, so it binds nothing"
-        yield FieldError(("spec", "policies"), problem, 'name some, or write ["*"]')
+        problem = "policies and variants are both empty, so the object has no effect"
+        yield FieldError(("spec", "policies"), problem, 'list some, or write ["*"]')
 
 
 def _check_schedule_fields(data: Mapping[str, Any]) -> Iterator[FieldError]:
@@ -541,13 +542,13 @@ def _check_schedule_fields(data: Mapping[str, Any]) -> Iterator[FieldError]:
     for field in ("startingDeadlineSeconds", "jitter"):
         if field in spec and not has_schedule:
             yield FieldError(
-                ("spec", field), "means nothing without a schedule", "add spec.schedule"
+                ("spec", field), "has no effect without a schedule", "add spec.schedule"
             )
     if "timeZone" in spec and not has_schedule and not has_windows:
-        problem = "means nothing without a schedule or windows"
+        problem = "has no effect without a schedule or windows"
         yield FieldError(("spec", "timeZone"), problem, "add spec.schedule or spec.windows")
     if spec.get("atClose", "Hold") != "Hold" and not has_windows:
-        problem = "means nothing without windows"
+        problem = "has no effect without windows"
         yield FieldError(("spec", "atClose"), problem, "add spec.windows")
 
 
@@ -557,10 +558,12 @@ def _check_record_subject(data: Mapping[str, Any]) -> Iterator[FieldError]:
     if spec.get("policy"):
         return
     if not spec.get("variants"):
-        yield FieldError(("spec", "policy"), "neither a policy nor variants are named", "name one")
+        yield FieldError(
+            ("spec", "policy"), "policy and variants are both empty", "set one of them"
+        )
     if spec.get("stage"):
-        problem = "a stage belongs to a policy, and none is named"
-        yield FieldError(("spec", "stage"), problem, "name the policy, or remove the stage")
+        problem = "a stage needs a policy"
+        yield FieldError(("spec", "stage"), problem, "add the policy, or remove the stage")
 
 
 def _check_stage_present(data: Mapping[str, Any]) -> Iterator[FieldError]:
@@ -572,14 +575,14 @@ def _check_stage_present(data: Mapping[str, Any]) -> Iterator[FieldError]:
 def _check_approved_trees(data: Mapping[str, Any]) -> Iterator[FieldError]:
     spec = as_mapping(data.get("spec"))
     if not spec.get("trees") and not spec.get("revokes"):
-        problem = "no tree is listed, so nothing is approved"
+        problem = "trees is empty, so nothing is approved"
         yield FieldError(("spec", "trees"), problem, "list the trees of the drafts")
 
 
 def _check_confirmed_removal(spec: Mapping[str, Any]) -> Iterator[FieldError]:
     """Require the names of the variants: a confirmation covers nothing that nobody named."""
     if not spec.get("variants"):
-        yield FieldError(("spec", "variants"), "no variant is named", "name those that are to go")
+        yield FieldError(("spec", "variants"), "variants is empty", "list the variants to remove")
 
 
 _REASONED_ACTIONS = {
@@ -595,23 +598,25 @@ def _check_reasoned_action(data: Mapping[str, Any], action: str) -> Iterator[Fie
     spec = as_mapping(data.get("spec"))
     if not str(spec.get("reason") or "").strip():
         problem = f"{_REASONED_ACTIONS[action]} needs a reason"
-        yield FieldError(("spec", "reason"), problem, "say why, for those who ask later")
+        yield FieldError(("spec", "reason"), problem, "add a reason, for later readers")
     yield from _check_stage_present(data)
     if action != "Publish" and not spec.get("revision"):
-        problem = f"{_REASONED_ACTIONS[action]} is about a revision, and none is named"
-        yield FieldError(("spec", "revision"), problem, "name it")
+        problem = f"{_REASONED_ACTIONS[action]} needs a revision"
+        yield FieldError(("spec", "revision"), problem, "add it")
     if action == "Skip" and not spec.get("variants"):
-        yield FieldError(("spec", "variants"), "no variant is named", "name those that are skipped")
+        yield FieldError(("spec", "variants"), "variants is empty", "list the variants to skip")
 
 
 def _check_overrides(spec: Mapping[str, Any], action: object) -> Iterator[FieldError]:
     overrides = spec.get("overrides")
     if action == "Rollback" and isinstance(overrides, list):
         if set(map(str, overrides)) - {"window"}:
-            problem = "a rollback lifts the window alone; nothing else binds it"
+            problem = "a Rollback can override window only"
             yield FieldError(("spec", "overrides"), problem, "remove the others")
     elif action != "Publish" and overrides:
-        yield FieldError(("spec", "overrides"), "only Publish lifts anything", "remove them")
+        yield FieldError(
+            ("spec", "overrides"), "only Publish and Rollback can override gates", "remove them"
+        )
 
 
 def _check_accepted_conflicts(spec: Mapping[str, Any], action: object) -> Iterator[FieldError]:
@@ -622,8 +627,8 @@ def _check_accepted_conflicts(spec: Mapping[str, Any], action: object) -> Iterat
     if action != "Publish":
         yield FieldError(path, "only Publish accepts merge conflicts", "remove it")
     elif not (spec.get("variants") and spec.get("trees")):
-        problem = "merge conflicts are accepted for variants and drafts that are named"
-        yield FieldError(path, problem, "name the variants, and the trees of their drafts")
+        problem = "acceptConflicts needs variants and trees"
+        yield FieldError(path, problem, "list the variants, and the trees of their drafts")
 
 
 def _check_decision(data: Mapping[str, Any]) -> Iterator[FieldError]:
@@ -635,14 +640,14 @@ def _check_decision(data: Mapping[str, Any]) -> Iterator[FieldError]:
         yield from _check_confirmed_removal(spec)
     yield from _check_overrides(spec, action)
     if action not in ("Publish", "ConfirmRemoval") and spec.get("trees"):
-        problem = "only Publish and ConfirmRemoval are about what is drafted or published"
+        problem = "only Publish and ConfirmRemoval can have trees"
         yield FieldError(("spec", "trees"), problem, "remove them")
     if action != "Resolve" and spec.get("choices"):
-        yield FieldError(("spec", "choices"), "only Resolve decides conflicts", "remove them")
+        yield FieldError(("spec", "choices"), "only Resolve can have choices", "remove them")
     yield from _check_accepted_conflicts(spec, action)
     if (action == "Withdraw") != bool(spec.get("withdraws")):
-        problem = "a Withdraw, and nothing else, names the record that is taken back"
-        yield FieldError(("spec", "withdraws"), problem, "name it, or remove the field")
+        problem = "withdraws is for Withdraw, which requires it"
+        yield FieldError(("spec", "withdraws"), problem, "add it, or remove the field")
 
 
 _RULES_BY_KIND: Mapping[str, tuple[Rule, ...]] = {

@@ -20,7 +20,13 @@ from fanout.api.field_errors import (
 )
 from fanout.api.kind_registry import KINDS, field_names_at, find_field_parents
 from fanout.api.object_meta import API_VERSION, GROUP, KRMObject
-from fanout.api.text_fields import PATTERN_MESSAGES, format_value, join_words, pluralize
+from fanout.api.text_fields import (
+    PATTERN_MESSAGES,
+    describe_value,
+    format_value,
+    join_words,
+    pluralize,
+)
 from fanout.api.validators.cross_references import cross_check
 from fanout.api.validators.field_rules import check_rules
 from fanout.api.validators.unsupported_fields import check_unsupported, is_unsupported
@@ -90,11 +96,11 @@ def _unknown_field(model: type[BaseModel], path: FieldPath) -> FieldError:
         parent_names = join_words(
             [format_path(home).replace("[0]", "[]") for home in parents], "or"
         )
-        return FieldError(path, "is no field of this object", f"it belongs in {parent_names}")
+        return FieldError(path, "unknown field here", f"move it to {parent_names}")
     intended = intended or find_similar_name(name, field_names)
     fallback = f"remove it; there are {', '.join(field_names)}" if field_names else "remove it"
     remedy = f"did you mean {intended}?" if intended else fallback
-    return FieldError(path, "is no known field", remedy, intended_field=intended)
+    return FieldError(path, "unknown field", remedy, intended_field=intended)
 
 
 def _supported_fields(model: type[BaseModel], path: FieldPath) -> list[str]:
@@ -130,19 +136,17 @@ def _unknown_value(
     allowed = re.findall(r"'([^']*)'", expected) or [expected.lower()]
     supported = [item for item in allowed if not is_unsupported(model.__name__, path, item)]
     remedy = f"use {join_words([item or repr(item) for item in supported], 'or')}"
-    return FieldError(path, f"{format_value(value)} is not known", remedy)
+    return FieldError(path, f"unsupported value {format_value(value)}", remedy)
 
 
 def _text_message(value: Any, _: Mapping[str, Any]) -> ProblemAndRemedy:
-    if isinstance(value, (bool, int, float)):
-        return f"must be text, and {format_value(value)} is none to YAML", "put it in quotes"
-    return f"must be text and is {format_value(value)}", "write text"
+    remedy = "quote it" if isinstance(value, (bool, int, float)) else "write a string"
+    return f"expected a string, got {describe_value(value)}", remedy
 
 
 def _type_message(expected: str) -> Callable[[Any, Mapping[str, Any]], ProblemAndRemedy]:
     def build_message(value: Any, _: Mapping[str, Any]) -> ProblemAndRemedy:
-        given = f"{format_value(value)!r}" if isinstance(value, str) else format_value(value)
-        return f"must be {expected} and is {given}", f"write {expected}"
+        return f"expected {expected}, got {describe_value(value)}", f"write {expected}"
 
     return build_message
 
@@ -150,22 +154,22 @@ def _type_message(expected: str) -> Callable[[Any, Mapping[str, Any]], ProblemAn
 def _bound_message(comparison: str) -> Callable[[Any, Mapping[str, Any]], ProblemAndRemedy]:
     def build_message(value: Any, details: Mapping[str, Any]) -> ProblemAndRemedy:
         limit = next(iter(details.values()))
-        return f"is {format_value(value)}", f"write {comparison} {limit}"
+        return f"{format_value(value)} is out of range", f"write {comparison} {limit}"
 
     return build_message
 
 
 def _empty_text_message(_: Any, __: Mapping[str, Any]) -> ProblemAndRemedy:
-    return "is empty", "write something"
+    return "is empty", "write a value"
 
 
 def _empty_list_message(_: Any, __: Mapping[str, Any]) -> ProblemAndRemedy:
-    return "names nothing", "name at least one"
+    return "is empty", "add at least one entry"
 
 
 def _length_message(_: Any, details: Mapping[str, Any]) -> ProblemAndRemedy:
     limit = pluralize(details["max_length"], "character")
-    return f"is longer than {limit}", "make it shorter"
+    return f"is longer than {limit}", "shorten it"
 
 
 _MESSAGE_BUILDERS: Mapping[str, Callable[[Any, Mapping[str, Any]], ProblemAndRemedy]] = {
@@ -181,7 +185,7 @@ _MESSAGE_BUILDERS: Mapping[str, Callable[[Any, Mapping[str, Any]], ProblemAndRem
     "model_type": _type_message("an object"),
     "model_attributes_type": _type_message("an object"),
     "bool_type": _type_message("true or false"),
-    "int_type": _type_message("a whole number"),
+    "int_type": _type_message("an integer"),
     "float_type": _type_message("a number"),
     "greater_than_equal": _bound_message("at least"),
     "less_than_equal": _bound_message("at most"),
@@ -242,7 +246,9 @@ def validate_object(data: Mapping[str, Any]) -> tuple[KRMObject | None, tuple[Fi
     Warnings are reported by `cross_check`. `status` is not read: fanout alone writes it.
     """
     if not isinstance(data, Mapping):
-        return None, (FieldError((), "is no object", "write apiVersion, kind, metadata and spec"),)
+        return None, (
+            FieldError((), "is not an object", "write apiVersion, kind, metadata and spec"),
+        )
     if errors := tuple(_check_identity(data)):
         return None, errors
     # Without a known version and kind no rule applies, so identity errors are returned alone
@@ -301,13 +307,15 @@ def _check_identity(data: Mapping[str, Any]) -> Iterator[FieldError]:
         yield FieldError(("apiVersion",), "is missing", f"write {API_VERSION}")
     elif version != API_VERSION:
         yield FieldError(
-            ("apiVersion",), f"{format_value(version)} is not known here", f"write {API_VERSION}"
+            ("apiVersion",),
+            f"unsupported apiVersion {format_value(version)}",
+            f"write {API_VERSION}",
         )
     if kind is None:
         yield FieldError(("kind",), "is missing", f"use one of {', '.join(KINDS)}")
     elif not isinstance(kind, str) or kind not in KINDS:
         remedy = suggest_name(str(kind), tuple(KINDS), f"use one of {', '.join(KINDS)}")
-        yield FieldError(("kind",), f"there is no kind {format_value(kind)}", remedy)
+        yield FieldError(("kind",), f"unknown kind {format_value(kind)}", remedy)
 
 
 def _parse_model(
@@ -352,8 +360,8 @@ def _with_text_keys(data: Any, path: FieldPath, errors: list[FieldError]) -> Any
         for key, value in data.items():
             name = key if isinstance(key, str) else format_value(key)
             if not isinstance(key, str):
-                problem = f"the key {name} is no text to YAML"
-                errors.append(FieldError((*path, name), problem, "put it in quotes"))
+                problem = f"expected a string as key, got {describe_value(key)}"
+                errors.append(FieldError((*path, name), problem, "quote it"))
             result[name] = _with_text_keys(value, (*path, name), errors)
         return result
     if isinstance(data, (list, tuple)):
@@ -364,7 +372,7 @@ def _with_text_keys(data: Any, path: FieldPath, errors: list[FieldError]) -> Any
 def _check_empty(data: object, path: FieldPath) -> Iterator[FieldError]:
     """Yield an error for each key without a value; `after:` must not mean "no gate"."""
     if data is None:
-        yield FieldError(path, "has no value", "give it one, or remove the key")
+        yield FieldError(path, "has no value", "set a value, or remove the key")
     elif isinstance(data, Mapping) and path != ("metadata",):
         for key, value in data.items():
             yield from _check_empty(value, (*path, key))

@@ -27,9 +27,9 @@ from fanout.api.stages import Check, Stage
 _SPEC: FieldPath = ("spec",)
 ANSWERABLE_CHECK_TYPES = ("report", "commitStatus", "object", "prometheus", "http")
 _UNSUPPORTED_ACTIONS: Mapping[Action, str] = {
-    Action.RESOLVE: "state how many conflicts are left: draft.disputed",
-    Action.ACCEPT_RECORDS: "a scenario has no records that could be put back",
-    Action.CONFIRM_REMOVAL: "state that the variant goes: removed, or an event with goes",
+    Action.RESOLVE: "set draft.disputed to the number of undecided conflicts",
+    Action.ACCEPT_RECORDS: "remove it: a scenario has no records to restore",
+    Action.CONFIRM_REMOVAL: "set removed on the variant, or add an event with goes",
 }
 
 
@@ -52,7 +52,7 @@ class _DeclaredNames:
     def check_variants(self, names: Iterable[str], path: FieldPath) -> Iterator[FieldError]:
         for index, name in enumerate(names):
             if name not in self.variants:
-                remedy = suggest_name(name, sorted(self.variants), "state it under variants")
+                remedy = suggest_name(name, sorted(self.variants), "add it to spec.variants")
                 yield FieldError((*path, index), f"there is no variant {name}", remedy)
 
     def check_revision(self, name: str | None, path: FieldPath) -> Iterator[FieldError]:
@@ -76,7 +76,7 @@ class _DeclaredNames:
             return
         actual_type = next((_check_type(it) for it in checks if it.name == name), "")
         problem = (
-            f"check {name} of stage {stage} is answered by {actual_type}, not so"
+            f"check {name} of stage {stage} is of type {actual_type}, which does not fit here"
             if actual_type
             else f"stage {stage} has no check {name}"
         )
@@ -114,10 +114,8 @@ def _check_own_stages(scenario: Scenario) -> Iterator[FieldError]:
     spec = scenario.spec
     for name, setting in (("promotion", spec.promotion), ("inFlight", spec.in_flight)):
         if setting is not None and not spec.stages:
-            problem = "is for a scenario that states its own stages"
-            yield FieldError(
-                (*_SPEC, name), problem, "remove it: the policy and those over it say so"
-            )
+            problem = "applies only to a scenario with its own stages"
+            yield FieldError((*_SPEC, name), problem, "remove it: the policy has its own settings")
     groups = [it.group for it in spec.promotion.approvers] if spec.promotion else []
     for index, stage in enumerate(spec.stages):
         for number, check in enumerate(stage.requires):
@@ -134,7 +132,7 @@ def _check_own_stages(scenario: Scenario) -> Iterator[FieldError]:
                         group_index,
                     )
                     problem = f"there is no group {group} under promotion.approvers"
-                    yield FieldError(path, problem, suggest_name(group, groups, "say who is in it"))
+                    yield FieldError(path, problem, suggest_name(group, groups, "add it there"))
     if spec.advance is None:
         for path, variant in _stated_variants(scenario):
             advance_fields = (
@@ -144,7 +142,7 @@ def _check_own_stages(scenario: Scenario) -> Iterator[FieldError]:
             for name, is_set in advance_fields:
                 if is_set:
                     yield FieldError(
-                        (*path, name), "means nothing without advance", "add spec.advance"
+                        (*path, name), "has no effect without advance", "add spec.advance"
                     )
 
 
@@ -161,7 +159,7 @@ def _check_unique_variant(
 ) -> Iterator[FieldError]:
     for name in expand_variant_names(variant):
         if name in declared.variants:
-            yield FieldError((*path, "name"), f"there are two variants {name}", "rename one")
+            yield FieldError((*path, "name"), f"duplicate variant {name}", "rename one")
             return
 
 
@@ -181,13 +179,19 @@ def _check_variant(
         yield from _check_results(variant.stage, publication, publication_path, declared)
         start = compute_publication_time(scenario, publication, now)
         if start is not None and previous_start is not None and start < previous_start:
-            problem = "was published before what was in force before it"
-            yield FieldError((*publication_path, "published"), problem, "put the stays in order")
+            problem = "is before the previous publication"
+            yield FieldError(
+                (*publication_path, "published"), problem, "put the publications in order"
+            )
         previous_start = start or previous_start
     if variant.draft is not None:
         yield from declared.check_revision(variant.draft.revision, (*path, "draft"))
     if variant.released is not None and not variant.drafted:
-        yield FieldError((*path, "released"), "only a draft is released", "remove drafted: false")
+        yield FieldError(
+            (*path, "released"),
+            "a variant without a draft cannot be released",
+            "remove drafted: false",
+        )
     yield from _check_not_after(scenario, now, [("released", variant.released)], path)
 
 
@@ -223,19 +227,23 @@ def _check_publication(
     ]
     if publication.revision is None:
         for name, _ in stated_times[:1]:
-            yield FieldError((*path, name), "nothing is in force", "say which revision is")
+            yield FieldError((*path, name), "no revision is published", "add revision")
         return
     if publication.ready is not None and publication.failed is not None:
         yield FieldError(
-            (*path, "failed"), "what was ready and failed later is withdrawn", "say so"
+            (*path, "failed"),
+            "ready and failed exclude each other",
+            "use withdrawn if it failed after it was ready",
         )
     if publication.withdrawn is not None and publication.ready is None:
-        yield FieldError((*path, "withdrawn"), "was never ready", "say since when it was")
+        yield FieldError(
+            (*path, "withdrawn"), "withdrawn needs ready", "add the time when it was ready"
+        )
     yield from _check_not_after(scenario, now, stated_times, path)
     instants = [(name, scenario.spec.resolve_instant(when)) for name, when in stated_times]
     for (first, earlier), (name, later) in pairwise(instants):
         if later < earlier:
-            yield FieldError((*path, name), f"comes before {first}", "times do not go back")
+            yield FieldError((*path, name), f"comes before {first}", "put the times in order")
 
 
 def _check_not_after(
@@ -246,9 +254,7 @@ def _check_not_after(
 ) -> Iterator[FieldError]:
     for name, when in stated_times:
         if when is not None and scenario.spec.resolve_instant(when) > now:
-            yield FieldError(
-                (*path, name), "is after the moment it is stated for", "make it an event"
-            )
+            yield FieldError((*path, name), "is in the future of this state", "use an event")
 
 
 def _check_results(
@@ -260,7 +266,7 @@ def _check_results(
     verifies_nothing = stage in declared.stages and not declared.stages[stage].verification
     for name, instant in (("failed", publication.failed), ("withdrawn", publication.withdrawn)):
         if instant is not None and verifies_nothing:
-            problem = f"stage {stage} verifies nothing, so nothing can fail"
+            problem = f"stage {stage} has no verification, so nothing can fail"
             yield FieldError((*path, name), problem, "remove it, or give the stage a check")
 
 
@@ -282,7 +288,7 @@ def _check_history(scenario: Scenario, declared: _DeclaredNames) -> Iterator[Fie
         yield from declared.check_stage(past.stage, path)
         instant = scenario.spec.resolve_instant
         if past.left and past.passed and instant(past.left) < instant(past.passed):
-            yield FieldError((*path, "left"), "comes before passed", "times do not go back")
+            yield FieldError((*path, "left"), "comes before passed", "put the times in order")
 
 
 def _check_records(scenario: Scenario, declared: _DeclaredNames) -> Iterator[FieldError]:
@@ -310,8 +316,8 @@ def _check_record(
         case StatedEvidence():
             yield from declared.check_check(record.stage, record.check, path, ("report",))
             if (record.revision is None) == (record.commit is None):
-                problem = "evidence is about a revision or about a commit"
-                yield FieldError((*path, "revision"), problem, "name one of them")
+                problem = "evidence needs either a revision or a commit"
+                yield FieldError((*path, "revision"), problem, "set one of them")
         case StatedApproval():
             yield from declared.check_check(record.stage, record.check, path, ("approval",))
             yield from _check_withdrawn_record("revokes", record.revokes, path, declared)
@@ -324,14 +330,14 @@ def _check_decision_record(
 ) -> Iterator[FieldError]:
     action = decision.action
     if action in _UNSUPPORTED_ACTIONS:
-        problem = f"the gates are not asked about {action}"
+        problem = f"{action} has no effect on gates"
         yield FieldError((*path, "action"), problem, _UNSUPPORTED_ACTIONS[action])
     if decision.accept_conflicts and not (action is Action.PUBLISH and decision.variants):
         problem = "only a Publish that names variants accepts merge conflicts"
-        yield FieldError((*path, "acceptConflicts"), problem, "name them, or remove the field")
+        yield FieldError((*path, "acceptConflicts"), problem, "add variants, or remove the field")
     if (action is Action.WITHDRAW) != bool(decision.withdraws):
-        problem = "a Withdraw, and nothing else, names the record that is taken back"
-        yield FieldError((*path, "withdraws"), problem, "name it, or remove the field")
+        problem = "withdraws is for Withdraw, which requires it"
+        yield FieldError((*path, "withdraws"), problem, "add it, or remove the field")
     yield from _check_withdrawn_record("withdraws", decision.withdraws, path, declared)
 
 
@@ -351,7 +357,7 @@ def _check_events(scenario: Scenario, declared: _DeclaredNames) -> Iterator[Fiel
         at = spec.resolve_instant(event.at)
         if at < latest:
             problem = "comes before `now`, or before the event above it"
-            yield FieldError((*path, "at"), problem, "times do not go back")
+            yield FieldError((*path, "at"), problem, "put the times in order")
         # After an event out of order the highest time counts on, so that one mistake gives one
         # error.
         latest = max(at, latest)
@@ -363,7 +369,9 @@ def _check_events(scenario: Scenario, declared: _DeclaredNames) -> Iterator[Fiel
             if record is not None:
                 yield from _check_record(record, (*path, name), declared)
                 if record.at is not None:
-                    yield FieldError((*path, name, "at"), "the event says when", "remove it")
+                    yield FieldError(
+                        (*path, name, "at"), "the time of the event applies", "remove it"
+                    )
         for name, names in (
             ("goes", event.goes),
             ("offline", event.offline),
@@ -377,7 +385,7 @@ def _check_events(scenario: Scenario, declared: _DeclaredNames) -> Iterator[Fiel
                 yield from declared.check_check(stage, event.answer.check, (*path, "answer"))
         if event.revision in spec.revisions:
             yield FieldError(
-                (*path, "revision"), f"{event.revision} is there already", "name a new one"
+                (*path, "revision"), f"revision {event.revision} exists already", "use a new name"
             )
 
 
@@ -385,13 +393,11 @@ def _check_expectations(scenario: Scenario, declared: _DeclaredNames) -> Iterato
     spec = scenario.spec
     for index, when in enumerate(spec.moments):
         if spec.resolve_instant(when) < spec.resolve_instant(None):
-            yield FieldError(
-                (*_SPEC, "moments", index), "comes before `now`", "ask about a later one"
-            )
+            yield FieldError((*_SPEC, "moments", index), "comes before `now`", "use a later time")
     for index, expected in enumerate(spec.expect):
         path = (*_SPEC, "expect", index)
         if spec.resolve_instant(expected.at) < spec.resolve_instant(None):
-            yield FieldError((*path, "at"), "comes before `now`", "ask about a later moment")
+            yield FieldError((*path, "at"), "comes before `now`", "use a later time")
         for number, stage in enumerate(expected.stages):
             entry_path = (*path, "stages", number)
             yield from declared.check_stage(stage.stage, entry_path)

@@ -36,9 +36,7 @@ def _is_same_value(left_value: object, right_value: object) -> bool:
     return type(left_value) is type(right_value) and left_value == right_value  # True is not 1
 
 
-_APPROVAL_EXPLANATION = (
-    "what people approve is a draft, and this is asked when there is none any more"
-)
+_APPROVAL_EXPLANATION = "approvals are for drafts, and after publication there is no draft"
 _STAGE_PATH = "spec.stages[*]"
 _TARGET_PATH = "spec.targets[*]"
 _POLICY = "UpstreamPolicy"
@@ -50,7 +48,7 @@ def _update_strategy_rows(kind: str) -> Iterator[UnsupportedField]:
     yield UnsupportedField(
         kind,
         "spec.updateStrategy",
-        "updates are by resource-merge",
+        "only resource-merge is implemented",
         values=("fast-forward", "force-delete-replace", "copy-merge"),
     )
 
@@ -59,7 +57,7 @@ def _conflict_policy_row(kind: str) -> UnsupportedField:
     return UnsupportedField(
         kind,
         "spec.onConflict",
-        "with it a promotion of the stage decided merge conflicts that nobody had looked at",
+        "promoting a stage accepted merge conflicts that no person had reviewed",
         values=("Review",),
         remedy="write Hold, which is the default, or UpstreamWins or LocalWins",
         is_former=True,
@@ -70,7 +68,7 @@ UNSUPPORTED_FIELDS: tuple[UnsupportedField, ...] = (
     UnsupportedField(
         "Repository",
         "spec.forge.type",
-        "pull requests are opened on Gitea and Forgejo",
+        "only Gitea and Forgejo are implemented",
         values=("github", "gitlab"),
     ),
     # UpstreamPolicy
@@ -83,21 +81,21 @@ UNSUPPORTED_FIELDS: tuple[UnsupportedField, ...] = (
     UnsupportedField(
         _POLICY,
         f"{_TARGET_PATH}.objectSelector.namespace",
-        "objects are those of the policy's namespace and those without one",
+        "only cluster-scoped objects and those of the policy's namespace are selected",
     ),
-    UnsupportedField(_POLICY, "spec.history", "all revisions are remembered", allowed_values=(10,)),
+    UnsupportedField(_POLICY, "spec.history", "all revisions are kept", allowed_values=(10,)),
     *_update_strategy_rows(_POLICY),
     _conflict_policy_row(_POLICY),
     # PackageVariant
     *_update_strategy_rows(_VARIANT),
     _conflict_policy_row(_VARIANT),
-    UnsupportedField(_VARIANT, "spec.policyRef", "a variant in a file is written by hand"),
-    UnsupportedField(_VARIANT, "spec.stage", "a variant in a file is written by hand"),
+    UnsupportedField(_VARIANT, "spec.policyRef", "only fanout sets it, in variants of a policy"),
+    UnsupportedField(_VARIANT, "spec.stage", "only fanout sets it, in variants of a policy"),
     # PromotionPolicy
     UnsupportedField(
         _PROMOTION,
         "spec.merge",
-        "fanout merges pull requests itself, or leaves them to people",
+        "pull requests are merged by fanout or manually",
         values=("AutoMerge", "Queue"),
         remedy="write Direct or Manual",
     ),
@@ -105,7 +103,7 @@ UNSUPPORTED_FIELDS: tuple[UnsupportedField, ...] = (
     UnsupportedField(
         "FanoutConfiguration",
         "forges[*].type",
-        "pull requests are opened on Gitea and Forgejo",
+        "only Gitea and Forgejo are implemented",
         values=("github", "gitlab"),
     ),
     UnsupportedField("FanoutConfiguration", "signingKey", "commits are not signed"),

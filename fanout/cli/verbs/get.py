@@ -329,9 +329,9 @@ def _read_items(
 def _resolve_type(requested_type: str) -> str:
     resource_type = ALIASES.get(requested_type.lower(), requested_type.lower())
     if resource_type not in RESOURCE_TYPES:
-        unknown = f"there is nothing like {requested_type} to list"
-        problem = unknown if requested_type else "it is not said what to list"
-        choices = f"say one of: {', '.join(RESOURCE_TYPES)}"
+        unknown = f"unknown resource type {requested_type}"
+        problem = unknown if requested_type else "missing resource type"
+        choices = f"one of: {', '.join(RESOURCE_TYPES)}"
         remedy = suggest_name(requested_type, (*RESOURCE_TYPES, *ALIASES), choices)
         raise not_found(problem, remedy)
     return resource_type

@@ -208,7 +208,9 @@ def _find_equal_report(
 def _require_link(link: str) -> None:
     if not re.fullmatch(LINK, link):
         raise invalid_setting(
-            f"{link} is no web address", "write one that begins with https:// or http://", "--link"
+            f"{link} is not a valid web address",
+            "write one that begins with https:// or http://",
+            "--link",
         )
 
 
