@@ -54,7 +54,9 @@ VERBS = {
     "diff": Verb("diff", "Compare a variant with the published package.", _OBSERVE),
     "render": Verb("render", "Print the files of a variant.", _OBSERVE),
     "sweep": Verb("sweep", "Update drafts, evaluate gates, and publish what is allowed.", _CHANGE),
-    "promote": Verb("promote", "Publish drafts of a stage manually; all gates apply.", _CHANGE),
+    "promote": Verb(
+        "promote", "Publish drafts of a stage manually, if their gates are open.", _CHANGE
+    ),
     "rollback": Verb("rollback", "Return to an earlier revision and stay at it.", _CHANGE),
     "skip": Verb("skip", "Skip one revision for variants.", _CHANGE),
     "retry": Verb("retry", "Retry failed variants.", _CHANGE),

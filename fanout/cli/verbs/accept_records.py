@@ -28,9 +28,9 @@ def command(settings: Settings, request: RecordRequest) -> None:
     """Accept records that were restored from an older copy.
 
     A policy is held with RecordsRewound if its records are older than those seen before, or than
-    what is published. Records a decision to continue with the older records. Published packages are
-    kept, and soak times and deadlines start again. Missing suspensions, approvals and evidence are
-    not restored; the command lists those that it can identify.
+    what is published. This command records a decision to continue with the older records. Published
+    packages are kept, and soak times and deadlines start again. Missing suspensions, approvals and
+    evidence are not restored; the command lists those that it can identify.
     """
     with open_record_session(settings, request, find_policy) as session:
         item = session.item

@@ -56,9 +56,9 @@ from fanout.reconcile.pass_results import PolicyResult
 def command(settings: Settings, request: RecordRequest, revision: str, check: str) -> ExitCode:
     """Approve drafts of a stage.
 
-    The approval counts for exactly the current content of the drafts: a draft that is rewritten
-    needs a new approval, the others do not. A stage drafts only its candidate, the revision to roll
-    out in the stage. A newer revision is drafted when it has passed the earlier stages (stage field
+    The approval counts for exactly the current content of the drafts: only a draft that is
+    rewritten needs a new approval. A stage drafts only its candidate, the revision to roll out in
+    the stage. A newer revision is drafted when it has passed the earlier stages (stage field
     `after`). Drafts with undecided merge conflicts are left out, unless their variants are named.
     Exits with code 4 if the approval counts for none of the drafts.
     """

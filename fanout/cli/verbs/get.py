@@ -259,10 +259,10 @@ def command(
 ) -> ExitCode:
     """List resources and their observed state.
 
-    WHAT is policies, variants, stages, targets, repositories, drafts, conflicts or records. WHAT
-    can also be evidence, approvals, decisions or publications, which are kinds of records. For all
-    records, NAMES are names of policies. Variants, targets, drafts and conflicts can also be named
-    by their target, their path, repository:path or POLICY/TARGET.
+    WHAT is policies, variants, stages, targets, repositories, drafts, conflicts or records, or one
+    kind of records: evidence, approvals, decisions or publications. For records of any kind, NAMES
+    are names of policies. Variants, targets, drafts and conflicts can also be named by their
+    target, their path, repository:path or POLICY/TARGET.
 
     AGE is the time since the publication of the current revision (variants), or since the draft's
     commit or the record was made.

@@ -1,4 +1,4 @@
-"""`fanout promote`: publish in a stage by a person's decision, through the same gates."""
+"""`fanout promote`: publish in a stage by a person's decision, if its gates are open."""
 
 from collections.abc import Sequence
 
@@ -82,7 +82,7 @@ def command(
     accept_conflicts: bool,
     expires: str,
 ) -> ExitCode:
-    """Publish drafts of a stage manually; all gates apply.
+    """Publish drafts of a stage manually, if their gates are open.
 
     Records a decision to publish the drafts as if automatic promotion were on for the stage. The
     decision names the drafts that it covers. It is active until it is applied, withdrawn (`fanout

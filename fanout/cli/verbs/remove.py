@@ -73,8 +73,9 @@ def command(
     give VARIANT alone.
 
     The package is deleted from the branch in one commit, unless deletionPolicy is Orphan. The draft
-    is deleted too; with Orphan, only if it has no commits of people. Tags are kept. --all-gone
-    removes all such variants in order, those of the last stages first.
+    is deleted too; with Orphan, only if it has no commits of people. Tags are kept.
+
+    With --all-gone, removes all such variants in order, those of the last stages first.
 
     In a repository with a forge, the package is removed on a branch, and the next sweep opens a
     pull request for it. The removal of variants in earlier stages is then left to sweeps.
