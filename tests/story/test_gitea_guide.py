@@ -145,7 +145,7 @@ def test_the_page_does_what_it_says(gitea: Gitea, tmp_path: Path, monkeypatch):
     text = TEXT.replace("https://git.example.com", gitea.url)
     text = text.replace("git.example.com", gitea.host)
     text = text.replace("TOKEN-OF-AN-ADMINISTRATOR", gitea.tokens[ADMIN])
-    first, rest = text.split("Give fanout its `sha1`")
+    first, rest = text.split("Store its `sha1` as a secret")
 
     def before(line: str) -> None:
         """Let Gitea check the requests, and a minute pass: it refuses merges until it has."""
