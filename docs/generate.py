@@ -77,7 +77,8 @@ def _commands() -> Iterator[str]:
     yield "\n## Exit codes\n\n| code | meaning |\n|---|---|"
     for code, meaning in EXIT_CODE_HELP.items():
         yield f"| {int(code)} | {meaning} |"
-    yield "\n## Terms\n\nThe [glossary](../glossary.md) has all.\n\n| term | meaning |\n|---|---|"
+    yield "\n## Terms\n\nThe [glossary](../glossary.md) explains all terms.\n"
+    yield "| term | meaning |\n|---|---|"
     for term, meaning in TERMS.items():
         yield f"| {term} | {meaning} |"
     top = _context(cli, "fanout", None)

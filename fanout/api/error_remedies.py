@@ -23,7 +23,7 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
     Reason.BASE_MISSING: Remedy(
         "The branch on which fanout keeps unedited packages (the vendor branch) lacks this "
         "package, so downstream edits cannot be distinguished from upstream content.",
-        "Restore the vendor branch, or follow the choice that the message names.",
+        "Restore the vendor branch, or take the other step that the message names.",
     ),
     Reason.BRANCH_MISSING: Remedy(
         "The branch of the Repository has no commit, or its name is wrong.",
@@ -68,7 +68,7 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Give the account of fanout read access to branch protection, or check the rules yourself.",
     ),
     Reason.FOREIGN_REF: Remedy(
-        "fanout deletes only draft branches of its own installation.",
+        "fanout tried to delete a ref that is not a draft branch of its own installation.",
         "This is a bug in fanout; report it with the output of the command with -v.",
     ),
     Reason.FUNCTION_UNAVAILABLE: Remedy(
@@ -164,7 +164,7 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Check the permissions and free space of the state directory.",
     ),
     Reason.NO_DOCUMENT: Remedy(
-        "Code refers to a YAML document that the file does not have.",
+        "fanout referred to a YAML document that the file does not contain.",
         "This is a bug in fanout; report it with the output of the command with -v.",
     ),
     Reason.NO_FILES: Remedy(
@@ -208,8 +208,8 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Remove the file, or choose another path.",
     ),
     Reason.PATH_CHANGED: Remedy(
-        "A rollback needs the variant at its previous path, or a move goes to a path inside the "
-        "previous one.",
+        "A rollback cannot continue because the variant moved, or the new path of a variant is "
+        "inside its old path.",
         "Keep the path for now, or move the variant in two steps.",
     ),
     Reason.PATH_COLLISION: Remedy(
@@ -251,8 +251,8 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
     ),
     Reason.RECORDS_LOST: Remedy(
         "The records repository has nothing for a policy that published before.",
-        "Restore the records repository from its backup. Only if they are lost for good, run "
-        "with --new-records.",
+        "Restore the records repository from its backup. Only if there is no backup, run `fanout "
+        "sweep --new-records`.",
     ),
     Reason.RECORDS_REWOUND: Remedy(
         "The records repository was restored from an older copy, or its branch was reset.",
@@ -267,7 +267,7 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Rename or delete the conflicting branch or tag.",
     ),
     Reason.REF_WITHOUT_LEASE: Remedy(
-        "Each ref is pushed only if it has the value that was read.",
+        "fanout tried to change a ref without the value that it had read before.",
         "This is a bug in fanout; report it with the output of the command with -v.",
     ),
     Reason.REF_WRITTEN_TWICE: Remedy(
@@ -313,7 +313,7 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "message names.",
     ),
     Reason.REPOSITORY_CHANGED_TWICE: Remedy(
-        "All changes of a repository are one push.",
+        "A pass had two changes of one repository; all of them must be in one push.",
         "This is a bug in fanout; report it with the output of the command with -v.",
     ),
     Reason.REPOSITORY_NOT_MADE: Remedy(
@@ -337,7 +337,7 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Use the same secretRef in all of them.",
     ),
     Reason.SUBMODULE_REFUSED: Remedy(
-        "Packages must contain their files.",
+        "A submodule only refers to another repository; a package must contain all its files.",
         "Replace the submodule by files.",
     ),
     Reason.TAG_MISSING: Remedy(
@@ -361,7 +361,7 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Restore the targets, or run `fanout remove POLICY --all-gone --reason WHY`.",
     ),
     Reason.TREE_MISMATCH: Remedy(
-        "fanout compares each written tree with the plan.",
+        "The tree that fanout wrote differs from the one that it had computed.",
         "This is a bug in fanout; report it with the output of the command with -v.",
     ),
     Reason.UNKNOWN_KIND: Remedy(

@@ -18,8 +18,8 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "--reason WHY`.",
     ),
     Reason.AFTER_PENDING: Remedy(
-        "The revision is still rolled out or verified in a stage that `after` lists, or a newer "
-        "revision replaced it there.",
+        "The revision is still being rolled out or verified in a stage that `after` lists, or a "
+        "newer revision replaced it there.",
         "Run `fanout explain POLICY` to see what blocks the earlier stage.",
     ),
     Reason.ANSWER_STALE: Remedy(
@@ -52,12 +52,13 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "--reason WHY`.",
     ),
     Reason.CONTRADICTION: Remedy(
-        "One reporter recorded passed and another failed for the same check and revision.",
+        "One reporter recorded `passed` and another recorded `failed` for the same check and "
+        "revision.",
         "Find out which report is right, then run `fanout withdraw POLICY RECORD --reason WHY` "
         "for the other.",
     ),
     Reason.DEADLINE_EXCEEDED: Remedy(
-        "The variant was not ready within rollout.progressDeadline after its release.",
+        "The variant was not ready within rollout.progressDeadline after it was published.",
         "Fix what was published, then run `fanout retry POLICY --stage STAGE --reason WHY`; or "
         "run `fanout skip POLICY --stage STAGE --variant VARIANT --reason WHY`.",
     ),
@@ -100,7 +101,8 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "evidence, run `fanout withdraw POLICY RECORD --reason WHY`.",
     ),
     Reason.GROUP_AWAITS: Remedy(
-        "rollout.groups are released in order.",
+        "The groups in rollout.groups are rolled out in order, and an earlier group is not "
+        "complete.",
         "Run `fanout explain POLICY/STAGE` to see what blocks the earlier group.",
     ),
     Reason.HALTED: Remedy(
@@ -224,8 +226,8 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "None; the gate opens at the time that the message names.",
     ),
     Reason.SOURCE_AWAITS: Remedy(
-        "The variant injects an object that changed. A variant of an earlier stage that injects "
-        "it too is not published and ready with the change.",
+        "The variant injects an object that changed. Another variant, in an earlier stage, also "
+        "injects it and is not yet ready with the change.",
         "Run `fanout explain POLICY` to see what blocks the earlier stage.",
     ),
     Reason.STAGE_DRAFT_PENDING: Remedy(
@@ -256,8 +258,9 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
     ),
     Reason.VERIFICATION_PENDING: Remedy(
         "No result was reported, or the checked service has not passed yet.",
-        "For a report check, run `fanout report POLICY --stage STAGE --check CHECK --status "
-        "passed --revision REVISION`; else wait for the service.",
+        "If the result has to be reported and the check has passed, run `fanout report POLICY "
+        "--stage STAGE --check CHECK --status passed --revision REVISION`; otherwise wait for "
+        "the service.",
     ),
     Reason.WINDOW_CLOSED: Remedy(
         "A window of a PromotionPolicy denies this time, or none allows it.",

@@ -81,7 +81,7 @@ class Reason(StrEnum):
     INVALID_REF_NAME = "InvalidRefName", "a branch or tag name is not valid in Git"
     INVALID_SCHEDULE = "InvalidSchedule", "a schedule is not valid or never fires"
     INVALID_SETTING = "InvalidSetting", "an option or environment variable has an invalid value"
-    INVALID_TIME = "InvalidTime", "a text is not a valid time"
+    INVALID_TIME = "InvalidTime", "a value is not a valid time"
     LIMIT_EXCEEDED = "LimitExceeded", "a limit of size, time or count is exceeded"
     LISTED = "Listed", "the repository is reachable"
     MERGE_AWAITED = "MergeAwaited", "a person has to merge the pull request"
@@ -96,7 +96,7 @@ class Reason(StrEnum):
     NO_DOCUMENT = "NoDocument", "a manifest lacks a document"
     NO_DRAFT = "NoDraft", "there is no draft of the candidate"
     NO_FILES = "NoFiles", "no directory with objects was given"
-    NO_OBJECT_ID = "NoObjectId", "a text is not a Git object id"
+    NO_OBJECT_ID = "NoObjectId", "a value is not a Git object ID"
     NO_REVISION = "NoRevision", "no upstream revision matches the policy"
     NO_TARGETS = "NoTargets", "the stage has no variant"
     NOT_ENFORCED = "NotEnforced", "branch protection does not require the commit status of fanout"
@@ -162,7 +162,10 @@ class Reason(StrEnum):
     SKIPPED = "Skipped", "the variant is skipped for this revision"
     SOAK_CUT_SHORT = "SoakCutShort", "an earlier stage got a newer revision during the soak time"
     SOAK_RUNNING = "SoakRunning", "the soak time has not elapsed"
-    SOURCE_AWAITS = "SourceAwaits", "a changed cluster object goes through earlier stages first"
+    SOURCE_AWAITS = (
+        "SourceAwaits",
+        "a change of an injected object has to pass earlier stages first",
+    )
     STAGE_DRAFT_PENDING = "StageDraftPending", "another variant of the shared draft is held"
     STARVING = "Starving", "new revisions arrive faster than the soak time"
     STUCK = "Stuck", "the rollout cannot continue by itself"
@@ -203,7 +206,7 @@ class ReasonClass(StrEnum):
     SUSPENDED = "suspended", "a person suspended the rollout"
     OFFLINE = "offline", "the target is offline"
     SKIPPED = "skipped", "a person skipped the revision for the variant"
-    DEADLINE = "deadline", "a variant was in flight for too long"
+    DEADLINE = "deadline", "a published variant did not become ready in time"
     STAGE = "stage", "the revision has not passed an earlier stage"
     SOAK = "soak", "a soak time has not elapsed"
     HALTED = "halted", "too many variants of the stage failed"

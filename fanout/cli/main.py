@@ -51,7 +51,9 @@ VERBS = {
     "history": Verb(
         "history", "Print when revisions were published, and what allowed it.", _OBSERVE
     ),
-    "diff": Verb("diff", "Compare a variant with the published package.", _OBSERVE),
+    "diff": Verb(
+        "diff", "Compare the next draft of a variant with the published package.", _OBSERVE
+    ),
     "render": Verb("render", "Print the files of a variant.", _OBSERVE),
     "sweep": Verb("sweep", "Update drafts, evaluate gates, and publish what is allowed.", _CHANGE),
     "promote": Verb(
@@ -94,7 +96,8 @@ VERBS = {
 # has all.
 TERMS = {
     "variant": "a copy of an upstream package, at one path of a downstream repository",
-    "target": "what a variant is made for: a repository, a package in it, or a cluster object",
+    "target": "what a variant is made for: a downstream repository, a package name in it, or a "
+    "cluster object",
     "stage": "a named group of variants of one policy; stages are rolled out in order",
     "candidate": "the revision to roll out in a stage",
     "draft": "a variant rendered for the candidate, on a branch, not yet published",
@@ -104,7 +107,8 @@ TERMS = {
     "sweep": "one run that updates drafts, evaluates gates and publishes what is allowed",
     "pass": "one reconciliation: a sweep, or one that `fanout run` does between sweeps",
     "downstream edit": "a change by somebody else to a published package or a draft",
-    "record": "evidence, an approval or a decision, as it was recorded",
+    "record": "an entry in the records repository: evidence (a check result), an approval, or a "
+    "decision (a command such as promote or skip)",
     "vendor branch": "the branch of a repository on which fanout keeps packages without edits",
 }
 

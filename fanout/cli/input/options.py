@@ -79,7 +79,8 @@ _OBJECT_OPTIONS: dict[str, Option] = {
     "state_dir": _shared_option(
         "--state-dir",
         metavar="DIR",
-        help="Directory of mirrors and of local records.  [default: .fanout]  [FANOUT_STATE_DIR]",
+        help="Directory for Git mirrors, and for records if no repository is set for them."
+        "  [default: .fanout]  [FANOUT_STATE_DIR]",
     ),
     "records": _shared_option(
         "--records", metavar="URL", help="URL of the records repository.  [FANOUT_RECORDS]"
@@ -106,7 +107,7 @@ _TERMINAL_OPTIONS: dict[str, Option] = {
         "--verbose",
         "verbosity",
         count=True,
-        help="Print more detail, and traces of errors; can be repeated.  [FANOUT_VERBOSITY]",
+        help="Print more detail, and stack traces of errors; can be repeated.  [FANOUT_VERBOSITY]",
     ),
     "quiet": _shared_option(
         "-q",

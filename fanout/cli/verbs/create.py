@@ -37,7 +37,13 @@ def command() -> None:
 @click.option("--url", required=True, help="URL or path of the Git repository.")
 @click.option("--branch", default="", help="Branch of published packages.  [default: main]")
 @click.option("--directory", default="", help="Directory that contains the packages.")
-@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Can be repeated.")
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Label of the Repository object; can be repeated.",
+)
 @click.option("--forge", default="", help="Type of the forge that hosts it: none or gitea.")
 @click.option("--secret", default="", help="Name of the secret with its credentials.")
 @_dry_run_option

@@ -32,18 +32,18 @@ from fanout.package.package_patch import format_masked_patch
 @detailed_option
 @with_settings()
 def command(settings: Settings, variant: str, against: str, each_side: bool, **how: bool) -> int:
-    """Compare a variant with the published package.
+    """Compare the next draft of a variant with the published package.
 
-    Prints a patch from the published package to the next draft of the variant, which includes
-    downstream edits. With --against upstream, the patch starts from the upstream package. With
-    --against draft, prints two patches: the edits that people committed to the current draft, and
-    the changes from the current draft to the next one.
+    Prints a patch from the published package to the draft that the next sweep would write. That
+    draft includes downstream edits. With --against upstream, the patch starts from the upstream
+    package. With --against draft, prints two patches: the edits that people committed to the
+    current draft, and the changes from the current draft to the next one.
 
-    With --three-way, prints the changes of two sides since a common base. By default, the sides are
-    the next rendering and the package on the branch, and the base is the package as fanout
-    published it. With --against draft, the base is the draft as fanout wrote it, and the second
-    side is the draft on its branch. With --against upstream, the base is the upstream package at
-    the published revision.
+    With --three-way, prints the changes of two sides since a common base. By default, one side is
+    the package as it would be rendered now, without downstream edits; the other is the package on
+    the branch of the repository. The base is the package as fanout published it. With --against
+    draft, the base is the draft as fanout wrote it, and the second side is the draft on its branch.
+    With --against upstream, the base is the upstream package at the published revision.
 
     VARIANT is a name, a target, or repository:path. Values of Secrets are masked as `***`. Exits
     with code 3 if the variant is held and no draft can be written.

@@ -59,9 +59,9 @@ def command(
     """Print the earliest time at which a revision can pass each stage.
 
     Soak times, windows, sweeps and rollout budgets are taken into account. Steps that need a person
-    are listed, and assumed to be done at once. The time that variants take to become ready is
-    estimated from their current revision. Exits with code 3 if a stage cannot be reached without a
-    person.
+    are listed; the forecast assumes that they are done immediately. The time that variants take to
+    become ready is estimated from their current revision. Exits with code 3 if a stage cannot pass
+    the revision even then, for example because it is suspended.
     """
     with open_program(settings) as program:
         faults = report_file_errors(program.read_declared())

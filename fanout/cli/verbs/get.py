@@ -264,8 +264,8 @@ def command(
     are names of policies. Variants, targets, drafts and conflicts can also be named by their
     target, their path, repository:path or POLICY/TARGET.
 
-    AGE is the time since the publication of the current revision (variants), or since the draft's
-    commit or the record was made.
+    AGE is the time since the current revision was published (variants), since the commit was made
+    (drafts), or since the entry was recorded (records).
 
     For --selector, a target has the labels of its object, a draft those of its variant, and a stage
     those of its policy. All have fanout.dev/policy, fanout.dev/stage and fanout.dev/repository.

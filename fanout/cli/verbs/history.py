@@ -113,9 +113,9 @@ def command(
     """Print when revisions were published, and what allowed it.
 
     For a policy or a stage: one entry for each revision published in a stage, with the number of
-    variants that it was published for. For a variant: one entry for each publication, with tag,
-    commit, evidence, and the number of values that merge conflicts dropped. The newest entry comes
-    first. Moved and removed variants are found by the names that they had.
+    variants that it was published for. For a variant: one entry for each publication, with its tag,
+    commit and evidence, and the number of values that were dropped in merge conflicts. The newest
+    entry comes first. Moved and removed variants are found by the names that they had.
     """
     check_output(settings)
     start = _parse_since(since, settings.now()) if since else None

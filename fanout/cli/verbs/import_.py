@@ -91,8 +91,8 @@ def kargo(settings: Settings) -> ExitCode:
     standard input (-f -). A Warehouse and the Stages that request its freight become an
     UpstreamPolicy. Fields that cannot be converted are reported on stderr with file, line and
     field, and the command exits with code 3. A line that starts with `note:` describes a difference
-    in behavior. Values that you must supply are `fill-in` in the result, which passes `fanout
-    validate`.
+    in behavior. Values that you must supply are written as `fill-in`. The result passes `fanout
+    validate` even before you replace them.
     """
     return _import_objects(settings, lambda objects: from_kargo(objects, _validate_object))
 

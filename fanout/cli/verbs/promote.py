@@ -86,9 +86,9 @@ def command(
 
     Records a decision to publish the drafts as if automatic promotion were on for the stage. The
     decision names the drafts that it covers. It is active until it is applied, withdrawn (`fanout
-    withdraw`) or expired. Drafts whose gates are closed are published by a later sweep. A draft
-    that is rewritten needs a new decision. --override opens only the named gates. If there is
-    nothing to publish, nothing is recorded.
+    withdraw`) or expired. Drafts whose gates are closed are published by a later sweep, when the
+    gates are open. A draft that is rewritten needs a new decision. --override opens only the named
+    gates. If there is nothing to publish, nothing is recorded.
 
     Variants with undecided merge conflicts are left out, unless they are named with --variant and
     --accept-conflicts is set.

@@ -73,12 +73,12 @@ def command(
     give VARIANT alone.
 
     The package is deleted from the branch in one commit, unless deletionPolicy is Orphan. The draft
-    is deleted too; with Orphan, only if it has no commits of people. Tags are kept.
+    is deleted too; with Orphan, only if it has no downstream edits. Tags are kept.
 
     With --all-gone, removes all such variants in order, those of the last stages first.
 
     In a repository with a forge, the package is removed on a branch, and the next sweep opens a
-    pull request for it. The removal of variants in earlier stages is then left to sweeps.
+    pull request for it. With --all-gone, later sweeps then remove the variants of earlier stages.
 
     If a window is closed, the decision is recorded and applied by a sweep, and the command exits
     with code 4. An interrupted command can be run again.

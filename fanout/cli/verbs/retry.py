@@ -55,7 +55,7 @@ def _choose_failed(
 
 command = build_command(
     Action.RETRY,
-    "Retry failed variants. Failures recorded before no longer count, and deadlines and timeouts"
+    "Retry failed variants. Earlier failures no longer count, and deadlines and timeouts"
     " start again. Without --variant, retries all failed variants of the stage. A named variant"
     " that was skipped is included again.",
     _choose_failed,

@@ -67,10 +67,10 @@ _log = structlog.get_logger()
 def command(settings: Settings, interval: str, hooks: str | None, listen: str | None) -> ExitCode:
     """Run continuously and sweep on schedule.
 
-    Drafts are always kept up to date. A policy with a schedule in a PromotionPolicy is published at
-    the scheduled times, any other policy as soon as its gates open. A sweep that was missed while
-    no process ran is done once. SIGTERM and SIGINT stop the process after the current pass; a
-    second signal stops it at once.
+    Drafts are always kept up to date. Drafts of a policy with a schedule in a PromotionPolicy are
+    published at the scheduled times; drafts of other policies, as soon as their gates open. If
+    sweeps of a schedule were missed while no process ran, one is done at the start. SIGTERM and
+    SIGINT stop the process after the current pass; a second signal stops it at once.
     """
     pause = _parse_interval(interval)
     _refuse_settings(settings)

@@ -181,8 +181,8 @@ def next_(
 
     SCHEDULE has the syntax of PromotionPolicy spec.schedule: the five fields of crontab(5), or a
     macro such as @daily. If clocks change, a time that is skipped fires at the end of the gap, and
-    a time that occurs twice fires once. A schedule whose minute or hour starts with `*` follows
-    elapsed time instead.
+    a time that occurs twice fires once. If the minute or hour field starts with `*`, a skipped time
+    does not fire, and a time that occurs twice fires twice.
     """
     zone = parse_zone(time_zone)
     start = parse_instant(after, "--after") if after else settings.now()
@@ -203,10 +203,15 @@ def next_(
     "--deny", multiple=True, metavar='"SCHEDULE"', help="Schedule at which a denied time starts."
 )
 @click.option("--duration", default="", metavar="TIME", help="Duration, such as 8h30m.")
-@click.option("--until", default="", metavar='"SCHEDULE"', help="Schedule at which they end.")
+@click.option(
+    "--until",
+    default="",
+    metavar='"SCHEDULE"',
+    help="Schedule at which the allowed or denied times end.",
+)
 @click.option("--time-zone", default="", metavar="ZONE", help="IANA time zone.  [default: UTC]")
 @click.option("--after", metavar="TIME", help="Start at this time.  [default: now]")
-@click.option("--at", metavar="TIME", help="Print only the state at this time, and until when.")
+@click.option("--at", metavar="TIME", help="Print only the state at this time, and when it ends.")
 @click.option(
     "-n",
     "--count",
@@ -219,7 +224,7 @@ def next_(
 def windows(settings: Settings, names: tuple[str, ...], **flags: Any) -> None:
     """Print when windows open and close.
 
-    NAMES are PromotionPolicies in the files of -f; the result is open when the windows of all of
+    NAMES are PromotionPolicies in the files of -f; a time counts as open if the windows of all of
     them are open. Without -f, windows are defined with --allow and --deny, which can be repeated,
     and one --duration or --until for all.
     """

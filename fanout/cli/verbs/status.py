@@ -31,7 +31,7 @@ def command(settings: Settings, watch: bool) -> ExitCode:
     """Print the state of the whole fleet on one screen.
 
     Prints first what needs a person, with the command to run, then one line for each stage of every
-    policy. Lines that do not fit the screen are replaced by their number; -o wide prints all lines.
+    policy. If lines do not fit on the screen, only their count is shown; -o wide prints all lines.
 
     Exits with code 3 if anything failed or needs a repair, or if fanout cannot process a policy
     (state Stopped).

@@ -52,10 +52,10 @@ def command(
 ) -> ExitCode:
     """Update drafts, evaluate gates, and publish what is allowed.
 
-    This command counts as a scheduled sweep. POLICIES are names of policies, or of PackageVariant
-    objects, which have no policy. Without POLICIES, sweeps all of them. Exits with code 3 if
-    something failed or needs a person, and with code 4 if a saved plan is outdated; nothing is done
-    then.
+    Like a scheduled sweep, this command also publishes drafts of policies with a schedule. POLICIES
+    are names of policies, or of PackageVariant objects, which have no policy. Without POLICIES,
+    sweeps all of them. Exits with code 3 if something failed or needs a person. If a saved plan is
+    outdated, does nothing and exits with code 4.
     """
     excluded = (("--drafts-only", drafts_only), ("--plan", saved), ("--dry-run", settings.dry_run))
     refuse_with_wait(wait_limit, excluded)

@@ -50,8 +50,8 @@ def command(
 
     PATHS are files and directories with scenarios. A Scenario lists variants, records, events and
     points in time; the gates are evaluated at each of these times. Policies are read from the same
-    files and from -f; no repository is read. With --show and -o json, prints a Simulation, or a
-    List for several scenarios.
+    files and from -f; no repository is read. With --show and -o json, prints an object of kind
+    Simulation, or a List of them for several scenarios.
 
     Exits with code 3 if a result differs from the expectation, and prints what the gates report;
     with code 2 if a scenario has errors.

@@ -39,10 +39,10 @@ from fanout.telemetry.redaction import Redactor
 def command(settings: Settings) -> ExitCode:
     """Validate all documents and report every error.
 
-    Each error has its file, line and field, and what to do. Compiles expressions and templates, and
-    evaluates them against the objects in the files. An expression that fails for a target is an
-    error; a suspicious result is a warning. No repository is read. Exits with code 2 if there are
-    errors.
+    Each error is printed with its file, line and field, and with a remedy. Compiles expressions and
+    templates, and evaluates them against the objects in the files. An expression that fails for a
+    target is an error; a suspicious result is a warning. No repository is read. Exits with code 2
+    if there are errors.
     """
     files = open_files(settings)
     declared = files.read()

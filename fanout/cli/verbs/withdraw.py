@@ -43,8 +43,8 @@ def command(settings: Settings, request: RecordRequest, record_name: str) -> Exi
     `report` printed; `fanout get records` lists them with their state. What is published is not
     changed: after the withdrawal of a rollback, the next sweep continues with the newer revision. A
     check without its evidence is pending again. If a stage has already passed or failed, that
-    result is kept; to change it, report `failed`. Approvals are revoked with `fanout revoke`. Exits
-    with code 4 if the decision was applied or has expired.
+    result is kept; to make a passed stage fail, report `failed`. Approvals are revoked with `fanout
+    revoke`. Exits with code 4 if the decision was applied or has expired.
     """
     name = record_name.removeprefix("decision.fanout.dev/").removeprefix("evidence.fanout.dev/")
     with open_record_session(settings, request) as session:
