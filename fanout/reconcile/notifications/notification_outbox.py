@@ -65,7 +65,10 @@ class NotificationOutbox:
     def read(self) -> OutboxState:
         """Return the state; an empty one if there is none that can be used."""
         content = read_cache_file(self._path, self._version)
-        return _parse(json.loads(content)) if content is not None else OutboxState()
+        try:
+            return _parse(json.loads(content)) if content is not None else OutboxState()
+        except (KeyError, TypeError, ValueError):  # another version of fanout has other events
+            return OutboxState()
 
     def write(self, state: OutboxState) -> None:
         """Replace the state. Where nothing can be written, the next process knows none."""
@@ -76,7 +79,9 @@ def _format(state: OutboxState) -> dict[str, Any]:
     return {
         "complete": state.is_complete,
         "failures": state.had_failures,
-        "conditions": {policy: sorted(those) for policy, those in state.conditions.items()},
+        "conditions": {
+            policy: sorted(conditions) for policy, conditions in state.conditions.items()
+        },
         "waiting": [[it.target, it.at.isoformat(), it.body] for it in state.waiting],
         "pauses": {name: [it.failures, it.until.isoformat()] for name, it in state.pauses.items()},
     }
