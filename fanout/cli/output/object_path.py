@@ -41,7 +41,7 @@ class ObjectPath:
         """Return the selected values in order; empty if a field is missing."""
         values = [value]
         for step in self._steps:
-            values = [found for it in values for found in step(it)]
+            values = [selected for it in values for selected in step(it)]
         return values
 
 
@@ -141,15 +141,15 @@ class _PathParser:
         if match is None:
             path = parse_path(text, self._offset + start, self._origin)
             return lambda value: (it for it in _iterate(value) if path.select(it))
-        left, sign, right = match.groups()
+        path_text, sign, literal = match.groups()
         if sign == "=~":
             raise self._error("filters with =~ are not supported")
-        path = parse_path(left.strip(), self._offset + start, self._origin)
-        expected, compare = self._parse_literal(right.strip()), _OPERATORS[sign]
+        path = parse_path(path_text.strip(), self._offset + start, self._origin)
+        expected, compare = self._parse_literal(literal.strip()), _OPERATORS[sign]
         return lambda value: (
             it
             for it in _iterate(value)
-            if any(_is_match(compare, found, expected) for found in path.select(it))
+            if any(_is_match(compare, field, expected) for field in path.select(it))
         )
 
     def _parse_literal(self, text: str) -> Any:

@@ -16,8 +16,8 @@ def command(ctx: click.Context, path: tuple[str, ...]) -> None:
         if name.startswith("-"):
             continue
         group = current.command
-        found = group.get_command(current, name) if isinstance(group, click.Group) else None
-        if found is None:
+        subcommand = group.get_command(current, name) if isinstance(group, click.Group) else None
+        if subcommand is None:
             raise not_found(f"there is no command {' '.join(path)}", "see `fanout help`")
-        current = click.Context(found, info_name=name, parent=current)
+        current = click.Context(subcommand, info_name=name, parent=current)
     write_stdout(f"{current.get_help()}\n")

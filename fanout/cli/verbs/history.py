@@ -201,7 +201,7 @@ def _find_variants(
         names.setdefault(recorded.variant, {recorded.variant}).add(recorded.path)
     for present in item.variants:
         stages.setdefault(present.spec.name, set()).add(present.spec.stage)
-    in_stage = {it for it, known in stages.items() if not stage or stage in known}
+    in_stage = {it for it, own_stages in stages.items() if not stage or stage in own_stages}
     variants = [it for it in item.variants if it.spec.name in in_stage]
     matches = frozenset(it.spec.name for it in find_named_variants(variants, name))
     if matches or name in in_stage:

@@ -170,9 +170,9 @@ class _VariantTimeline:
 
     def _add_answers(self, answers: tuple[CheckAnswer, ...]) -> None:
         latest = self.publications[-1]
-        known = {(it.check, it.at) for it in latest.answers}
+        listed = {(it.check, it.at) for it in latest.answers}
         about = (latest.line.digest, latest.line.tree)
-        more = tuple(it for it in answers if (it.check, it.at) not in known and it.digest in about)
+        more = tuple(it for it in answers if (it.check, it.at) not in listed and it.digest in about)
         if more:
             self.publications[-1] = replace(latest, answers=(*latest.answers, *more))
 

@@ -56,9 +56,9 @@ def read_policy_history(world: World, item: PolicyResult) -> PolicyHistory:
         history = RecordedHistory(publications, ())
     with ExitStack() as stack:
         repositories = _Repositories(world, _find_states(item), stack)
-        found = _find_unrecorded(item.variants, history.publications, repositories)
+        unrecorded = _find_unrecorded(item.variants, history.publications, repositories)
         merged = merge_publications(
-            [repositories.date_recovered(it) for it in history.publications], found
+            [repositories.date_recovered(it) for it in history.publications], unrecorded
         )
         index = index_records(item.records)
         entries = tuple(_build_entry(it, item, index, repositories) for it in merged)

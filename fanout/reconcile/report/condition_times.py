@@ -70,8 +70,8 @@ def policy_ready_since(policy_result: PolicyResult) -> datetime | None:
     if states and all(it.state is VariantState.READY for it in states):
         pairs = zip(policy_result.variants, states, strict=True)
         instants = [ready_since(variant, state) for variant, state in pairs]
-        known = [at for at in instants if at is not None]
-        return max(known) if len(known) == len(instants) else None
+        recorded = [at for at in instants if at is not None]
+        return max(recorded) if len(recorded) == len(instants) else None
     return decision.holds[0].since if decision.holds else None
 
 

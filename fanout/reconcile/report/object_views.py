@@ -530,8 +530,8 @@ def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Pl
             counts[key] += 1
             if failures.get(key) is None:
                 failures[key] = variant.observed.repository_state.failure
-            if key not in reports and (found := report_enforcement([variant])):
-                reports[key] = found[0]
+            if key not in reports and (enforcement := report_enforcement([variant])):
+                reports[key] = enforcement[0]
     bodies: list[Plain] = []
     for repository in declared.repositories:
         body: Plain = repository.model_dump(mode="json", by_alias=True, exclude_unset=True)
