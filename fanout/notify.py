@@ -12,26 +12,15 @@ import hmac
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 
-import httpcore2
 import httpx2
 
 from fanout.errors import FanoutError
+from fanout.http_responses import TRANSPORT_ERRORS
 from fanout.ports import BatchResult, Credentials, EventBatch
 from fanout.values import frozen
 
 CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
 SIGNATURE_HEADER = "X-Signature"  # as generic-hmac providers of Flux have it
-_TRANSPORT_ERRORS = (
-    httpcore2.TimeoutException,
-    httpcore2.NetworkError,
-    httpcore2.ProtocolError,
-    httpcore2.ProxyError,
-    httpcore2.UnsupportedProtocol,
-    httpx2.HTTPError,
-    httpx2.InvalidURL,
-    OSError,
-    ValueError,
-)
 
 
 @frozen
@@ -111,7 +100,7 @@ class HttpEventSender:
                 await response.aclose()
         except TimeoutError:
             raise DeliveryFailure(f"no answer within {seconds:.0f} s") from None
-        except _TRANSPORT_ERRORS as error:
+        except TRANSPORT_ERRORS as error:
             raise DeliveryFailure(f"no answer ({type(error).__name__})") from None
         if 300 <= response.status_code < 400:
             raise DeliveryFailure(f"it redirects ({response.status_code}), which is not followed")

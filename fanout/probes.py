@@ -30,6 +30,7 @@ from fanout.api.text_fields import pluralize
 from fanout.api.urls import find_refusal, origin_of_url
 from fanout.errors import FanoutError
 from fanout.gates.gate_wording import format_names
+from fanout.http_responses import TRANSPORT_ERRORS, read_response
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.ports import Credentials, authorization_header
 from fanout.values import frozen
@@ -282,14 +283,6 @@ class ProbeLimits:
 
 _USER_AGENT = "fanout"
 _QUERY_PATH = "/api/v1/query"
-_TRANSPORT_ERRORS = (
-    httpcore2.TimeoutException,
-    httpcore2.NetworkError,
-    httpcore2.ProtocolError,
-    httpcore2.UnsupportedProtocol,
-    httpx2.HTTPError,
-    httpx2.InvalidURL,
-)
 
 
 class HttpProbes:
@@ -418,7 +411,7 @@ class _Batch:
             raise _Unreachable(f"it cannot be reached: {waited}") from None
         except httpcore2.ConnectError as error:
             raise _Unreachable(f"it cannot be reached: {_describe_error(error)}") from error
-        except (*_TRANSPORT_ERRORS, OSError, ValueError) as error:
+        except TRANSPORT_ERRORS as error:
             raise _NoResponse(f"no answer that can be read: {_describe_error(error)}") from error
 
     async def _fetch(self, probe: ProbeQuery, secret: Credentials | None) -> tuple[int, bytes]:
@@ -428,7 +421,9 @@ class _Batch:
             response = await client.send(request, stream=True)
             try:
                 if response.next_request is None:
-                    return response.status_code, await self._read_content(response)
+                    return response.status_code, await read_response(
+                        response, self.limits.max_bytes
+                    )
                 next_url = str(response.next_request.url)
             finally:
                 await response.aclose()
@@ -438,17 +433,6 @@ class _Batch:
                 raise _NoResponse(f"it leads to {origin_of_url(next_url)}, where nobody was sent")
             request = response.next_request
         raise _NoResponse(f"it leads on more than {self.limits.redirects} times")
-
-    async def _read_content(self, response: httpx2.Response) -> bytes:
-        # A small compressed body can expand beyond all limits of size.
-        if response.headers.get("content-encoding", "identity").lower() != "identity":
-            raise _NoResponse("its answer is compressed, which was not asked for")
-        content = bytearray()
-        async for chunk in response.aiter_raw():
-            content += chunk
-            if len(content) > self.limits.max_bytes:
-                raise _NoResponse(f"its answer has more than {self.limits.max_bytes} bytes")
-        return bytes(content)
 
     def _client_for(self, name: str, secret: Credentials | None) -> httpx2.AsyncClient:
         if name not in self.clients:

@@ -22,12 +22,12 @@ from time import monotonic
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
-import httpcore2
 import httpx2
 
 from fanout.errors import Denied, FanoutError, InvalidInput, RateLimited, Unavailable
 from fanout.forge.call_queue import CallDeferred, CallQueue, instant_after
 from fanout.forge.governor import CircuitBreaker, Governor
+from fanout.http_responses import TRANSPORT_ERRORS, read_response
 from fanout.plan.pull_requests.call_limits import CallKind, CallLimits
 from fanout.ports import Credentials, authorization_header
 from fanout.telemetry.event_counters import EventCounters, EventName
@@ -39,17 +39,6 @@ Result = TypeVar("Result")
 _DEFAULT_RETRY_AFTER = 60.0  # seconds; GitHub's advice where an answer has none
 _MAX_RETRY_AFTER = 86400.0
 _MAX_QUOTE = 200  # characters of a server's message
-_TRANSPORT_ERRORS = (
-    httpcore2.TimeoutException,
-    httpcore2.NetworkError,
-    httpcore2.ProtocolError,
-    httpcore2.ProxyError,
-    httpcore2.UnsupportedProtocol,
-    httpx2.HTTPError,
-    httpx2.InvalidURL,
-    OSError,
-    ValueError,
-)
 
 
 @frozen
@@ -252,7 +241,8 @@ class ForgeHttp:
                 response = await client.send(request, stream=True)
                 code = str(response.status_code)
                 try:
-                    return response.status_code, response.headers, await self._content(response)
+                    content = await read_response(response, self._limits.max_bytes)
+                    return response.status_code, response.headers, content
                 finally:
                     await response.aclose()
         except TimeoutError:
@@ -260,23 +250,12 @@ class ForgeHttp:
         except httpx2.ConnectTimeout:
             waited = f"{self._limits.connect_seconds:g} s"
             raise self._failure(call, f"no connection within {waited}") from None
-        except _TRANSPORT_ERRORS as error:
+        except TRANSPORT_ERRORS as error:
             raise self._failure(call, self.quote(str(error) or type(error).__name__)) from None
         finally:
             host, seconds = self.access.host, monotonic() - started
             self._events.add(EventName.FORGE_CALL, host, call.method, code)
             self._events.add(EventName.FORGE_SECONDS, host, number=seconds)
-
-    async def _content(self, response: httpx2.Response) -> bytes:
-        """Read an answer. Raises ValueError if it is compressed or too large."""
-        if response.headers.get("content-encoding", "identity").lower() != "identity":
-            raise ValueError("it is compressed, which was not asked for")
-        content = bytearray()
-        async for chunk in response.aiter_raw():
-            content += chunk
-            if len(content) > self._limits.max_bytes:
-                raise ValueError(f"it has more than {self._limits.max_bytes} bytes")
-        return bytes(content)
 
     def _read(
         self, call: ForgeCall, status: int, headers: httpx2.Headers, content: bytes

@@ -184,7 +184,7 @@ ERRORS = [
         Fault(headers={"Content-Encoding": "gzip"}),
         Unavailable,
         "ForgeUnavailable",
-        "it is compressed",
+        "the response is compressed",
         2,
     ),
 ]

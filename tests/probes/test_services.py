@@ -80,13 +80,14 @@ SILENT = [
      "it leads to https://127.0.0.1:443, where nobody was sent"),
     ("a redirect in a circle ends", Page("", 302, {"Location": "/state"}),
      "it leads on more than 3 times"),
-    ("a huge answer is not read", Page(b"x" * 10_001), "its answer has more than 10000 bytes"),
+    ("a huge answer is not read", Page(b"x" * 10_001),
+     "no answer that can be read: the response has more than 10000 bytes"),
     ("an endless answer is not read", Page(b"x" * 1000, endless=True),
-     "its answer has more than 10000 bytes"),
+     "no answer that can be read: the response has more than 10000 bytes"),
     ("a slow answer is not waited for", Page(slow=True), "no answer within 0.5 s"),
     ("a compressed answer was not asked for",
      Page(b"\x1f\x8b", headers={"Content-Encoding": "gzip"}),
-     "its answer is compressed, which was not asked for"),
+     "no answer that can be read: the response is compressed, which was not requested"),
 ]  # fmt: skip
 
 

@@ -212,7 +212,7 @@ ODD = [
     ("it says something else", Page('{"state": "fine"}'), "response.body.ok: "),
     ("it says no JSON", Page("fine"), "; its body is no JSON"),
     ("it sends us away", Page("", 302, {"Location": "http://localhost/"}), "where nobody was sent"),
-    ("it says too much", Page(b"x" * (1 << 20) + b"x"), "its answer has more than 1048576 bytes"),
+    ("it says too much", Page(b"x" * (1 << 20) + b"x"), "the response has more than 1048576 bytes"),
 ]  # fmt: skip
 
 
