@@ -297,14 +297,14 @@ class ProcessSandbox:
         self._lock = Lock()
         self._closed = False
         self._expressions = TextEvaluator(
-            WorkerPool("fanout.sandbox.cel_worker", limits),
+            WorkerPool("fanout.sandbox.cel_worker", limits, counters.events),
             counters,
             SerializedAstCache(cache_file),
         )
         self._templates = TextEvaluator(
             # Templates have no AST that a parent could compute from, so there is nothing to
             # cache.
-            WorkerPool("fanout.sandbox.jinja_worker", limits),
+            WorkerPool("fanout.sandbox.jinja_worker", limits, counters.events),
             counters,
             SerializedAstCache(None),
         )

@@ -28,8 +28,9 @@ from typing import IO
 
 from fanout.api.fanout_configuration import Functions
 from fanout.api.function_catalog import full_image
-from fanout.sandbox.worker_limits import WorkerLimits
+from fanout.sandbox.worker_limits import ExceededLimit, WorkerLimits
 from fanout.sandbox.worker_pool import WorkerEndedError, WorkerPool
+from fanout.telemetry.event_counters import EventCounters, EventName
 from fanout.telemetry.metrics import Counters
 from fanout.values import frozen
 from fanout.variants.function_requests import (
@@ -58,7 +59,9 @@ class ProgramCommand:
     max_output: int  # bytes of its stdout
 
 
-def run_program(command: ProgramCommand, stdin: bytes) -> ProgramOutput | ResponseError:
+def run_program(
+    command: ProgramCommand, stdin: bytes, events: EventCounters
+) -> ProgramOutput | ResponseError:
     """Run a program to its end, or kill it with all it has started if it exceeds a limit."""
     try:
         process = subprocess.Popen(
@@ -75,7 +78,7 @@ def run_program(command: ProgramCommand, stdin: bytes) -> ProgramOutput | Respon
     except OSError as error:
         return ResponseError(f"it cannot be started: {error.strerror}")
     try:
-        return _ProgramRun(process, command, memoryview(stdin)).run_to_end()
+        return _ProgramRun(process, command, memoryview(stdin), events).run_to_end()
     finally:
         _kill_group(process)
 
@@ -98,6 +101,7 @@ class _ProgramRun:
     process: "subprocess.Popen[bytes]"
     command: ProgramCommand
     unsent_input: memoryview
+    events: EventCounters
     stdout: bytearray = field(default_factory=bytearray)
     stderr: bytearray = field(default_factory=bytearray)
     has_ended: bool = False
@@ -117,7 +121,7 @@ class _ProgramRun:
                     if remaining <= 0 and self.has_ended:
                         break
                     if remaining <= 0:
-                        return ResponseError(f"it took longer than {self.command.timeout:g} s")
+                        return self._exceed_time()
                     for key, _ in selector.select(remaining):
                         if key.fd == end_fd:
                             self._handle_end(selector, end_fd)
@@ -125,16 +129,21 @@ class _ProgramRun:
                         elif key.fd in selector.get_map():  # the end, handled above, closes pipes
                             self._transfer(selector, key.fileobj)  # type: ignore[arg-type]
                     if len(self.stdout) > self.command.max_output:
+                        self.events.add(EventName.SANDBOX_KILL, ExceededLimit.OUTPUT)
                         return ResponseError(
                             f"its output is longer than {self.command.max_output:,} bytes"
                         )
                 if not self.has_ended and not self._wait_for_end(end_fd, deadline):
-                    return ResponseError(f"it took longer than {self.command.timeout:g} s")
+                    return self._exceed_time()
         finally:
             os.close(end_fd)
         return ProgramOutput(
             self._exit_status(), bytes(self.stdout), self.stderr.decode(errors="replace")
         )
+
+    def _exceed_time(self) -> ResponseError:
+        self.events.add(EventName.SANDBOX_KILL, ExceededLimit.WALL_TIME)
+        return ResponseError(f"it took longer than {self.command.timeout:g} s")
 
     def _register_pipes(self, selector: selectors.BaseSelector, end_fd: int) -> None:
         process = self.process
@@ -197,12 +206,12 @@ _SCRIPTS_PER_WORKER = 20  # scripts; starting a second worker takes as long as r
 
 
 def run_scripts(
-    scripts: Sequence[ScriptRun], limits: WorkerLimits
+    scripts: Sequence[ScriptRun], limits: WorkerLimits, events: EventCounters
 ) -> list[ScriptOutput | ResponseError]:
     """Run scripts, several at a time; the results are in the order of the scripts."""
     results: list[ScriptOutput | ResponseError] = [ResponseError("it was not run")] * len(scripts)
     pending = deque(enumerate(scripts))
-    workers = WorkerPool(_SCRIPT_WORKER_MODULE, limits)
+    workers = WorkerPool(_SCRIPT_WORKER_MODULE, limits, events)
 
     def run_pending(worker_number: int) -> None:
         while pending:
@@ -311,7 +320,7 @@ class ProgramRunner:
     def run_scripts(self, scripts: Sequence[ScriptRun]) -> list[ScriptOutput | ResponseError]:
         """Run Starlark scripts in limited worker processes."""
         self.counters.add("scripts", len(scripts))
-        return run_scripts(scripts, self.script_limits)
+        return run_scripts(scripts, self.script_limits, self.counters.events)
 
     def _run_one(self, program_run: ProgramRun) -> ProgramOutput | ResponseError:
         program = program_run.program
@@ -319,6 +328,7 @@ class ProgramRunner:
             run_kind = self._run_container if program.image else self._run_executable
             result = run_kind(program.command, Path(directory), program_run.stdin)
         if isinstance(result, ProgramOutput) and result.status < 0:
+            self.counters.events.add(EventName.SANDBOX_KILL, ExceededLimit.UNKNOWN)
             return ResponseError(f"it was ended by signal {-result.status}", "see its limits")
         return result
 
@@ -332,7 +342,8 @@ class ProgramRunner:
         wrapper = [sys.executable, "-I", "-m", "fanout.sandbox.exec_limits", *map(str, limits)]
         home = str(directory)
         environment = {"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home}
-        return run_program(self._build_command([*wrapper, path], directory, environment), stdin)
+        command = self._build_command([*wrapper, path], directory, environment)
+        return run_program(command, stdin, self.counters.events)
 
     def _run_container(
         self, image: str, directory: Path, stdin: bytes
@@ -343,7 +354,8 @@ class ProgramRunner:
         environment = {key: os.environ[key] for key in _RUNTIME_VARIABLES if key in os.environ}
         name = f"fanout-{uuid.uuid4().hex}"
         arguments = [runtime, "run", "--name", name, *self._container_flags(), image]
-        result = run_program(self._build_command(arguments, directory, environment), stdin)
+        command = self._build_command(arguments, directory, environment)
+        result = run_program(command, stdin, self.counters.events)
         # Killing the client does not stop the container, which the runtime's daemon may
         # own.
         if isinstance(result, ResponseError):

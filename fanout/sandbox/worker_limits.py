@@ -5,11 +5,22 @@ to enforce.
 """
 
 import resource
+from enum import StrEnum
 from pathlib import Path
 
 from fanout.values import frozen
 
 MAX_DESCRIPTORS = 16  # descriptors that may be open
+
+
+class ExceededLimit(StrEnum):
+    """Limit at which a worker or a program was ended; a label of a metric."""
+
+    WALL_TIME = "wall_time"
+    PROCESSOR_TIME = "processor_time"
+    MEMORY = "memory"
+    OUTPUT = "output"
+    UNKNOWN = "unknown"  # a crash, or a signal from outside
 
 
 @frozen

@@ -14,7 +14,7 @@ from typing import Any
 
 from fanout.errors import Unavailable
 from fanout.sandbox.free_variables import FreeVariables
-from fanout.sandbox.worker_limits import WorkerLimits
+from fanout.sandbox.worker_limits import ExceededLimit, WorkerLimits
 from fanout.sandbox.worker_protocol import (
     MAX_RESPONSE,
     OUT_OF_MEMORY,
@@ -23,6 +23,7 @@ from fanout.sandbox.worker_protocol import (
     exchange_frames,
 )
 from fanout.selection.variant_spec import ExpressionFailure
+from fanout.telemetry.event_counters import EventCounters, EventName
 from fanout.values import frozen
 
 START_TIMEOUT = 60.0  # seconds until a worker must have reported that it is ready
@@ -33,13 +34,13 @@ WORKER_ENVIRONMENT = {"LANG": "C.UTF-8", "PATH": os.defpath}
 class WorkerEndedError(Exception):
     """The worker ended and the request has no response.
 
-    The message says what the request did. `is_unexplained`: no limit ended the worker, so
-    the request may be tried again.
+    The message says what the request did. If no limit ended the worker, it is
+    unknown, and the request may be tried again.
     """
 
-    def __init__(self, sentence: str, *, is_unexplained: bool = False) -> None:
+    def __init__(self, limit: ExceededLimit, sentence: str) -> None:
         super().__init__(sentence)
-        self.is_unexplained = is_unexplained
+        self.limit = limit
 
 
 class WorkerProcess:
@@ -98,10 +99,12 @@ class WorkerProcess:
             )
         except TimeoutError:
             self.kill()
-            raise WorkerEndedError(f"it took longer than {self._limits.wall_seconds:g} s") from None
+            sentence = f"it took longer than {self._limits.wall_seconds:g} s"
+            raise WorkerEndedError(ExceededLimit.WALL_TIME, sentence) from None
         except OversizeError:
             self.kill()
-            raise WorkerEndedError(f"its answers are longer than {MAX_RESPONSE} bytes") from None
+            sentence = f"its answers are longer than {MAX_RESPONSE} bytes"
+            raise WorkerEndedError(ExceededLimit.OUTPUT, sentence) from None
         except EOFError:
             raise self._explain_end() from None
         # Also for KeyboardInterrupt: a worker with an unread response must never get
@@ -118,14 +121,15 @@ class WorkerProcess:
         self.kill()
         status = self._process.returncode
         if status == -signal.SIGXCPU:
-            return WorkerEndedError(f"it took more than {self._limits.cpu} s of processor time")
+            sentence = f"it took more than {self._limits.cpu} s of processor time"
+            return WorkerEndedError(ExceededLimit.PROCESSOR_TIME, sentence)
         # Only the exit status tells which limit ended the worker: it has no memory left to
         # explain itself.
         if status in (OUT_OF_MEMORY, -signal.SIGABRT):  # Rust and C abort without memory
-            return WorkerEndedError(f"it needed more than {self._limits.memory} MiB of memory")
-        return WorkerEndedError(
-            f"its process ended unexpectedly (status {status})", is_unexplained=True
-        )
+            sentence = f"it needed more than {self._limits.memory} MiB of memory"
+            return WorkerEndedError(ExceededLimit.MEMORY, sentence)
+        sentence = f"its process ended unexpectedly (status {status})"
+        return WorkerEndedError(ExceededLimit.UNKNOWN, sentence)
 
     def stop(self) -> None:
         """Stop an idle worker: it exits when its pipe is closed."""
@@ -174,9 +178,10 @@ class EvaluationTask:
 class WorkerPool:
     """Up to `limits.processes` workers that run `module`, each started when it has work."""
 
-    def __init__(self, module: str, limits: WorkerLimits) -> None:
+    def __init__(self, module: str, limits: WorkerLimits, events: EventCounters) -> None:
         self._module = module
         self._limits = limits
+        self._events = events
         self._workers: dict[int, WorkerProcess] = {}
         self._was_used = False  # in this batch
 
@@ -262,7 +267,8 @@ class WorkerPool:
                 return worker.send_request(request)
             except WorkerEndedError as end:
                 self._discard_worker(number)
-                if not end.is_unexplained or attempt == MAX_TRIES - 1:
+                self._events.add(EventName.SANDBOX_KILL, end.limit)
+                if end.limit is not ExceededLimit.UNKNOWN or attempt == MAX_TRIES - 1:
                     raise
         raise AssertionError(MAX_TRIES)
 

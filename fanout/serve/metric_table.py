@@ -94,6 +94,13 @@ PROBLEMS: Final = Metric(
     " variants.",
     (*_POLICY, "reason"),
 )
+GATE_DECISIONS: Final = Metric(
+    "fanout_gate_decisions_total",
+    _COUNTER,
+    "What gates decided in each pass: `Release` or `Publish` of a variant, without a reason, or"
+    " `Hold` of a variant, a stage or a policy, by reason.",
+    ("decision", "reason"),
+)
 QUEUE_DEPTH: Final = Metric("workqueue_depth", _GAUGE, "Keys that wait.", ("name",))
 QUEUE_ADDS: Final = Metric("workqueue_adds_total", _COUNTER, "Keys that were served.", ("name",))
 QUEUE_RETRIES: Final = Metric(
@@ -148,6 +155,13 @@ FORGE_REMAINING: Final = Metric(
 HOOKS: Final = Metric(
     "fanout_hooks_total", _COUNTER, "Webhooks that arrived, by outcome.", ("outcome",)
 )
+SANDBOX_KILLED: Final = Metric(
+    "fanout_sandbox_killed_total",
+    _COUNTER,
+    "Workers and programs that were ended, by cause: the limit that an expression, a template, a"
+    " script or a function exceeded, or `unknown` (a crash, or a signal from outside).",
+    ("cause",),
+)
 NOTIFICATIONS: Final = Metric(
     "fanout_notifications_total",
     _COUNTER,
@@ -171,6 +185,7 @@ METRICS: Final = (
     VARIANTS,
     HOLDS,
     PROBLEMS,
+    GATE_DECISIONS,
     QUEUE_DEPTH,
     QUEUE_ADDS,
     QUEUE_RETRIES,
@@ -183,6 +198,7 @@ METRICS: Final = (
     FORGE_SECONDS,
     FORGE_REMAINING,
     HOOKS,
+    SANDBOX_KILLED,
     NOTIFICATIONS,
     NOTIFICATIONS_WAITING,
 )

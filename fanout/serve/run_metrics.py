@@ -24,11 +24,12 @@ from prometheus_client.exposition import choose_encoder
 from fanout.errors import FanoutError
 from fanout.plan.actions import ActionResult
 from fanout.reconcile.pass_results import PassReport
+from fanout.sandbox.worker_limits import ExceededLimit
 from fanout.schedule.loop_health import LoopHealth, ScheduledPass
 from fanout.serve import metric_table as table
 from fanout.serve.hook_receiver import HookOutcome
 from fanout.serve.metric_table import Metric, MetricType
-from fanout.serve.state_counts import StateCounts
+from fanout.serve.state_counts import StateCounts, count_gate_decisions
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.telemetry.event_counters import EventName, Labels
 from fanout.telemetry.metrics import PHASES, Counters
@@ -63,6 +64,7 @@ class RunMetrics:
         self._errors = self._counter(table.RECONCILE_ERRORS)
         self._phases = self._counter(table.PHASE_SECONDS)
         self._actions = self._counter(table.ACTIONS)
+        self._decisions = self._counter(table.GATE_DECISIONS)
         self._adds = self._counter(table.QUEUE_ADDS).labels(QUEUE)
         self._retries = self._counter(table.QUEUE_RETRIES).labels(QUEUE)
         self._waits = self._histogram(table.QUEUE_SECONDS).labels(QUEUE)
@@ -96,7 +98,7 @@ class RunMetrics:
             result = "failed" if made_pass.report.fix_count else "success"
             self._reconciles.labels(result).inc()
             self._last_success = time()
-            self._count_actions(made_pass.report)
+            self._count_results(made_pass.report)
             self._states.update(made_pass)
         else:
             return
@@ -104,7 +106,10 @@ class RunMetrics:
         for phase, clock in self._read_phases().items():
             self._phases.labels(phase).inc(max(clock - self._phase_clocks[phase], 0.0))
 
-    def _count_actions(self, report: PassReport) -> None:
+    def _count_results(self, report: PassReport) -> None:
+        for item in report.pass_plan.policies:
+            for labels, number in count_gate_decisions(item).items():
+                self._decisions.labels(*labels).inc(number)
         failed = {id(it) for it in report.failed_outcomes}
         for outcome in report.outcomes:
             self._actions.labels(str(outcome.action.kind), _result_of(outcome, failed)).inc()
@@ -143,6 +148,8 @@ class RunMetrics:
         )
         hooks = read(EventName.HOOK)
         yield _family(table.HOOKS, {(it.value,): hooks.get((it.value,), 0) for it in HookOutcome})
+        kills = read(EventName.SANDBOX_KILL)
+        yield _family(table.SANDBOX_KILLED, {(it,): kills.get((it,), 0) for it in ExceededLimit})
         yield _family(table.NOTIFICATIONS, read(EventName.NOTIFICATION))
         waiting = {(name,): it for name, it in self._waiting_notifications().items()}
         yield _family(table.NOTIFICATIONS_WAITING, waiting)

@@ -58,6 +58,16 @@ def count_policy(item: PolicyResult) -> Mapping[Metric, Counter[Labels]]:
     }
 
 
+def count_gate_decisions(item: PolicyResult) -> Counter[Labels]:
+    """Return what gates decided about one policy in a pass, by decision and reason."""
+    evaluation = item.decision
+    counts: Counter[Labels] = Counter(("Hold", it) for _, it in _list_holds(evaluation))
+    for variant in evaluation.variants.values() if evaluation is not None else ():
+        counts["Release", ""] += variant.release
+        counts["Publish", ""] += variant.publish
+    return counts
+
+
 def _find_state(item: PolicyResult) -> str:
     if item.error is not None:
         return "Stopped"

@@ -27,6 +27,7 @@ class EventName(StrEnum):
     GIT_SECONDS = "git seconds"  # operation
     HOOK = "hook"  # outcome
     NOTIFICATION = "notification"  # name of the address, result
+    SANDBOX_KILL = "sandbox kill"  # cause
 
 
 class EventCounters:

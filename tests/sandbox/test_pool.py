@@ -17,6 +17,7 @@ from fanout.sandbox.worker_pool import (
     TEXTS_PER_REQUEST,
 )
 from fanout.selection.variant_spec import ExpressionFailure
+from fanout.telemetry.event_counters import EventName
 from fanout.telemetry.metrics import Counters
 
 TIGHT = WorkerLimits(cpu=1, memory=128, wall_seconds=0.6, processes=1)
@@ -82,35 +83,41 @@ HOSTILE = [
         ENDLESS,
         WorkerLimits(cpu=30, memory=256, wall_seconds=0.6),
         "took longer than 0.6 s",
+        "wall_time",
     ),
     (
         "half a gigabyte",
         "target.names.map(a, target.names.map(b, a + b))",
         WorkerLimits(cpu=30, memory=64, wall_seconds=30),
         "of memory",
+        "memory",
     ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("sentence", "text", "limits", "problem"), HOSTILE, ids=[row[0] for row in HOSTILE]
+    ("sentence", "text", "limits", "problem", "cause"), HOSTILE, ids=[row[0] for row in HOSTILE]
 )
 def test_what_exceeds_a_limit_is_broken_for_all_rows_and_the_others_go_on(
-    sentence, text, limits, problem
+    sentence, text, limits, problem, cause
 ):
     names = ["x" * 200_000] * 40
     rows = [{"target": {"names": names, "n": number}} for number in range(2)]
-    with ProcessSandbox(limits, Counters()) as sandbox:
+    counters = Counters()
+    with ProcessSandbox(limits, counters) as sandbox:
         broken, before, after = sandbox.evaluate([text, "target.n", "target.n + 1"], rows)
     assert [each.reason for each in broken] == ["LimitExceeded", "LimitExceeded"]
     assert problem in broken[0].problem
     assert (before, after) == ([0, 1], [1, 2])
+    assert counters.events.read(EventName.SANDBOX_KILL) == {(cause,): 1}
 
 
 def test_processor_time_is_limited_on_its_own():
     limits = WorkerLimits(cpu=1, memory=128, wall_seconds=30, processes=1)
-    with ProcessSandbox(limits, Counters()) as sandbox:
+    counters = Counters()
+    with ProcessSandbox(limits, counters) as sandbox:
         broken, fine = sandbox.evaluate([ENDLESS, "target.n"], ROWS)
+    assert counters.events.read(EventName.SANDBOX_KILL) == {("processor_time",): 1}
     assert (
         broken
         == [ExpressionFailure("LimitExceeded", "it took more than 1 s of processor time")] * 2

@@ -10,6 +10,7 @@ import pytest
 from fanout.api.fanout_configuration import Functions
 from fanout.sandbox.function_runner import ProgramRunner, find_allowed_programs
 from fanout.sandbox.worker_limits import WorkerLimits as ScriptLimits
+from fanout.telemetry.event_counters import EventName
 from fanout.telemetry.metrics import Counters
 from fanout.variants.function_requests import ProgramOutput, ProgramRun, ResponseError
 
@@ -38,13 +39,12 @@ def executable(tmp_path):
     return write
 
 
-def run(path, stdin=b"", **limits):
+def run(path, stdin=b"", counters=None, **limits):
     """Run an executable as the one that is allowed."""
     functions = Functions.model_validate({**ALLOWED, **limits, "executables": [{"path": path}]})
     program = find_allowed_programs(functions).executables[path]
-    [answer] = ProgramRunner(functions, 2, Counters(), ScriptLimits()).run(
-        [ProgramRun(program, stdin)]
-    )
+    runner = ProgramRunner(functions, 2, counters or Counters(), ScriptLimits())
+    [answer] = runner.run([ProgramRun(program, stdin)])
     return answer
 
 
@@ -94,21 +94,27 @@ def gone(path):
 
 ENDLESS = [
     ("an endless run", "echo $$ > {pids}; sleep 60 & echo $! >> {pids}; wait",
-     "it took longer than 1 s"),
+     "it took longer than 1 s", "wall_time"),
     ("a run that does not read or write", "echo $$ > {pids}; exec <&- >&- 2>&-; sleep 60",
-     "it took longer than 1 s"),
+     "it took longer than 1 s", "wall_time"),
     ("endless output", "echo $$ > {pids}; exec yes",
-     "its output is longer than 1,048,576 bytes"),
+     "its output is longer than 1,048,576 bytes", "output"),
+    ("a signal", "echo $$ > {pids}; kill -ABRT $$", "it was ended by signal 6", "unknown"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("body", "problem"), [row[1:] for row in ENDLESS], ids=[row[0] for row in ENDLESS]
+    ("body", "problem", "cause"), [row[1:] for row in ENDLESS], ids=[row[0] for row in ENDLESS]
 )
-def test_what_takes_too_much_is_ended_with_all_that_it_started(executable, tmp_path, body, problem):
-    pids = tmp_path / "pids"
-    answer = run(executable(body.replace("{pids}", str(pids))), b"x" * 500_000, wallSeconds=1)
-    assert answer == ResponseError(problem)
+def test_what_takes_too_much_is_ended_with_all_that_it_started(
+    executable, tmp_path, body, problem, cause
+):
+    pids, counters = tmp_path / "pids", Counters()
+    path = executable(body.replace("{pids}", str(pids)))
+    answer = run(path, b"x" * 500_000, counters, wallSeconds=1)
+    assert isinstance(answer, ResponseError)
+    assert answer.problem == problem
+    assert counters.events.read(EventName.SANDBOX_KILL) == {(cause,): 1}
     assert gone(pids)
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from fanout.sandbox.function_runner import run_scripts
 from fanout.sandbox.starlark_worker import StarlarkEngine
 from fanout.sandbox.worker_limits import WorkerLimits
+from fanout.telemetry.event_counters import EventCounters, EventName
 from fanout.variants.function_requests import ResponseError, ScriptOutput, ScriptRun
 
 LIMITS = WorkerLimits(cpu=2, memory=128, wall_seconds=20)
@@ -24,7 +25,7 @@ def script(source, *items, config=None):
 
 
 def run(source, *items, limits=LIMITS, config=None):
-    [answer] = run_scripts([script(source, *items, config=config)], limits)
+    [answer] = run_scripts([script(source, *items, config=config)], limits, EventCounters())
     return answer
 
 
@@ -152,14 +153,17 @@ def test_many_are_answered_in_their_order_and_one_that_is_ended_harms_no_other()
     source = "ctx.resource_list['items'][0]['n'] = 1"
     scripts = [script(source, thing(name=str(number))) for number in range(60)]
     scripts[7] = script("x = 'a' * 1000000000")
-    answers = run_scripts(scripts, LIMITS)
+    events = EventCounters()
+    answers = run_scripts(scripts, LIMITS, events)
+    assert events.read(EventName.SANDBOX_KILL) == {("memory",): 1}
     assert isinstance(answers.pop(7), ResponseError)
     names = [answer.items[0]["metadata"]["name"] for answer in answers]
     assert names == [str(number) for number in range(60) if number != 7]
 
 
 def test_a_script_sees_nothing_of_the_one_before():
-    first, second = run_scripts([script("y = 1"), script("x = y")], WorkerLimits(processes=1))
+    scripts = [script("y = 1"), script("x = y")]
+    first, second = run_scripts(scripts, WorkerLimits(processes=1), EventCounters())
     assert first == ScriptOutput([])
     assert isinstance(second, ResponseError)
 

@@ -18,6 +18,7 @@ from fanout.reconcile.pass_scope import PassSubject
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.schedule.loop_health import LoopHealth, ScheduledPass
 from fanout.serve.run_metrics import RunMetrics
+from fanout.telemetry.event_counters import EventName
 from fanout.telemetry.metrics import Counters
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -93,6 +94,32 @@ def test_states_and_holds_are_counted_and_never_named():
     assert values[series("fanout_policies", **HAND_WRITTEN, state="Failed")] == 1
     assert values[series("fanout_policies", **HAND_WRITTEN, state="Progressing")] == 1
     assert not any("canary" in it for it in values)
+
+
+def test_decisions_of_gates_are_counted_in_each_pass():
+    made = metrics()
+    stage = {"stage": "dev", "candidate": "v1"}
+    released = VariantEvaluation(
+        "a", state=VariantState.PROPOSED, release=True, publish=True, **stage
+    )
+    held = variant("b", VariantState.HELD, "MergeConflict", "SoakRunning")
+    for _ in range(2):
+        made.end_round(made_pass(result("p", released, held)), None)
+    counts = {it: value for it, value in samples(made).items() if "gate_decisions" in it}
+    name = "fanout_gate_decisions_total"
+    assert counts == {
+        series(name, decision="Release", reason=""): 2,
+        series(name, decision="Publish", reason=""): 2,
+        series(name, decision="Hold", reason="MergeConflict"): 2,
+        series(name, decision="Hold", reason="SoakRunning"): 2,
+    }
+
+
+def test_ended_workers_are_counted_by_cause():
+    counters = Counters()
+    made = RunMetrics("0.1.0", counters, LoopHealth, dict, dict)
+    counters.events.add(EventName.SANDBOX_KILL, "memory")
+    assert samples(made)[series("fanout_sandbox_killed_total", cause="memory")] == 1
 
 
 def test_a_pass_over_some_keeps_the_others_and_forgets_what_is_not_declared():

@@ -28,9 +28,9 @@ _DOWNSTREAM = re.compile(r"([a-z0-9][-a-z0-9]*)=(.+)")
 _README = """\
 # {name}
 
-The objects of [fanout](https://fanout.dev) are in `policies/`: repositories, the UpstreamPolicy
-{name}, and the PromotionPolicy that allows automatic publication. Commit this directory to Git;
-`.fanout/` is local state.
+The objects of fanout, a GitOps fan-out controller, are in `policies/`: repositories, the
+UpstreamPolicy {name}, and the PromotionPolicy that allows automatic publication. Commit this
+directory to Git; `.fanout/` is local state.
 
 ```sh
 fanout validate -f policies
