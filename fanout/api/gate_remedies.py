@@ -6,44 +6,44 @@ from fanout.api.reasons import Reason, Remedy
 
 GATE_REMEDIES: Mapping[Reason, Remedy] = {
     Reason.ADOPTION_AWAITS: Remedy(
-        "The path already has a package that fanout did not write. Its first draft is never "
-        "published automatically.",
+        "The path already has a package that fanout did not write. The first draft for "
+        "such a package is never published automatically.",
         "Review the draft with `fanout diff VARIANT`, then run `fanout promote POLICY --stage "
         "STAGE --variant VARIANT --reason WHY`.",
     ),
     Reason.AFTER_FAILED: Remedy(
         "The revision failed in a stage that `after` lists.",
-        "Publish a fixed revision, or run `fanout retry POLICY --stage EARLIER-STAGE --reason "
-        "WHY`. To skip the gate, run `fanout promote POLICY --stage STAGE --override after "
-        "--reason WHY`.",
+        "Tag a new upstream revision with the fix, or run `fanout retry POLICY --stage "
+        "EARLIER-STAGE --reason WHY`. To skip the gate, run `fanout promote POLICY "
+        "--stage STAGE --override after --reason WHY`.",
     ),
     Reason.AFTER_PENDING: Remedy(
-        "The revision is still being rolled out or verified in a stage that `after` lists, or a "
-        "newer revision replaced it there.",
+        "A stage that `after` lists is still rolling out or verifying the revision, or "
+        "has replaced it with a newer revision.",
         "Run `fanout explain POLICY` to see what blocks the earlier stage.",
     ),
     Reason.ANSWER_STALE: Remedy(
-        "The last result is older than freshFor of the check.",
+        "The latest result is older than the field `freshFor` of the check allows.",
         "Make sure that the checked service can be reached, so that the next pass gets a new "
         "result.",
     ),
     Reason.APPROVAL_MISSING: Remedy(
-        "Fewer people than atLeast have approved the current content of the draft.",
+        "The current content of the draft has fewer approvals than the field `atLeast` requires.",
         "An approver runs `fanout approve POLICY --stage STAGE --revision REVISION`.",
     ),
     Reason.AUTOMATION_OFF: Remedy(
-        "No PromotionPolicy enables autoPromotion for the stage. If several select the policy, "
-        "all of them have to enable it.",
-        "Run `fanout promote POLICY --stage STAGE --reason WHY`, or let an administrator add "
-        "autoPromotion to the PromotionPolicy.",
+        "No PromotionPolicy selects the policy, or a PromotionPolicy that selects it "
+        "does not enable `autoPromotion` for the stage.",
+        "Run `fanout promote POLICY --stage STAGE --reason WHY`, or let an "
+        "administrator add `autoPromotion` to the PromotionPolicy.",
     ),
     Reason.BUDGET_EXHAUSTED: Remedy(
-        "As many variants of the stage are in flight as rollout.maxInFlight allows.",
-        "Wait until variants in flight are ready, or run `fanout promote POLICY --stage STAGE "
-        "--override budget --reason WHY`.",
+        "The number of variants of the stage in flight has reached `rollout.maxInFlight`.",
+        "Wait until some variants in flight are ready, or run `fanout promote POLICY "
+        "--stage STAGE --override budget --reason WHY`.",
     ),
     Reason.CHECK_SETTLING: Remedy(
-        "The check is not run until its settle time after publication is over.",
+        "The revision was published recently, and the settle time of the check is not over.",
         "None; the check runs when the settle time is over.",
     ),
     Reason.CHECK_TIMED_OUT: Remedy(
@@ -54,33 +54,37 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
     Reason.CONTRADICTION: Remedy(
         "One reporter recorded `passed` and another recorded `failed` for the same check and "
         "revision.",
-        "Find out which report is right, then run `fanout withdraw POLICY RECORD --reason WHY` "
-        "for the other.",
+        "Find out which report is right, then withdraw the other report with `fanout "
+        "withdraw POLICY RECORD --reason WHY`.",
     ),
     Reason.DEADLINE_EXCEEDED: Remedy(
-        "The variant was not ready within rollout.progressDeadline after it was published.",
-        "Fix what was published, then run `fanout retry POLICY --stage STAGE --reason WHY`; or "
-        "run `fanout skip POLICY --stage STAGE --variant VARIANT --reason WHY`.",
+        "After publication, the variant did not become ready within `rollout.progressDeadline`.",
+        "Fix the problem in the cluster or the package, then run `fanout retry POLICY "
+        "--stage STAGE --reason WHY`. To leave the variant out, run `fanout skip "
+        "POLICY --stage STAGE --variant VARIANT --reason WHY`.",
     ),
     Reason.DECISION_WAITS: Remedy(
-        "The decision covers drafts or a revision that do not exist in the stage now.",
-        "Wait, decide again, or run `fanout withdraw POLICY RECORD --reason WHY`.",
+        "The decision names no revision, or a revision that is not the candidate of the stage now.",
+        "Wait until the revision is the candidate of the stage. To drop the decision, "
+        "run `fanout withdraw POLICY RECORD --reason WHY`.",
     ),
     Reason.DEPENDENCY_PENDING: Remedy(
-        "dependsOn names a policy or variant that is not ready.",
-        "Run `fanout explain POLICY` for the dependency.",
+        "The field `dependsOn` names a policy or variant that is not ready.",
+        "Run `fanout explain POLICY` with the policy that `dependsOn` names.",
     ),
     Reason.EDITED_DOWNSTREAM: Remedy(
-        "Somebody removed or reverted the publication on the branch, and fanout does not "
-        "overwrite this.",
-        "Restore the package, as with `git revert`, or run `fanout promote POLICY --stage "
-        "STAGE --variant VARIANT --reason WHY` to publish the next draft over it.",
+        "Somebody reverted or removed the published package on the branch, or changed "
+        "a package that fanout would remove now. fanout does not overwrite such a "
+        "change.",
+        "Restore the published package, or run `fanout promote POLICY --stage STAGE "
+        "--variant VARIANT --reason WHY` to publish the next draft. To remove a "
+        "changed package, run `fanout remove POLICY VARIANT --edited --reason WHY`.",
     ),
     Reason.EXPRESSION_ERROR: Remedy(
-        "The expression reads a field that the object does not have, has a value of another "
-        "type, or exceeds a limit.",
-        "Correct the expression or the object; `fanout validate` evaluates the expressions of "
-        "templates.",
+        "The expression reads a missing field, yields a value of the wrong type, or "
+        "exceeds a limit.",
+        "Correct the expression or the object. `fanout validate` reports each "
+        "expression that fails.",
     ),
     Reason.FORGE_DENIED: Remedy(
         "The token is wrong or expired, lacks a permission, or cannot see the repository.",
@@ -88,133 +92,137 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "guides/gitea` lists.",
     ),
     Reason.FORGE_REFUSES: Remedy(
-        "The forge refuses a merge or change, for example while checks of its own are pending.",
-        "See the pull request for what it still needs; the next pass tries again.",
+        "The forge refuses to merge or change the pull request, for example because "
+        "required checks are pending.",
+        "Look at the pull request to see what is missing. The next pass tries again.",
     ),
     Reason.FORGE_UNAVAILABLE: Remedy(
-        "The forge did not respond, responded with an error, or with unexpected data.",
+        "The forge did not respond, or its response was an error or had unexpected data.",
         "Check the server and the URL; the next pass tries again.",
     ),
     Reason.FROM_THE_FUTURE: Remedy(
-        "The clock of the machine that recorded it is fast.",
-        "Correct that clock. The record counts when its time is reached; to drop a decision or "
-        "evidence, run `fanout withdraw POLICY RECORD --reason WHY`.",
+        "The clock of the machine that wrote the record is fast.",
+        "Correct the clock. The record counts when its date is reached. To drop a "
+        "decision or evidence earlier, run `fanout withdraw POLICY RECORD --reason "
+        "WHY`.",
     ),
     Reason.GROUP_AWAITS: Remedy(
-        "The groups in rollout.groups are rolled out in order, and an earlier group is not "
-        "complete.",
+        "An earlier group in `rollout.groups` is not complete.",
         "Run `fanout explain POLICY/STAGE` to see what blocks the earlier group.",
     ),
     Reason.HALTED: Remedy(
-        "More variants failed than rollout.maxFailures tolerates, so no further variants of the "
-        "stage are released.",
-        "Publish a fix, or run `fanout retry POLICY --stage STAGE --reason WHY`, `fanout skip "
-        "POLICY --stage STAGE --variant VARIANT --reason WHY`, or `fanout rollback POLICY "
-        "--stage STAGE --reason WHY`.",
+        "More variants failed than `rollout.maxFailures` tolerates, so no further "
+        "variants of the stage are updated.",
+        "Tag a new upstream revision with the fix, or run `fanout retry POLICY --stage "
+        "STAGE --reason WHY`, `fanout skip POLICY --stage STAGE --variant VARIANT "
+        "--reason WHY`, or `fanout rollback POLICY --stage STAGE --reason WHY`.",
     ),
     Reason.MERGE_AWAITED: Remedy(
-        "spec.merge of the PromotionPolicy is Manual and the gates of the draft are open.",
+        "The gates of the draft are open, and `spec.merge` of the PromotionPolicy is Manual.",
         "Merge the pull request.",
     ),
     Reason.MERGE_CONFLICT: Remedy(
-        "Upstream and a downstream edit changed the same value, and onConflict does not decide.",
+        "Upstream and a downstream edit changed the same value, and the field "
+        "`onConflict` does not decide the conflict.",
         "See the values with `fanout diff VARIANT --three-way`, then run `fanout resolve "
         "POLICY --stage STAGE --variant VARIANT --reason WHY`, or commit a fix to the draft.",
     ),
     Reason.MERGE_STYLE_FORBIDDEN: Remedy(
-        "mergeStyle names a style that the settings of the repository do not allow.",
-        "Allow the style in the repository, or change mergeStyle.",
+        "The settings of the repository do not allow the merge style that `mergeStyle` names.",
+        "Allow the merge style in the repository, or change `mergeStyle`.",
     ),
     Reason.MIN_READY_RUNNING: Remedy(
-        "All checks passed, but not yet for as long as rollout.minReady.",
+        "The variant passed all checks less than `rollout.minReady` ago.",
         "None; the variant becomes ready at the time that the message names.",
     ),
     Reason.NEVER_PUBLISHED: Remedy(
-        "A rollback can only return to a revision that the variant had published.",
-        "Name another revision with --revision. The tags of the repository show those that "
-        "were published.",
+        "The rollback names a revision that was never published for the variant.",
+        "Name another revision with `--revision`. The tags of the downstream "
+        "repository show which revisions were published.",
     ),
     Reason.NO_DRAFT: Remedy(
-        "The draft is not written yet, or its branch was deleted.",
+        "The draft is not written yet, or the draft branch was deleted.",
         "Run `fanout sweep`, which writes drafts.",
     ),
     Reason.NO_REVISION: Remedy(
-        "No tag of the package matches spec.upstream.revision.",
-        "Push a tag to the upstream repository, or change spec.upstream.revision.",
+        "No tag of the package matches `spec.upstream.revision`.",
+        "Push a tag to the upstream repository, or change `spec.upstream.revision`.",
     ),
     Reason.NO_TARGETS: Remedy(
         "No target is in the stage, so no revision can pass it.",
         "Add a target, or remove the stage.",
     ),
     Reason.NOT_ENFORCED: Remedy(
-        "Branch protection is missing or does not list the status, so people can merge before "
-        "the gates are open.",
-        "Require the status in branch protection; see `fanout docs guides/gitea`.",
+        "Branch protection is missing or does not require the commit status, so people "
+        "can merge before the gates are open.",
+        "Require the commit status of fanout in branch protection; see `fanout docs guides/gitea`.",
     ),
     Reason.NOT_IN_STAGE: Remedy(
-        "stageExpr yields a name that spec.stages does not have, or no name.",
-        "Correct the stageExpr or the label of the target, or add the stage.",
+        "`stageExpr` yields no name, or the name of a stage that `spec.stages` does not list.",
+        "Correct `stageExpr` or the label of the target, or add the stage.",
     ),
     Reason.NOTHING_COUNTS: Remedy(
-        "Suspended, offline and skipped variants neither pass nor fail, so the stage has no "
-        "result.",
+        "The stage has only suspended, offline or skipped variants. They neither pass "
+        "nor fail, so the stage has no result.",
         "Run `fanout resume POLICY --stage STAGE --reason WHY`, or bring the targets online.",
     ),
     Reason.OFFLINE: Remedy(
-        "offlineWhen of the policy is true for the target.",
+        "The expression `offlineWhen` of the policy is true for the target.",
         "Bring the target online; the rollout of the variant then continues.",
     ),
     Reason.PINNED: Remedy(
-        "A rollback is active, so newer revisions are not released.",
-        "To continue, run `fanout withdraw POLICY RECORD --reason WHY`, or promote another "
-        "revision.",
+        "A rollback is active, so newer revisions are not rolled out.",
+        "To end the rollback, run `fanout withdraw POLICY RECORD --reason WHY`, or "
+        "promote another revision.",
     ),
     Reason.PROPAGATION_HELD: Remedy(
-        "The expression is false for the present state of the stage.",
-        "Wait until it is true, or change the expression in the policy.",
+        "The expression in `propagateWhen` is false for the present state of the stage.",
+        "Wait until the expression is true, or change the expression in the policy.",
     ),
     Reason.RATE_LIMITED: Remedy(
-        "The forge, or the limit in the FanoutConfiguration, allows no more calls for now.",
+        "The rate limit of the forge, or the limit in the FanoutConfiguration, allows "
+        "no further calls at the moment.",
         "None; calls continue at the time that the message names.",
     ),
     Reason.REQUEST_CLOSED: Remedy(
-        "A person closed the pull request or deleted its branch, which declines the draft.",
-        "To open it again, run `fanout resume POLICY --stage STAGE --variant VARIANT --reason "
-        "WHY`; a new revision also opens a new pull request.",
+        "Somebody closed the pull request or deleted its branch, and thus declined the draft.",
+        "To open the pull request again, run `fanout resume POLICY --stage STAGE "
+        "--variant VARIANT --reason WHY`. A new revision gets a new pull request.",
     ),
     Reason.REQUEST_FOREIGN: Remedy(
-        "Somebody opened a pull request from a draft branch. fanout ignores it.",
-        "Close that pull request if it is not needed.",
+        "Somebody opened a pull request from a draft branch. fanout ignores this pull request.",
+        "If the pull request is not needed, close it.",
     ),
     Reason.REQUEST_HELD: Remedy(
-        "Somebody set the hold label of fanout on the pull request.",
-        "Remove the label.",
+        "Somebody added the hold label of fanout to the pull request.",
+        "Remove the label from the pull request.",
     ),
     Reason.REQUEST_OPEN: Remedy(
-        "The pull request of the stage is under review, so no further drafts are added to it.",
+        "The open pull request of the stage is under review, so no further drafts are added to it.",
         "Merge or close the open pull request.",
     ),
     Reason.REQUEST_PENDING: Remedy(
-        "The next pass updates its branch, text or status.",
-        "None; the next pass continues.",
+        "The branch, the text or the commit status of the pull request is outdated.",
+        "None; the next pass updates the pull request.",
     ),
     Reason.REQUIRES_FAILED: Remedy(
-        "A check in `requires` failed for the draft.",
+        "A check in the field `requires` failed for the draft.",
         "Fix the draft, then run `fanout retry POLICY --stage STAGE --reason WHY`.",
     ),
     Reason.REVISION_QUEUED: Remedy(
-        "Drafts of the current candidate have approvals and can still pass.",
+        "Drafts of the current candidate have approvals and can still be published.",
         "Publish the current candidate, or revoke its approvals with `fanout revoke POLICY "
         "APPROVAL`.",
     ),
     Reason.SERIALIZED: Remedy(
-        "spec.inFlight is Serialize, and a revision is in flight or soaking.",
-        "Wait, or change spec.inFlight of the policy.",
+        "The field `spec.inFlight` is Serialize, and another revision is in flight, or "
+        "its soak time is running.",
+        "Wait until the other revision is rolled out, or change `spec.inFlight` of the policy.",
     ),
     Reason.SKIPPED: Remedy(
-        "A person recorded a skip.",
-        "None; to include it again, run `fanout retry POLICY --stage STAGE --variant VARIANT "
-        "--reason WHY`.",
+        "Somebody ran `fanout skip` for the variant and this revision.",
+        "None; to include the variant again, run `fanout retry POLICY --stage STAGE "
+        "--variant VARIANT --reason WHY`.",
     ),
     Reason.SOAK_CUT_SHORT: Remedy(
         "A newer revision was published in the earlier stage before the soak time was over.",
@@ -222,25 +230,30 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "soak --reason WHY`.",
     ),
     Reason.SOAK_RUNNING: Remedy(
-        "The revision is ready in the earlier stage, but not yet for the soak time of `after`.",
+        "In the earlier stage, the revision has not been ready for as long as the soak "
+        "time in `after`.",
         "None; the gate opens at the time that the message names.",
     ),
     Reason.SOURCE_AWAITS: Remedy(
-        "The variant injects an object that changed. Another variant, in an earlier stage, also "
-        "injects it and is not yet ready with the change.",
+        "An object that is injected into the variant changed. The same object is "
+        "injected into a variant of an earlier stage, which is not ready with the "
+        "change yet.",
         "Run `fanout explain POLICY` to see what blocks the earlier stage.",
     ),
     Reason.STAGE_DRAFT_PENDING: Remedy(
-        "draftPer is Stage, and a draft is published only as a whole.",
+        "The field `draftPer` is Stage, so all variants of the stage share one draft. "
+        "One of these variants is held, and a draft is published only as a whole.",
         "Fix or skip the variant that the message names.",
     ),
     Reason.STARVING: Remedy(
-        "Each revision is replaced before its soak time is over, so none reaches the next stage.",
-        "Set spec.inFlight to Serialize, release less often, or shorten the soak time.",
+        "Each revision is replaced before its soak time is over, so no revision "
+        "reaches the next stage.",
+        "Set `spec.inFlight` to Serialize, tag upstream revisions less often, or "
+        "shorten the soak time.",
     ),
     Reason.STUCK: Remedy(
         "Nothing is in flight and no gate can open without a person.",
-        "Run `fanout explain POLICY` and follow its first command.",
+        "Run `fanout explain POLICY`, then run the first command that it prints.",
     ),
     Reason.SUSPENDED: Remedy(
         "A decision (`fanout suspend`) or the field `suspend` of an object suspends the policy, "
@@ -248,32 +261,36 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "Run `fanout resume POLICY --reason WHY`, or remove the field `suspend`.",
     ),
     Reason.SWEEP_AWAITED: Remedy(
-        "Automation publishes only in sweeps, and the latest reconciliation was not a sweep.",
-        "Run `fanout sweep`, or wait for the schedule.",
+        "Only a sweep publishes drafts or removes packages automatically, and the "
+        "latest pass was not a sweep.",
+        "Run `fanout sweep`, or wait for the next scheduled sweep.",
     ),
     Reason.VERIFICATION_FAILED: Remedy(
-        "A check in `verification` failed for the published revision.",
-        "Fix the cause and publish a new revision, or run `fanout retry POLICY --stage STAGE "
-        "--reason WHY` or `fanout rollback POLICY --stage STAGE --reason WHY`.",
+        "A check in the field `verification` failed for the published revision.",
+        "Fix the cause and tag a new upstream revision, or run `fanout retry POLICY "
+        "--stage STAGE --reason WHY` or `fanout rollback POLICY --stage STAGE --reason "
+        "WHY`.",
     ),
     Reason.VERIFICATION_PENDING: Remedy(
         "No result was reported, or the checked service has not passed yet.",
-        "If the result has to be reported and the check has passed, run `fanout report POLICY "
-        "--stage STAGE --check CHECK --status passed --revision REVISION`; otherwise wait for "
-        "the service.",
+        "If the check waits for a report, run `fanout report POLICY --stage STAGE "
+        "--check CHECK --status passed --revision REVISION` when the check has passed. "
+        "If fanout runs the check itself, wait for the result.",
     ),
     Reason.WINDOW_CLOSED: Remedy(
-        "A window of a PromotionPolicy denies this time, or none allows it.",
+        "A window of a PromotionPolicy denies publication at this time, or no window allows it.",
         "Wait for the time that the message names, or run `fanout promote POLICY --stage STAGE "
         "--override window --reason WHY`.",
     ),
     Reason.WOULD_GO_BACK: Remedy(
-        "The variant has a newer revision than the candidate of its stage.",
-        "Run `fanout rollback POLICY --stage STAGE --revision REVISION --reason WHY` if this "
-        "is intended.",
+        "The published revision of the variant is newer than the candidate of its "
+        "stage. Automatic promotion does not publish older revisions.",
+        "Run `fanout rollback POLICY --stage STAGE --revision REVISION --reason WHY` "
+        "if you want to go back.",
     ),
     Reason.WRONG_REVISION: Remedy(
-        "The reported revision or commit is not published or drafted in the stage.",
+        "The evidence names a revision or commit that is neither published nor drafted "
+        "in the stage.",
         "Report the revision that `fanout get variants` shows.",
     ),
 }

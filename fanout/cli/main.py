@@ -48,9 +48,7 @@ VERBS = {
         "forecast", "Print the earliest time at which a revision can pass each stage.", _OBSERVE
     ),
     "graph": Verb("graph", "Draw the stages of a policy with their state.", _OBSERVE),
-    "history": Verb(
-        "history", "Print when revisions were published, and what allowed it.", _OBSERVE
-    ),
+    "history": Verb("history", "Print when and why revisions were published.", _OBSERVE),
     "diff": Verb(
         "diff", "Compare the next draft of a variant with the published package.", _OBSERVE
     ),
@@ -85,7 +83,7 @@ VERBS = {
     "schedule": Verb("schedule", "Print the times of a schedule or of windows.", _TOOLS),
     "schema": Verb("schema", "Print the JSON Schemas of kinds and output views.", _TOOLS),
     "crds": Verb("crds", "Print the CustomResourceDefinitions.", _TOOLS),
-    "import": Verb("import_", "Convert objects of other programs.", _TOOLS),
+    "import": Verb("import_", "Convert objects of Kargo or Porch.", _TOOLS),
     "completion": Verb("completion", "Print the completion script for a shell.", _TOOLS),
     "docs": Verb("docs", "Print a page of the documentation, or an example.", _TOOLS),
     "help": Verb("help", "Print the help of a command.", _TOOLS),
@@ -96,20 +94,23 @@ VERBS = {
 # has all.
 TERMS = {
     "variant": "a copy of an upstream package, at one path of a downstream repository",
-    "target": "what a variant is made for: a downstream repository, a package name in it, or a "
-    "cluster object",
+    "target": "what a variant is made for: a downstream repository, a package name in a "
+    "downstream repository, or an object such as a Cluster",
     "stage": "a named group of variants of one policy; stages are rolled out in order",
     "candidate": "the revision to roll out in a stage",
-    "draft": "a variant rendered for the candidate, on a branch, not yet published",
+    "draft": "a variant that is rendered for the candidate and committed to a branch, but "
+    "not published yet",
     "published": "merged to the branch of the downstream repository, and tagged",
-    "ready": "published, with all checks after publication passed",
+    "ready": "published, and all checks after publication have passed",
     "gate": "a condition for publishing, such as a soak time, an approval or a window",
     "sweep": "one run that updates drafts, evaluates gates and publishes what is allowed",
-    "pass": "one reconciliation: a sweep, or one that `fanout run` does between sweeps",
-    "downstream edit": "a change by somebody else to a published package or a draft",
+    "pass": "one reconciliation; a sweep is a pass, and `fanout run` also does passes "
+    "between two sweeps",
+    "downstream edit": "a change to a published package or a draft that fanout did not make",
     "record": "an entry in the records repository: evidence (a check result), an approval, or a "
     "decision (a command such as promote or skip)",
-    "vendor branch": "the branch of a repository on which fanout keeps packages without edits",
+    "vendor branch": "a branch of a downstream repository that has each package as fanout rendered "
+    "it, without downstream edits",
 }
 
 # Commands of earlier versions and of kubectl, flux, argocd and kpt, each with the command that does

@@ -32,8 +32,8 @@ EXIT_CHANGES = 2  # only with --detailed-exitcode, as in Terraform: changes and 
 
 EXIT_CODE_HELP = {
     ExitCode.OK: "done, or nothing to do",
-    ExitCode.ERROR: "an error of fanout or of its use: a wrong flag or name, a server that did not"
-    " answer or denied access, a bug",
+    ExitCode.ERROR: "an error: a wrong flag or name, a server that did not answer or denied "
+    "access, or a bug in fanout",
     ExitCode.INVALID: "invalid input: objects, files, packages or scenarios with errors",
     ExitCode.SOME_FAILED: "some policies, targets or variants failed or need a person; the others"
     " were processed",

@@ -71,7 +71,7 @@ _OBJECT_OPTIONS: dict[str, Option] = {
         "-A",
         "--all-namespaces",
         is_flag=True,
-        help="All namespaces; this is the default, unless FANOUT_NAMESPACE is set.",
+        help="Objects of all namespaces. This is the default, unless FANOUT_NAMESPACE is set.",
     ),
     "config": _shared_option(
         "--config", metavar="FILE", help="File with the FanoutConfiguration.  [FANOUT_CONFIG]"
@@ -79,8 +79,8 @@ _OBJECT_OPTIONS: dict[str, Option] = {
     "state_dir": _shared_option(
         "--state-dir",
         metavar="DIR",
-        help="Directory for Git mirrors, and for records if no repository is set for them."
-        "  [default: .fanout]  [FANOUT_STATE_DIR]",
+        help="Directory for Git mirrors, and for records if no records repository is set.  "
+        "[default: .fanout]  [FANOUT_STATE_DIR]",
     ),
     "records": _shared_option(
         "--records", metavar="URL", help="URL of the records repository.  [FANOUT_RECORDS]"
@@ -88,7 +88,7 @@ _OBJECT_OPTIONS: dict[str, Option] = {
     "new_records": _shared_option(
         "--new-records",
         is_flag=True,
-        help="Start with empty records, even if repositories already have publications of fanout.",
+        help="Start with empty records, even if fanout has already written to the repositories.",
     ),
 }
 
@@ -113,13 +113,13 @@ _TERMINAL_OPTIONS: dict[str, Option] = {
         "-q",
         "--quiet",
         is_flag=True,
-        help="Print no warnings, notes or progress; only results and errors.",
+        help="Print only results and errors, but no warnings, notes or progress.",
     ),
     "color": _shared_option(
         "--color",
         type=click.Choice([choice.value for choice in Color]),
-        help="Color of output; auto is off in pipes and with NO_COLOR.  [default: auto]  "
-        "[FANOUT_COLOR]",
+        help="Color of the output. With auto, the output of a terminal is colored, unless "
+        "NO_COLOR is set.  [default: auto]  [FANOUT_COLOR]",
     ),
     "now": _shared_option(
         "--now", metavar="TIME", hidden=True, help="Use this time as the current time."
@@ -132,7 +132,7 @@ _RECORD_OPTIONS: dict[str, Option] = {
     "dry_run": click.option(
         "--dry-run",
         is_flag=True,
-        help="Print what would be recorded and what would follow, and write nothing.",
+        help="Print what would be recorded and changed, and write nothing.",
     )
 }
 
@@ -141,7 +141,7 @@ _LIST_OPTIONS: dict[str, Option] = {
     "sort_by": click.option(
         "--sort-by", metavar="PATH", help="Sort by this field, such as .metadata.creationTimestamp."
     ),
-    "no_headers": click.option("--no-headers", is_flag=True, help="Print no column heads."),
+    "no_headers": click.option("--no-headers", is_flag=True, help="Print no column headers."),
 }
 
 
@@ -206,7 +206,8 @@ detailed_option: Option = click.option(
     "--detailed-exitcode",
     "detailed",
     is_flag=True,
-    help="Exit with code 0 without changes, 2 with changes, and 1 after any error.",
+    help="Exit with code 0 if there are no changes, with code 2 if there are changes, "
+    "and with code 1 after an error.",
 )
 
 

@@ -19,7 +19,9 @@ from fanout.values import frozen
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 policy_argument: Option = click.argument("policy", shell_complete=complete_policies)
-reason_option: Option = click.option("--reason", required=True, help="Reason, which is recorded.")
+reason_option: Option = click.option(
+    "--reason", required=True, help="Reason for the command. The reason is recorded."
+)
 _by_option: Option = click.option(
     "--by",
     metavar='"NAME <ADDRESS>"',
@@ -73,7 +75,7 @@ def scope_options(function: Callable[..., Any]) -> Callable[..., Any]:
         multiple=True,
         metavar="VARIANT",
         shell_complete=complete_variants,
-        help="Name of a variant; can be repeated.  [default: all variants of the stage or policy]",
+        help="Only the variant with this name; can be repeated.",
     )
     return stage(variants(function))
 

@@ -57,8 +57,9 @@ def _parse_limit(_ctx: click.Context, _param: click.Parameter, text: str) -> tim
 
 
 WAIT_UNTIL_PUBLISHED = (
-    "Wait until the revision is published for the variants of this command, until the rest needs a"
-    " person, or until the duration ends. Exits with code 4 if it is not published for all of them."
+    "Wait until the revision is published for all selected variants, until each "
+    "remaining variant needs a person, or until the duration ends. Exits with code "
+    "4 if the revision is still unpublished for any of these variants."
 )
 
 

@@ -56,7 +56,7 @@ def build_command(action: Action, help_text: str, choose: VariantChooser) -> cli
         "--revision",
         default="",
         shell_complete=complete_revisions,
-        help="Revision.  [default: the candidate]",
+        help="Revision to which the command applies.  [default: the candidate]",
     )
     @reason_option
     @with_request

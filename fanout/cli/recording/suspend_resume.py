@@ -44,8 +44,8 @@ def build_suspension_command(action: Action, help_text: str) -> click.Command:
         "--all",
         "everything",
         is_flag=True,
-        help="All policies, and all variants that have no policy; with -n, only those of one"
-        " namespace.",
+        help="All policies, and all variants that have no policy. With -n, only those of "
+        "this namespace.",
     )
     @reason_option
     @with_request

@@ -56,11 +56,11 @@ from fanout.reconcile.pass_results import PolicyResult
 def command(settings: Settings, request: RecordRequest, revision: str, check: str) -> ExitCode:
     """Approve drafts of a stage.
 
-    The approval counts for exactly the current content of the drafts: only a draft that is
-    rewritten needs a new approval. A stage drafts only its candidate, the revision to roll out in
-    the stage. A newer revision is drafted when it has passed the earlier stages (stage field
-    `after`). Drafts with undecided merge conflicts are left out, unless their variants are named.
-    Exits with code 4 if the approval counts for none of the drafts.
+    The approval counts only for the current content of the drafts. A draft that is rewritten needs
+    a new approval. A stage has drafts only of its candidate, the revision to roll out in the stage.
+    A newer revision is drafted when it has passed the earlier stages (stage field `after`). Drafts
+    with undecided merge conflicts are left out. To approve such drafts, name their variants with
+    --variant. Exits with code 4 if the approval counts for none of the drafts.
     """
     with open_record_session(settings, request) as session:
         item, author = session.item, session.author

@@ -13,7 +13,8 @@ from fanout.cli.settings import OutputFormat, Settings
 def command(settings: Settings) -> None:
     """Print the CustomResourceDefinitions.
 
-    YAML output has one document per kind: `fanout crds | kubectl apply -f -`.
+    The YAML output has one document for each kind. To install the kinds, run `fanout crds | kubectl
+    apply -f -`.
     """
     if settings.output is OutputFormat.JSON:
         print_value(build_list(build_crds()), OutputFormat.JSON)

@@ -27,15 +27,17 @@ _dry_run_option = click.option(
 def command() -> None:
     """Create a policy, a repository or a promotion policy.
 
-    Writes the object to a new file in the directory of -f, or to the file that -f names. Without
-    -f, prints it. An existing file is never overwritten.
+    If -f names a directory, writes the object to a new file in the directory. If -f names a file,
+    creates this file. Without -f, prints the object. An existing file is never overwritten.
     """
 
 
 @command.command("repository", cls=VerbCommand)
 @click.argument("name")
 @click.option("--url", required=True, help="URL or path of the Git repository.")
-@click.option("--branch", default="", help="Branch of published packages.  [default: main]")
+@click.option(
+    "--branch", default="", help="Branch that contains the published packages.  [default: main]"
+)
 @click.option("--directory", default="", help="Directory that contains the packages.")
 @click.option(
     "--label",
@@ -44,8 +46,12 @@ def command() -> None:
     metavar="KEY=VALUE",
     help="Label of the Repository object; can be repeated.",
 )
-@click.option("--forge", default="", help="Type of the forge that hosts it: none or gitea.")
-@click.option("--secret", default="", help="Name of the secret with its credentials.")
+@click.option(
+    "--forge", default="", help="Type of the forge that hosts the repository: none or gitea."
+)
+@click.option(
+    "--secret", default="", help="Name of the secret with the credentials for the repository."
+)
 @_dry_run_option
 @with_settings(files=True, namespace_help="Namespace of the new object.", formats=_FORMATS)
 def create_repository(  # noqa: PLR0913  # one argument for each option
@@ -76,26 +82,29 @@ def create_repository(  # noqa: PLR0913  # one argument for each option
 
 @command.command("policy", cls=VerbCommand)
 @click.argument("name")
-@click.option("--upstream", required=True, help="Repository object that has the package.")
-@click.option("--package", required=True, help="Path of the package in it.")
+@click.option(
+    "--upstream", required=True, help="Name of the Repository object of the upstream repository."
+)
+@click.option("--package", required=True, help="Path of the package in the upstream repository.")
 @click.option(
     "--revision",
     default=">=1",
     show_default=True,
-    help="Range of versions, or latest.",
+    help="Revisions to roll out: a range of versions, or latest.",
 )
 @click.option(
     "--downstream",
     multiple=True,
     metavar="STAGE=REPOSITORY",
-    help="Stage and Repository object of one target; can be repeated. Stages follow each other in"
-    " this order.",
+    help="Stage and Repository object of one target; can be repeated. The order of the "
+    "options is the order of the stages.",
 )
 @click.option(
     "--stages",
     default="",
     metavar="STAGE,…",
-    help="Stages of a policy whose targets are Cluster objects; use instead of --downstream.",
+    help="Stages of a policy whose targets are Cluster objects. Use either --stages or "
+    "--downstream.",
 )
 @_dry_run_option
 @with_settings(files=True, namespace_help="Namespace of the new object.", formats=_FORMATS)
@@ -132,17 +141,23 @@ def create_policy(  # noqa: PLR0913  # one argument for each option
 @command.command("promotion-policy", cls=VerbCommand)
 @click.argument("name")
 @click.option(
-    "--policies", default="*", show_default=True, metavar="POLICY,…", help="Policies it governs."
+    "--policies",
+    default="*",
+    show_default=True,
+    metavar="POLICY,…",
+    help="Policies to which the PromotionPolicy applies.",
 )
-@click.option("--auto", default="", metavar="STAGE,…", help="Stages that publish automatically.")
-@click.option("--schedule", default="", metavar="CRON", help="Times of automatic publication.")
+@click.option("--auto", default="", metavar="STAGE,…", help="Stages with automatic promotion.")
+@click.option(
+    "--schedule", default="", metavar="CRON", help="Cron schedule of automatic publication."
+)
 @click.option("--time-zone", default="", help="Time zone of the schedule.  [default: UTC]")
 @click.option(
     "--approver",
     "approvers",
     multiple=True,
     metavar="GROUP=PERSON",
-    help="Member of a group of approvers; can be repeated.",
+    help="Add this person to this group of approvers; can be repeated.",
 )
 @_dry_run_option
 @with_settings(files=True, namespace_help="Namespace of the new object.", formats=_FORMATS)

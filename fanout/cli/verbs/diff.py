@@ -21,32 +21,33 @@ from fanout.package.package_patch import format_masked_patch
     type=click.Choice(["published", "draft", "upstream"]),
     default="published",
     show_default=True,
-    help="What to compare the variant with.",
+    help="What to compare the next draft with.",
 )
 @click.option(
     "--three-way",
     "each_side",
     is_flag=True,
-    help="Print the changes of each side since their common base, and conflicts.",
+    help="Print what two sides changed since their common base, and the conflicts.",
 )
 @detailed_option
 @with_settings()
 def command(settings: Settings, variant: str, against: str, each_side: bool, **how: bool) -> int:
     """Compare the next draft of a variant with the published package.
 
-    Prints a patch from the published package to the draft that the next sweep would write. That
+    Prints a patch from the published package to the draft that the next sweep would write. The next
     draft includes downstream edits. With --against upstream, the patch starts from the upstream
     package. With --against draft, prints two patches: the edits that people committed to the
-    current draft, and the changes from the current draft to the next one.
+    current draft, and the changes from the current draft to the next draft.
 
-    With --three-way, prints the changes of two sides since a common base. By default, one side is
-    the package as it would be rendered now, without downstream edits; the other is the package on
-    the branch of the repository. The base is the package as fanout published it. With --against
-    draft, the base is the draft as fanout wrote it, and the second side is the draft on its branch.
-    With --against upstream, the base is the upstream package at the published revision.
+    With --three-way, prints what two sides changed since a common base. By default, the base is the
+    package as fanout published it. The first side is the package as it would be rendered now,
+    without downstream edits. The second side is the package on the branch of the repository. With
+    --against draft, the base is the draft as fanout wrote it, and the second side is the draft on
+    its branch. With --against upstream, the base is the upstream package at the published revision,
+    and the first side is the upstream package at the candidate.
 
-    VARIANT is a name, a target, or repository:path. Values of Secrets are masked as `***`. Exits
-    with code 3 if the variant is held and no draft can be written.
+    VARIANT is the name of a variant, its target, or its repository:path. Values of Secrets are
+    masked as `***`. Exits with code 3 if the variant has no next draft because it is held.
     """
     with open_program(settings) as program:
         files = open_variant_files(program, variant)

@@ -29,8 +29,9 @@ def command(settings: Settings, topic: str | None, path: bool) -> None:  # noqa:
     """Print a page of the documentation, or an example.
 
     TOPIC is a page or an example, such as concepts/gates or policies/clusters.yaml. Without TOPIC,
-    prints the list of topics. The last part is enough where it is unique. With --path and no TOPIC,
-    prints the directory that contains docs and policies.
+    prints the list of topics. The last part of a topic, such as gates, is enough if no other topic
+    has the same last part. With --path but without TOPIC, prints the directory that contains docs
+    and policies.
     """
     pages = find_pages()
     if topic is not None:

@@ -61,9 +61,10 @@ from fanout.values import replace
 def command(settings: Settings, subject: str) -> ExitCode:
     """Explain what blocks a rollout, and how to unblock it.
 
-    Explains a policy, a stage or a variant, with the commands that unblock it. Without a name,
-    explains what blocks the whole fleet, the most urgent first. Name a variant by its target, its
-    path, repository:path or its own name; a name without a policy is looked up in all policies.
+    Explains a policy, a stage or a variant, and prints the commands that unblock it. Without a
+    name, explains everything that is blocked in the fleet, the most urgent first. VARIANT can be
+    the name of the variant, its target, its path or its repository:path. A name without a policy is
+    looked up in all policies.
 
     Exits with code 3 if any part of the named resource failed or needs a repair, or if fanout
     cannot process a policy (state Stopped).

@@ -44,13 +44,14 @@ _COLUMNS = (
 @click.option(
     "--revision",
     shell_complete=complete_revisions,
-    help="Upstream revision.  [default: the newest allowed]",
+    help="Upstream revision to forecast.  [default: the newest revision that the policy allows]",
 )
 @click.option(
     "--takes",
     multiple=True,
     metavar="STAGE=DURATION",
-    help="Time that a variant of the stage takes to become ready.  [default: as measured]",
+    help="Time from publication until a variant of the stage is ready; can be "
+    "repeated.  [default: median of the ready variants]",
 )
 @with_settings(formats=tuple(OutputFormat))
 def command(
@@ -59,9 +60,10 @@ def command(
     """Print the earliest time at which a revision can pass each stage.
 
     Soak times, windows, sweeps and rollout budgets are taken into account. Steps that need a person
-    are listed; the forecast assumes that they are done immediately. The time that variants take to
-    become ready is estimated from their current revision. Exits with code 3 if a stage cannot pass
-    the revision even then, for example because it is suspended.
+    are listed, and the forecast assumes that they are done immediately. A variant is assumed to
+    become ready as fast as the variants of its stage that are ready now. Exits with code 3 if the
+    revision cannot pass a stage even if all listed steps are done, for example because the stage is
+    suspended.
     """
     with open_program(settings) as program:
         faults = report_file_errors(program.read_declared())

@@ -247,7 +247,7 @@ _OBJECT_BUILDERS: Mapping[str, Callable[[PassPlan], list[dict[str, Any]]]] = {
     metavar="STATE",
     help="Only variants, targets and drafts in this state, such as Held.",
 )
-@click.option("-w", "--watch", is_flag=True, help="Watch for changes, and print them.")
+@click.option("-w", "--watch", is_flag=True, help="Keep running, and print each change.")
 @with_settings(formats=tuple(OutputFormat))
 def command(
     settings: Settings,
@@ -259,16 +259,18 @@ def command(
 ) -> ExitCode:
     """List resources and their observed state.
 
-    WHAT is policies, variants, stages, targets, repositories, drafts, conflicts or records, or one
-    kind of records: evidence, approvals, decisions or publications. For records of any kind, NAMES
-    are names of policies. Variants, targets, drafts and conflicts can also be named by their
-    target, their path, repository:path or POLICY/TARGET.
+    WHAT is a resource type: policies, variants, stages, targets, repositories, drafts, conflicts or
+    records. The types evidence, approvals, decisions and publications each list one kind of
+    records. For records of any kind, NAMES are names of policies. For variants, targets, drafts and
+    conflicts, NAMES can also be a target, a path, repository:path or POLICY/TARGET.
 
     AGE is the time since the current revision was published (variants), since the commit was made
     (drafts), or since the entry was recorded (records).
 
-    For --selector, a target has the labels of its object, a draft those of its variant, and a stage
-    those of its policy. All have fanout.dev/policy, fanout.dev/stage and fanout.dev/repository.
+    For --selector, a target has the labels of its object, a draft the labels of its variant, and a
+    stage the labels of its policy. Variants, targets, drafts and conflicts also have the labels
+    fanout.dev/policy, fanout.dev/stage and fanout.dev/repository. Stages also have
+    fanout.dev/policy and fanout.dev/stage.
     """
     resource_type = _resolve_type(resource_type)
     criteria = {name: value or "" for name, value in filters.items()}

@@ -40,8 +40,8 @@ def command(settings: Settings, policy: str, language: str) -> ExitCode:
 
     Each stage shows its candidate (the revision to roll out in the stage), its state (Passed,
     Failed, Pending, Held, Halted or Suspended), and how many variants are ready at the candidate.
-    Each edge shows the condition of the stage field `after`, and the soak time. Mermaid is for
-    Markdown pages, dot for Graphviz.
+    Each edge shows the condition in the stage field `after`, and the soak time. The format mermaid
+    is for Markdown pages, and the format dot is for Graphviz.
     """
     with open_program(settings) as program:
         faults = report_file_errors(program.read_declared())

@@ -110,12 +110,12 @@ _PUBLICATION_COLUMNS = (
 def command(
     settings: Settings, subject: str, since: str, limit: int | None, *, reverse: bool
 ) -> ExitCode:
-    """Print when revisions were published, and what allowed it.
+    """Print when and why revisions were published.
 
-    For a policy or a stage: one entry for each revision published in a stage, with the number of
-    variants that it was published for. For a variant: one entry for each publication, with its tag,
-    commit and evidence, and the number of values that were dropped in merge conflicts. The newest
-    entry comes first. Moved and removed variants are found by the names that they had.
+    For a policy or a stage, prints one entry for each revision published in a stage, with the
+    number of variants. For a variant, prints one entry for each published revision, with its tag,
+    commit and evidence, and the number of values that merge conflicts dropped. The newest entry
+    comes first. A moved or removed variant is found by its former name.
     """
     check_output(settings)
     start = _parse_since(since, settings.now()) if since else None

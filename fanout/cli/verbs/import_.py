@@ -63,7 +63,7 @@ class _Item(NamedTuple):
 
 @click.group()
 def command() -> None:
-    """Convert objects of other programs."""
+    """Convert objects of Kargo or Porch."""
 
 
 @command.command("porch", cls=VerbCommand)
@@ -92,7 +92,7 @@ def kargo(settings: Settings) -> ExitCode:
     UpstreamPolicy. Fields that cannot be converted are reported on stderr with file, line and
     field, and the command exits with code 3. A line that starts with `note:` describes a difference
     in behavior. Values that you must supply are written as `fill-in`. The result passes `fanout
-    validate` even before you replace them.
+    validate` even before you replace these values.
     """
     return _import_objects(settings, lambda objects: from_kargo(objects, _validate_object))
 

@@ -45,15 +45,19 @@ fanout status -f policies
 
 @click.command(cls=VerbCommand)
 @click.argument("directory", default=".", metavar="[DIR]")
-@click.option("--upstream", metavar="URL", help="Repository that has the package.")
-@click.option("--package", metavar="PATH", help="Path of the package in it.")
+@click.option(
+    "--upstream", metavar="URL", help="URL of the upstream repository, which contains the package."
+)
+@click.option("--package", metavar="PATH", help="Path of the package in the upstream repository.")
 @click.option(
     "--downstream",
     multiple=True,
     metavar="[NAME=]URL",
-    help="Repository that gets variants; can be repeated, in the order of the stages.",
+    help="Downstream repository; can be repeated, in the order of the stages.",
 )
-@click.option("--stages", metavar="STAGE,…", help="Stages in their order.  [default: dev,prod]")
+@click.option(
+    "--stages", metavar="STAGE,…", help="Stages, in the order of the rollout.  [default: dev,prod]"
+)
 @click.option(
     "--targets",
     type=click.Choice(["repositories", "clusters"]),
@@ -80,7 +84,7 @@ def command(  # noqa: PLR0913  # one argument for each option
     """Create a working directory with a first policy.
 
     On a terminal, prompts for values that no flag sets. Keeps an existing README.md or .gitignore.
-    Creates nothing if one of the YAML files to create exists.
+    Creates nothing if it would overwrite a YAML file.
     """
     root = Path(directory)
     ask = _ask if sys.stdin.isatty() else _require

@@ -16,7 +16,11 @@ from fanout.package.package_patch import format_masked_patch
 @click.command(cls=VerbCommand)
 @click.option("--upstream", required=True, type=DIRECTORY, help="Upstream package.")
 @click.option("--local", required=True, type=DIRECTORY, help="Local package with edits.")
-@click.option("--origin", type=DIRECTORY, help="Common origin; print the changes of each side.")
+@click.option(
+    "--origin",
+    type=DIRECTORY,
+    help="Common origin of both packages. Prints what each package changed since this origin.",
+)
 @detailed_option
 @with_settings(objects=False)
 def diff(
@@ -28,8 +32,9 @@ def diff(
 ) -> int:
     """Compare a local package with the upstream package.
 
-    Prints a patch from the upstream package to the local one. With --origin, prints the changes of
-    each side since the common origin, and their conflicts. Values of Secrets are masked as `***`.
+    Prints a patch from the upstream package to the local package. With --origin, prints what each
+    package changed since their common origin, and the conflicts. Values of Secrets are masked as
+    `***`.
     """
     upstream_files, local_files = read_files(upstream), read_files(local)
     lines = (

@@ -38,7 +38,7 @@ NEW_DIRECTORY = click.Path(file_okay=False, path_type=Path)
     type=click.Choice([strategy.value for strategy in KptUpdateStrategy]),
     default=KptUpdateStrategy.RESOURCE_MERGE.value,
     show_default=True,
-    help="Merge strategy, as updateStrategy in a Kptfile.",
+    help="Merge strategy, as in the field updateStrategy of a Kptfile.",
 )
 @with_settings(objects=False, formats=REPORT_FORMATS)
 def merge(
@@ -52,9 +52,9 @@ def merge(
 ) -> ExitCode:
     """Merge upstream changes into a local package.
 
-    Writes the result even if there are conflicts. A conflicting value is taken from the upstream
-    package; an object or file that one side deleted and the other changed is taken from the local
-    package. Exits with code 3 if there are conflicts.
+    Writes the result even if there are conflicts. If both packages changed a value, the upstream
+    value is used. If one package changed an object or file and the other package deleted it, the
+    state in the local package is kept. Exits with code 3 if there are conflicts.
     """
     target = _require_target(local, to, in_place)
     origin_files, upstream_files, local_files = (

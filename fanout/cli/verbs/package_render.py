@@ -28,14 +28,16 @@ from fanout.variants.package_preparation import find_errors
 @click.command(cls=VerbCommand)
 @click.argument("directory", type=DIRECTORY)
 @click.option(
-    "--to", type=NEW_DIRECTORY, help="Write the result to this new or empty directory instead."
+    "--to",
+    type=NEW_DIRECTORY,
+    help="Write the result to this new or empty directory, and do not change the package.",
 )
 @with_settings(objects=False, config=True, formats=REPORT_FORMATS)
 def render(settings: Settings, directory: Path, to: Path | None) -> ExitCode:
     """Run the functions of a package's Kptfile.
 
     Functions of subpackages run first. The package is changed in place, completely or not at all.
-    It is not changed if a function reports an error.
+    If a function reports an error, the package is not changed.
     """
     target = directory if to is None else require_new_directory(to)
     before = read_files(directory)

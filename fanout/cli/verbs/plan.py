@@ -24,7 +24,7 @@ from fanout.reconcile.pass_scope import PassMode
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False, writable=True),
-    help="Save the plan for `fanout sweep --plan`.",
+    help="Save the plan in this file, for `fanout sweep --plan FILE`.",
 )
 @detailed_option
 @with_settings(formats=REPORT_FORMATS)
@@ -33,9 +33,9 @@ def command(
 ) -> int:
     """Show what a sweep would do now.
 
-    POLICIES are names of policies, or of PackageVariant objects, which have no policy. Without
-    POLICIES, plans all of them. Exits with code 0 whether or not there are changes, and with code 3
-    if something failed or needs a person, as the sweep would.
+    POLICIES are names of policies, or names of PackageVariant objects. Without POLICIES, plans all
+    policies and PackageVariant objects. Exits with code 3 if something failed or needs a person,
+    and otherwise with code 0, with or without changes.
     """
     # Checked before the pass, which can take minutes.
     if out is not None and not out.parent.is_dir():

@@ -54,7 +54,7 @@ from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
     "--revision",
     default="",
     shell_complete=complete_revisions,
-    help="Revision.  [default: the candidate]",
+    help="Revision to publish.  [default: the candidate]",
 )
 @click.option(
     "--override",
@@ -66,8 +66,8 @@ from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 @click.option(
     "--accept-conflicts",
     is_flag=True,
-    help="Publish the variants given with --variant even if they have undecided merge conflicts,"
-    " with the values in their drafts.",
+    help="Publish the variants of --variant even if they have undecided merge "
+    "conflicts. The values in their drafts are published.",
 )
 @wait_option(WAIT_UNTIL_PUBLISHED)
 @reason_option
@@ -85,13 +85,13 @@ def command(
     """Publish drafts of a stage manually, if their gates are open.
 
     Records a decision to publish the drafts as if automatic promotion were on for the stage. The
-    decision names the drafts that it covers. It is active until it is applied, withdrawn (`fanout
-    withdraw`) or expired. Drafts whose gates are closed are published by a later sweep, when the
-    gates are open. A draft that is rewritten needs a new decision. --override opens only the named
-    gates. If there is nothing to publish, nothing is recorded.
+    decision names the drafts that it covers. The decision is active until it is applied or
+    withdrawn (`fanout withdraw`), or expires. Drafts whose gates are closed are published by a
+    later sweep, when their gates are open. A draft that is rewritten needs a new decision.
+    --override opens only the named gates. If there is nothing to publish, nothing is recorded.
 
-    Variants with undecided merge conflicts are left out, unless they are named with --variant and
-    --accept-conflicts is set.
+    Variants with undecided merge conflicts are left out. To include such variants, name them with
+    --variant, and set --accept-conflicts.
     """
     refuse_with_wait(request.wait_limit, [("--dry-run", settings.dry_run)])
     until = _parse_expiry(expires, settings)

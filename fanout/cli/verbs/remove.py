@@ -55,7 +55,7 @@ from fanout.reconcile.selection.policy_resolution import are_all_promotions_read
 @click.argument("policy", required=False, default="", shell_complete=complete_policies)
 @click.argument("variant", required=False, shell_complete=complete_variants)
 @click.option("--all-gone", is_flag=True, help="Remove all variants whose targets no longer exist.")
-@click.option("--edited", is_flag=True, help="Remove the package even if it was edited.")
+@click.option("--edited", is_flag=True, help="Remove the package even if it has downstream edits.")
 @reason_option
 @with_request
 @with_settings(records=True)
@@ -64,24 +64,30 @@ def command(
 ) -> ExitCode:
     """Remove variants whose target no longer exists.
 
-    Sweeps do this if automation is on. This command works without automation and ignores
-    removalLimit. After a move, the old package of a variant stays until the variant is ready at its
-    new path, unless this command removes it earlier.
+    In stages with automatic promotion, sweeps remove variants whose target no longer exists, unless
+    there are more of them than the field `removalLimit` allows. This command also works without
+    automatic promotion, and ignores `removalLimit`. After a move, the old package of a variant
+    stays until the variant is ready at its new path. This command can remove the old package
+    earlier.
 
     VARIANT is the name of a variant, its path, its repository:path, or the name of its former
-    target. `fanout get targets` lists such variants with TargetGone. If the variant has no policy,
-    give VARIANT alone.
+    target. `fanout get targets` shows the reason TargetGone for each variant whose target no longer
+    exists. If the variant has no policy, give VARIANT alone.
 
-    The package is deleted from the branch in one commit, unless deletionPolicy is Orphan. The draft
-    is deleted too; with Orphan, only if it has no downstream edits. Tags are kept.
+    The package is deleted from the branch in one commit, and the draft is deleted too. If
+    `deletionPolicy` is Orphan, the package is kept, and a draft with downstream edits is also kept.
+    Tags are always kept.
 
-    With --all-gone, removes all such variants in order, those of the last stages first.
+    With --all-gone, removes all variants whose target no longer exists. Variants of later stages
+    are removed first.
 
     In a repository with a forge, the package is removed on a branch, and the next sweep opens a
-    pull request for it. With --all-gone, later sweeps then remove the variants of earlier stages.
+    pull request for this branch. With --all-gone, sweeps remove the variants of earlier stages when
+    the pull request is merged.
 
-    If a window is closed, the decision is recorded and applied by a sweep, and the command exits
-    with code 4. An interrupted command can be run again.
+    If a window is closed, the command only records the decision to remove the variants, and exits
+    with code 4. A sweep removes the variants when the window is open. An interrupted command can be
+    run again.
     """
     if not request.policy:
         raise click.UsageError("name a policy or a variant")

@@ -66,10 +66,10 @@ def _is_applicable(value: Any) -> bool:
 def command(settings: Settings, variant: str, to: Path | None) -> None:
     """Print the files of a variant.
 
-    The files are rendered for the variant's candidate. Each starts with `---` and a comment with
-    its path; `kubectl apply -f -` accepts the output. The Kptfile, local configuration and files
-    that are not manifests are left out; --to writes all files, as a kpt package. VARIANT is a name,
-    a target, or repository:path.
+    The files are rendered for the variant's candidate. Each file starts with `---` and a comment
+    with its path. `kubectl apply -f -` accepts the output. The Kptfile, local configuration and
+    files that are not manifests are left out. With --to, all files are written, as a kpt package.
+    VARIANT is the name of a variant, its target, or its repository:path.
     """
     with open_program(settings) as program:
         files = open_variant_files(program, variant).read_merged()

@@ -129,16 +129,16 @@ def _branch_contains(view: RepositoryState, commit: str, git: GitStore) -> bool:
     "--revision", default="", shell_complete=complete_revisions, help="Revision that was checked."
 )
 @click.option("--commit", default="", help="Downstream commit that was checked.")
-@click.option("--link", default="", help="URL with details.")
+@click.option("--link", default="", help="URL with details of the result.")
 @with_request
 @with_settings(records=True)
 def command(settings: Settings, request: RecordRequest, **options: str) -> None:
     """Record evidence: the result of a check.
 
-    Exactly one of --revision and --commit names what was checked. The revision or commit must be
-    published; for a check before publication (stage field `requires`), a draft is enough. The first
-    seven digits of a commit of a publication or draft are enough. An identical report within ten
-    minutes is not recorded again.
+    Give either --revision or --commit to name what was checked. The revision or commit must be
+    published. For a check before publication (stage field `requires`), a draft is enough. For
+    --commit, the first seven digits are enough. An identical report within ten minutes is not
+    recorded again.
     """
     if bool(options["revision"]) == bool(options["commit"]):
         raise invalid_setting(

@@ -32,7 +32,8 @@ from fanout.reconcile.pass_results import PolicyResult
     "side_choices",
     multiple=True,
     metavar="SIDE|KEY=SIDE",
-    help="Side whose value is used, upstream or local: in all conflicts, or in that of KEY.",
+    help="Use the value of this side, upstream or local. SIDE alone decides all "
+    "conflicts, and KEY=SIDE decides the conflict with this key; can be repeated.",
 )
 @reason_option
 @with_request
@@ -40,9 +41,10 @@ from fanout.reconcile.pass_results import PolicyResult
 def command(settings: Settings, request: RecordRequest, side_choices: tuple[str, ...]) -> None:
     """Resolve merge conflicts of drafts.
 
-    Without --take, accepts the values in the drafts. `fanout diff` shows the conflicts with their
-    keys, and which side's value the draft has. A decision is in effect until the base, upstream or
-    local value changes. A commit on a draft resolves the conflicts of the files that it changes.
+    Without --take, accepts the values in the drafts. `fanout diff` shows each conflict with its
+    key, and the side whose value is in the draft. A decision about a conflict holds until the base,
+    upstream or local value changes. A commit on the draft branch also resolves all conflicts in the
+    files that the commit changes.
     """
     default_side, by_key = _parse_sides(side_choices)
     with open_record_session(settings, request) as session:

@@ -5,7 +5,8 @@ from fanout.cli.recording.suspend_resume import build_suspension_command
 
 command = build_suspension_command(
     Action.RESUME,
-    "Resume a suspended policy, stage or variant, or everything. Ends suspensions by"
-    " `fanout suspend`, not those by a field of a file. If no decision suspends the subject,"
-    " nothing is recorded. Exits with code 4 if nothing is resumed.",
+    "Resume a suspended policy, stage or variant, or everything. Ends only "
+    "suspensions that `fanout suspend` recorded. To end a suspension by the field "
+    "`suspend` of an object, edit the file of the object. If there is nothing to "
+    "resume, nothing is recorded. Exits with code 4 if nothing is resumed.",
 )

@@ -55,8 +55,9 @@ def _choose_failed(
 
 command = build_command(
     Action.RETRY,
-    "Retry failed variants. Earlier failures no longer count, and deadlines and timeouts"
-    " start again. Without --variant, retries all failed variants of the stage. A named variant"
-    " that was skipped is included again.",
+    "Retry failed variants. Earlier failures no longer count, and deadlines and "
+    "timeouts start again. Without --variant, retries all failed variants of the "
+    "stage. A skipped variant that --variant names is included in the rollout "
+    "again.",
     _choose_failed,
 )

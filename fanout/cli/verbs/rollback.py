@@ -182,9 +182,11 @@ def _format_subject(item: PolicyResult, stage: str) -> str:
     "overrides",
     multiple=True,
     type=click.Choice([OverridableGate.WINDOW.value]),
-    help="Gate to override. With `window`, publishes even if the window is closed.",
+    help="Gate to override. With `window`, publishes even if a window is closed.",
 )
-@click.option("-y", "--yes", is_flag=True, help="Do not ask; required without a terminal.")
+@click.option(
+    "-y", "--yes", is_flag=True, help="Do not ask for confirmation; required without a terminal."
+)
 @wait_option(WAIT_UNTIL_PUBLISHED)
 @reason_option
 @with_request
@@ -198,11 +200,12 @@ def command(
 ) -> ExitCode:
     """Return to an earlier revision and stay at it.
 
-    Publishes, as a new commit, the package that each variant last had at that revision, including
-    the downstream edits of that time. Gates of earlier stages, soak times, checks before
-    publication and rollout budgets are not evaluated; windows and suspension are. No newer revision
-    is drafted until the decision is withdrawn (`fanout withdraw`) or another revision is promoted.
-    If a rollback to the revision is already active, it continues and nothing is recorded.
+    Publishes each variant again as it last was at the revision, in a new commit. The downstream
+    edits of that time are included. Windows and suspensions apply to a rollback. Gates of earlier
+    stages, soak times, checks before publication and rollout budgets do not apply. No newer
+    revision is drafted until the decision is withdrawn (`fanout withdraw`) or another revision is
+    promoted. If a rollback to the revision is already active, the command continues this rollback
+    and records nothing.
     """
     refuse_with_wait(request.wait_limit, [("--dry-run", settings.dry_run)])
     is_confirmed = yes or settings.dry_run

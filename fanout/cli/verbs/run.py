@@ -50,7 +50,7 @@ _log = structlog.get_logger()
     default="1m",
     show_default=True,
     metavar="DURATION",
-    help="Time between two listings of all repositories.",
+    help="Time between two checks of all repositories for changes.",
 )
 @click.option(
     "--hooks",
@@ -60,17 +60,18 @@ _log = structlog.get_logger()
 @click.option(
     "--listen",
     metavar="ADDRESS",
-    help="Serve /metrics, /healthz and /readyz on HOST:PORT; requires the installation of"
-    " `fanout[serve]`. The address can be that of --hooks.",
+    help="Serve /metrics, /healthz and /readyz on HOST:PORT; requires the installation "
+    "of `fanout[serve]`. --listen and --hooks can have the same address.",
 )
 @with_settings()
 def command(settings: Settings, interval: str, hooks: str | None, listen: str | None) -> ExitCode:
     """Run continuously and sweep on schedule.
 
-    Drafts are always kept up to date. Drafts of a policy with a schedule in a PromotionPolicy are
-    published at the scheduled times; drafts of other policies, as soon as their gates open. If
-    sweeps of a schedule were missed while no process ran, one is done at the start. SIGTERM and
-    SIGINT stop the process after the current pass; a second signal stops it at once.
+    Drafts are always kept up to date. If a PromotionPolicy sets a schedule for a policy, the drafts
+    of the policy are published at the scheduled times. Drafts of other policies are published as
+    soon as their gates open. If scheduled sweeps were missed while no process ran, one sweep is
+    done at the start. SIGTERM and SIGINT stop the process after the current pass. A second signal
+    stops the process at once.
     """
     pause = _parse_interval(interval)
     _refuse_settings(settings)

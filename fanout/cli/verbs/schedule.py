@@ -180,9 +180,9 @@ def next_(
     """Print the next times at which a schedule fires.
 
     SCHEDULE has the syntax of PromotionPolicy spec.schedule: the five fields of crontab(5), or a
-    macro such as @daily. If clocks change, a time that is skipped fires at the end of the gap, and
-    a time that occurs twice fires once. If the minute or hour field starts with `*`, a skipped time
-    does not fire, and a time that occurs twice fires twice.
+    macro such as @daily. When clocks are set forward, a skipped time fires at the end of the gap.
+    When clocks are set back, a time that occurs twice fires once. If the minute or hour field
+    starts with `*`, a skipped time does not fire, and a time that occurs twice fires twice.
     """
     zone = parse_zone(time_zone)
     start = parse_instant(after, "--after") if after else settings.now()
@@ -202,7 +202,12 @@ def next_(
 @click.option(
     "--deny", multiple=True, metavar='"SCHEDULE"', help="Schedule at which a denied time starts."
 )
-@click.option("--duration", default="", metavar="TIME", help="Duration, such as 8h30m.")
+@click.option(
+    "--duration",
+    default="",
+    metavar="TIME",
+    help="Length of each allowed or denied time, such as 8h30m.",
+)
 @click.option(
     "--until",
     default="",
@@ -211,7 +216,11 @@ def next_(
 )
 @click.option("--time-zone", default="", metavar="ZONE", help="IANA time zone.  [default: UTC]")
 @click.option("--after", metavar="TIME", help="Start at this time.  [default: now]")
-@click.option("--at", metavar="TIME", help="Print only the state at this time, and when it ends.")
+@click.option(
+    "--at",
+    metavar="TIME",
+    help="Print only the state at this time, and the time at which the state ends.",
+)
 @click.option(
     "-n",
     "--count",
@@ -224,9 +233,9 @@ def next_(
 def windows(settings: Settings, names: tuple[str, ...], **flags: Any) -> None:
     """Print when windows open and close.
 
-    NAMES are PromotionPolicies in the files of -f; a time counts as open if the windows of all of
-    them are open. Without -f, windows are defined with --allow and --deny, which can be repeated,
-    and one --duration or --until for all.
+    NAMES are names of PromotionPolicy objects in the files of -f. A time counts as open if the
+    windows of all these objects are open. Without -f, define the windows with --allow and --deny,
+    which can be repeated. One --duration or --until applies to all windows.
     """
     if flags["at"] and flags["after"]:
         raise invalid_setting("--at and --after exclude each other", "keep one of them")

@@ -57,8 +57,9 @@ def _choose_unskipped(
 
 command = build_command(
     Action.SKIP,
-    "Skip one revision for variants. The rollout of the revision leaves these variants out: they"
-    " count neither as ready nor as failed, and block nothing. The next revision includes them"
-    " again. `fanout retry` ends the skip.",
+    "Skip one revision for variants. Name each variant with --variant. A skipped "
+    "variant counts neither as ready nor as failed, and blocks nothing. The "
+    "rollout of the next revision includes the variant again. `fanout retry` ends "
+    "a skip.",
     _choose_unskipped,
 )

@@ -25,13 +25,16 @@ _CLEAR_SCREEN = "\x1b[H\x1b[2J"
 
 
 @click.command(cls=VerbCommand)
-@click.option("-w", "--watch", is_flag=True, help="Print again whenever something changes.")
+@click.option(
+    "-w", "--watch", is_flag=True, help="Keep running, and print the state again after each change."
+)
 @with_settings(formats=_FORMATS)
 def command(settings: Settings, watch: bool) -> ExitCode:
     """Print the state of the whole fleet on one screen.
 
-    Prints first what needs a person, with the command to run, then one line for each stage of every
-    policy. If lines do not fit on the screen, only their count is shown; -o wide prints all lines.
+    First lists what needs a person, each time with the command to run. Then prints one line for
+    each stage of every policy. If some lines do not fit on the screen, prints how many were left
+    out; -o wide prints all lines.
 
     Exits with code 3 if anything failed or needs a repair, or if fanout cannot process a policy
     (state Stopped).

@@ -36,11 +36,12 @@ from fanout.reconcile.pass_scope import PassMode
     "--plan",
     "saved",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Execute a saved plan, if it is not outdated.",
+    help="Execute the plan that `fanout plan --out FILE` saved, if the plan is not outdated.",
 )
 @wait_option(
-    "Sweep repeatedly until all variants are ready or skipped, until the rest needs a person, or"
-    " until the duration ends. Exits with code 4 if a variant is neither ready nor skipped."
+    "Sweep repeatedly until all variants are ready or skipped, until each "
+    "remaining variant needs a person, or until the duration ends. Exits with code "
+    "4 if a variant is neither ready nor skipped."
 )
 @with_settings(records=True, formats=REPORT_FORMATS)
 def command(
@@ -52,10 +53,10 @@ def command(
 ) -> ExitCode:
     """Update drafts, evaluate gates, and publish what is allowed.
 
-    Like a scheduled sweep, this command also publishes drafts of policies with a schedule. POLICIES
-    are names of policies, or of PackageVariant objects, which have no policy. Without POLICIES,
-    sweeps all of them. Exits with code 3 if something failed or needs a person. If a saved plan is
-    outdated, does nothing and exits with code 4.
+    Drafts of policies with a schedule are published too, without waiting for the scheduled time.
+    POLICIES are names of policies, or names of PackageVariant objects. Without POLICIES, sweeps all
+    policies and PackageVariant objects. Exits with code 3 if something failed or needs a person. If
+    the plan of --plan is outdated, does nothing and exits with code 4.
     """
     excluded = (("--drafts-only", drafts_only), ("--plan", saved), ("--dry-run", settings.dry_run))
     refuse_with_wait(wait_limit, excluded)

@@ -33,7 +33,7 @@ _MARKS = {"Passed": "ok", "Failed": "FAILED", "Invalid": "INVALID", "Empty": "em
 @click.command(cls=VerbCommand)
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--show", is_flag=True, help="Print the events of each scenario instead of comparing."
+    "--show", is_flag=True, help="Print the events of each scenario, and do not compare results."
 )
 @click.option(
     "--junit",
@@ -49,12 +49,12 @@ def command(
     """Run scenarios and compare the results with the expected ones.
 
     PATHS are files and directories with scenarios. A Scenario lists variants, records, events and
-    points in time; the gates are evaluated at each of these times. Policies are read from the same
-    files and from -f; no repository is read. With --show and -o json, prints an object of kind
-    Simulation, or a List of them for several scenarios.
+    points in time; the gates are evaluated at each point in time. Policies are read from PATHS and
+    from -f. No repository is read. With --show and -o json, prints an object of kind Simulation.
+    For several scenarios, prints a List of Simulation objects.
 
-    Exits with code 3 if a result differs from the expectation, and prints what the gates report;
-    with code 2 if a scenario has errors.
+    If a result differs from the expected one, prints what the gates report, and exits with code 3.
+    Exits with code 2 if a scenario has errors.
     """
     if show and report is not None:
         raise InvalidInput(

@@ -39,10 +39,10 @@ from fanout.telemetry.redaction import Redactor
 def command(settings: Settings) -> ExitCode:
     """Validate all documents and report every error.
 
-    Each error is printed with its file, line and field, and with a remedy. Compiles expressions and
-    templates, and evaluates them against the objects in the files. An expression that fails for a
-    target is an error; a suspicious result is a warning. No repository is read. Exits with code 2
-    if there are errors.
+    Each error is printed with its file, line and field, and with a remedy. Expressions and
+    templates are compiled, and are evaluated for the objects in the files. An expression that fails
+    for a target is an error. A result that is possibly wrong, such as a target without a stage, is
+    a warning. No repository is read. Exits with code 2 if there are errors.
     """
     files = open_files(settings)
     declared = files.read()

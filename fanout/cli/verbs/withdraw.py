@@ -40,11 +40,12 @@ def command(settings: Settings, request: RecordRequest, record_name: str) -> Exi
     """Withdraw an active decision, or evidence.
 
     RECORD is the name that `fanout promote`, `rollback`, `skip`, `retry`, `resolve`, `remove` or
-    `report` printed; `fanout get records` lists them with their state. What is published is not
-    changed: after the withdrawal of a rollback, the next sweep continues with the newer revision. A
-    check without its evidence is pending again. If a stage has already passed or failed, that
-    result is kept; to make a passed stage fail, report `failed`. Approvals are revoked with `fanout
-    revoke`. Exits with code 4 if the decision was applied or has expired.
+    `report` printed. `fanout get records` lists all records with their names and states. The
+    command itself changes no published package. After the withdrawal of a rollback, the next sweep
+    continues with the newer revision. A check whose evidence is withdrawn is pending again. A stage
+    that has already passed or failed keeps this result. To make a passed stage fail, run `fanout
+    report` with --status failed. Approvals are revoked with `fanout revoke`. Exits with code 4 if
+    the decision was applied or has expired.
     """
     name = record_name.removeprefix("decision.fanout.dev/").removeprefix("evidence.fanout.dev/")
     with open_record_session(settings, request) as session:
