@@ -171,12 +171,15 @@ def look_around(tell: Teller) -> None:
     tell.git(
         "-C .fanout/records.git log --format='%h %an: %s' -4 fanout/default/platform/monitoring"
     )
-    tell.fanout("explain monitoring/prod", lines=24)
+    tell.say("`graph` shows the stages with their state, `history` who let what in, and why.")
+    tell.fanout("graph monitoring")
+    tell.fanout("history monitoring/staging")
+    tell.fanout("history monitoring/prod/bom")
     programs = os.path.relpath(FANOUT.parent, ROOT)
     print(f"\nThe repositories are left under {os.path.relpath(ROOT)}. To go on:\n")
     print(f"  cd {os.path.relpath(ROOT)}")
     print(f'  export FANOUT_FILES=policies PATH="$PWD/{programs}:$PATH"')
-    for line in ("get variants", "get stages -o yaml", "status", "render clusters/osl"):
+    for line in ("get variants", "explain monitoring/prod", "status", "render clusters/osl"):
         print(f"  fanout {line}")
     print("  git -C git/asia.git log --graph --oneline --all")
 

@@ -1,11 +1,16 @@
 """Tells the story: what a command does, the command, what it printed; and checks the world."""
 
+import fcntl
 import os
+import pty
 import shlex
 import shutil
+import struct
 import subprocess
 import sys
+import termios
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -58,44 +63,69 @@ class Teller:
         for piece in textwrap.wrap(f"$ {typed}", WIDTH, subsequent_indent="    "):
             self._print(piece, "1;36")
         sys.stdout.flush()
-        done = subprocess.run(
-            command,
-            cwd=self.root,
-            env=self._environment(),
-            text=True,
-            check=False,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        self._show(done.stdout, lines)
-        if done.returncode != leaves:
-            raise NotAsToldError(f"`{typed}` left with {done.returncode} and not with {leaves}")
-        return done.stdout
+        errors, output, code = run_on_terminal(command, self.root, self._environment())
+        self._show(errors, lines)
+        self._show(output, lines)
+        if code != leaves:
+            raise NotAsToldError(f"`{typed}` left with {code} and not with {leaves}")
+        return output
 
     def _environment(self) -> dict[str, str]:
         """The user's, without what would change the story; and each command is to start quickly."""
         hidden = ("FANOUT_", "PYTHONDONTWRITEBYTECODE")
         kept = {key: value for key, value in os.environ.items() if not key.startswith(hidden)}
         date = self.now.isoformat()
-        # Output is indented by two columns.
-        screen = {"COLUMNS": str(WIDTH - 2), "LINES": "24"}
+        screen = {"NO_COLOR": "1", "GIT_PAGER": "cat", "PAGER": "cat"}
         return {**kept, **PINNED, **screen, "FANOUT_FILES": "policies", "FANOUT_NOW": date}
 
     def _show(self, text: str, lines: int) -> None:
-        """The output, cut to the terminal: tables at its edge, sentences wrapped."""
+        """The output, as many lines of it; longer lines than the terminal has are wrapped."""
         rows = text.splitlines()
-        table = bool(rows) and rows[0].isupper()
         for row in rows[:lines]:
-            if table or len(row) + 2 <= WIDTH:
-                clipped = row if len(row) + 2 <= WIDTH else row[: WIDTH - 3] + "…"
-                self._print(f"  {clipped}", "2")
-                continue
             deep = " " * (len(row) - len(row.lstrip()) + 6)
-            for piece in textwrap.wrap(row, WIDTH - 2, subsequent_indent=deep):
-                self._print(f"  {piece}", "2")
+            for piece in textwrap.wrap(row, WIDTH - 2, subsequent_indent=deep) or [""]:
+                self._print(f"  {piece}" if len(row) + 2 > WIDTH else f"  {row}", "2")
         if len(rows) > lines:
             more = len(rows) - lines
             self._print(f"  … {more} more line{'s' if more > 1 else ''}", "2")
 
     def _print(self, text: str, style: str) -> None:
         print(f"\x1b[{style}m{text}\x1b[0m" if self._styled else text)
+
+
+def run_on_terminal(
+    command: list[str], root: Path, environment: dict[str, str]
+) -> tuple[str, str, int]:
+    """Run a command with its output on a terminal of WIDTH - 2 columns, as the story is indented.
+
+    Answers what it wrote to standard error and to the terminal, and what it left with.
+    """
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, WIDTH - 2, 0, 0))
+    process = subprocess.Popen(
+        command,
+        cwd=root,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=slave,
+        stderr=subprocess.PIPE,
+    )
+    os.close(slave)
+    with ThreadPoolExecutor() as pool, process:
+        output = pool.submit(read_terminal, master)
+        errors = process.stderr.read().decode() if process.stderr else ""
+        return errors, output.result(), process.wait()
+
+
+def read_terminal(master: int) -> str:
+    """Answer all that is written to a terminal until the last program leaves it."""
+    chunks = []
+    while True:
+        try:
+            chunk = os.read(master, 65536)
+        except OSError:  # as Linux says that nobody has it open any more
+            chunk = b""
+        if not chunk:
+            os.close(master)
+            return b"".join(chunks).decode().replace("\r\n", "\n")
+        chunks.append(chunk)

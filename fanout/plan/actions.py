@@ -60,6 +60,26 @@ class PlanAction:
 
     def sentence(self) -> str:
         """Return the sentence that describes the action to people."""
+        if self.kind is ActionKind.RELEASE:
+            stage_phrase = f" in stage {self.stage}" if self.stage else ""
+            return f"release {self.variant} to take {self.revision}{stage_phrase}"
+        write = "rewrite" if self.expected else "write"
+        verbs = {
+            ActionKind.WRITE_DRAFT: f"{write} the draft of",
+            ActionKind.DRAFT_REMOVAL: write,
+            ActionKind.PUBLISH: "publish",
+            ActionKind.REMOVE_PACKAGE: "remove the package",
+            ActionKind.REMOVE_DRAFT: "remove the",
+            ActionKind.OPEN_REQUEST: "open a pull request in",
+            ActionKind.UPDATE_REQUEST: "update",
+            ActionKind.CLOSE_REQUEST: "close",
+            ActionKind.SET_STATUS: "set the status of",
+            ActionKind.MERGE_REQUEST: "merge",
+        }
+        return " ".join(filter(None, (verbs.get(self.kind), self.summary())))
+
+    def summary(self) -> str:
+        """Return what the action concerns and how, without its verb, as in a column of a table."""
         location = f"{self.repository}:{self.path}"
         branch = self.ref.removeprefix("refs/heads/")
         # A draft that removes packages is about several paths.
@@ -67,23 +87,18 @@ class PlanAction:
         request = f"pull request {self.number} of {self.repository}"
         # A head that is no branch of the repository is named by its request.
         head = f"{self.repository}, {branch}" if branch != self.ref else request
-        stage_phrase = f" in stage {self.stage}" if self.stage else ""
-        verb = "rewrite" if self.expected else "write"
-        sentences = {
-            ActionKind.RELEASE: f"release {self.variant} to take {self.revision}{stage_phrase}",
-            ActionKind.WRITE_DRAFT: f"{verb} the draft of {location} at {self.revision}",
-            ActionKind.DRAFT_REMOVAL: f"{verb} {branch} of {self.repository}: remove {self.detail}",
-            ActionKind.PUBLISH: f"publish {location} at {self.revision}",
-            ActionKind.REMOVE_PACKAGE: f"remove the package {location}: {self.detail}",
-            ActionKind.REMOVE_DRAFT: f"remove the {draft}: {self.detail}",
-            ActionKind.OPEN_REQUEST: f"open a pull request in {self.repository}: {self.detail}",
-            ActionKind.UPDATE_REQUEST: f"update {request}: {self.detail}",
-            ActionKind.CLOSE_REQUEST: f"close {request}: {self.detail}",
-            ActionKind.SET_STATUS: f"set the status of {head}: {self.detail}",
-            ActionKind.MERGE_REQUEST: f"merge {request}: {self.detail}",
+        summaries = {
+            ActionKind.RELEASE: self.revision,
+            ActionKind.WRITE_DRAFT: f"{location} at {self.revision}",
+            ActionKind.DRAFT_REMOVAL: f"{branch} of {self.repository}: remove {self.detail}",
+            ActionKind.PUBLISH: f"{location} at {self.revision}",
+            ActionKind.REMOVE_PACKAGE: f"{location}: {self.detail}",
+            ActionKind.REMOVE_DRAFT: f"{draft}: {self.detail}",
+            ActionKind.OPEN_REQUEST: f"{self.repository}: {self.detail}",
+            ActionKind.SET_STATUS: f"{head}: {self.detail}",
             ActionKind.RECORD: f"record {self.detail}",
         }
-        return sentences[self.kind]
+        return summaries.get(self.kind, f"{request}: {self.detail}")
 
     def as_json(self) -> dict[str, str]:
         """Return the action as JSON data without empty fields."""

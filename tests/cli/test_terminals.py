@@ -56,13 +56,13 @@ FITTED = [
 
 @pytest.mark.parametrize(("sentence", "width", "expected"), FITTED, ids=lambda it: str(it)[:50])
 def test_a_table_fits_the_terminal(sentence, width, expected):
-    text = format_fitted(HEADS, ROWS, width, (0, 1, 2), (False, False, True))
+    text = format_fitted(HEADS, ROWS, width, (0, 1, 2), (0, 0, 12))
     assert text.splitlines() == expected, sentence
     assert max(map(len, expected)) <= width
 
 
 def test_a_table_without_heads_has_no_mark():
-    text = format_fitted((), ROWS, 40, (0, 1, 2), (False, False, True))
+    text = format_fitted((), ROWS, 40, (0, 1, 2), (0, 0, 12))
     assert text.splitlines() == [
         "monitoring-ams-1a2b3c4d   Held",
         "monitoring-ber-5e6f7a8b   Ready",
@@ -71,7 +71,7 @@ def test_a_table_without_heads_has_no_mark():
 
 def test_characters_of_two_cells_are_counted_as_two():
     assert (cell_width("監視"), cut_text("監視監視", 5)) == (4, "監視…")
-    text = format_fitted(("NAME", "X"), [("監視", "a"), ("ams1", "b")], 80, (0, 1), (False, False))
+    text = format_fitted(("NAME", "X"), [("監視", "a"), ("ams1", "b")], 80, (0, 1), (0, 0))
     assert text.splitlines()[1:] == ["監視   a", "ams1   b"]
 
 

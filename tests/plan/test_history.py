@@ -184,10 +184,10 @@ def test_a_merge_without_the_gates_is_out_of_band():
 
 PHRASES = [
     (Admission(AdmissionType.AUTOMATIC, promotion_policies=("x", "y")),
-     "automatic: PromotionPolicy x, y"),
+     "automatic (x, y)"),
     (Admission(AdmissionType.PROMOTED, ANN, BY_NAME["stage"]),
-     "Ann: fanout promote; reason: urgent"),
-    (Admission(AdmissionType.ROLLED_BACK, ANN, BY_NAME["back"]), "Ann: fanout rollback"),
+     "Ann, promote: urgent"),
+    (Admission(AdmissionType.ROLLED_BACK, ANN, BY_NAME["back"]), "Ann, rollback"),
     (Admission(AdmissionType.PINNED, policy="p"), "pinned in UpstreamPolicy p"),
     (Admission(AdmissionType.MERGED, BOB), "merged on the forge by Bob"),
     (Admission(AdmissionType.MERGED), "merged on the forge by a person"),

@@ -14,8 +14,8 @@ from fanout.reconcile.pass_scope import PassMode
 
 ANN = ("--by", "Ann <ann@example.com>")
 BOOK = "fanout/default/default/monitoring"
-AUTOMATIC = "automatic: PromotionPolicy everything"
-URGENT = "Ann: fanout promote; override after, soak; reason: urgent"
+AUTOMATIC = "automatic (everything)"
+URGENT = "Ann, promote with override after, soak: urgent"
 SIGNED = "requires: [{name: signed, approval: {atLeast: 1, from: [sre]}}]"
 
 
@@ -56,11 +56,11 @@ def admissions(fleet: Fleet, variant: str) -> list[tuple[str, str]]:
 
 POLICY_TABLE = """\
 BEGAN (UTC)        STAGE   REVISION   VARIANTS   PASSED     LET IN BY
-2026-03-02 11:09   prod    v1         2          <none>     Ann: fanout rollback; reason: bad
-2026-03-02 11:08   prod    v2         2          after 0s   Ann: fanout promote; override after, soak; reason: urgent
-2026-03-02 11:06   dev     v2         1          <none>     automatic: PromotionPolicy everything
-2026-03-02 11:05   prod    v1         2          after 0s   automatic: PromotionPolicy everything
-2026-03-02 09:00   dev     v1         1          after 5m   automatic: PromotionPolicy everything
+2026-03-02 11:09   prod    v1         2          <none>     Ann, rollback: bad
+2026-03-02 11:08   prod    v2         2          after 0s   Ann, promote with override after, soak: urgent
+2026-03-02 11:06   dev     v2         1          <none>     automatic (everything)
+2026-03-02 11:05   prod    v1         2          after 0s   automatic (everything)
+2026-03-02 09:00   dev     v1         1          after 5m   automatic (everything)
 """  # noqa: E501
 
 
@@ -78,7 +78,7 @@ def test_a_variant_shows_each_publication(fleet: Fleet):
     edge = fleet.repos["edge"]
     commits = [edge.git("rev-parse", f"sites/ber/v{it}")[:8] for it in (3, 2, 1)]
     assert rows(fleet, "monitoring/prod/ber") == [
-        f"2026-03-02 11:09 v3 v1 {commits[0]} <none> 0 Ann: fanout rollback; reason: bad",
+        f"2026-03-02 11:09 v3 v1 {commits[0]} <none> 0 Ann, rollback: bad",
         f"2026-03-02 11:08 v2 v2 {commits[1]} <none> 0 {URGENT}",
         f"2026-03-02 11:05 v1 v1 {commits[2]} <none> 0 {AUTOMATIC}",
     ]

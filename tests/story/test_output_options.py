@@ -87,7 +87,7 @@ def test_a_plan_on_80_columns_has_places_and_revisions(fleet: Fleet):
     state = ("--state-dir", str(fleet.root / "state"), "--now", fleet.now.isoformat())
     screen = run_on_terminal(("plan", "-f", str(fleet.root / "policies"), *state, "-q"), 80)
     head, *rows = [line for line in screen.lines if line.startswith(("ACTION", "WriteDraft"))]
-    assert head.split() == ["ACTION", "POLICY", "STAGE", "WHAT", "…"]
+    assert head.split() == ["ACTION", "POLICY", "STAGE", "TARGET", "WHAT"]
     assert rows
     assert all(line.rpartition(" at ")[2] in ("v1", "v2") for line in rows)
     assert max(map(len, screen.lines)) <= 80

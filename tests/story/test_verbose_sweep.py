@@ -16,7 +16,7 @@ def test_a_verbose_sweep_lists_the_actions_of_the_plan(fleet: Fleet):
     assert summary == ["Plan:", "3", "drafts", "to", "be", "written."]
     assert refs == ["5", "refs", "to", "push"]
     head, *rows = planned
-    assert head == ["ACTION", "POLICY", "STAGE", "VARIANT", "WHAT"]
+    assert head == ["ACTION", "POLICY", "STAGE", "TARGET", "WHAT"]
     assert [row[:3] for row in rows] == [
         ["WriteDraft", "monitoring", stage] for stage in ("dev", "prod", "prod")
     ]

@@ -88,10 +88,10 @@ _PATH = TableColumn("PATH", lambda item: item["spec"]["path"], priority=4)
 _READY = TableColumn("READY", lambda item: _condition(item, "status"))
 _REASON = TableColumn("REASON", lambda item: _condition(item, "reason"))
 _CONDITION_MESSAGE = TableColumn(
-    "MESSAGE", lambda item: _condition(item, "message"), wide=True, can_cut=True
+    "MESSAGE", lambda item: _condition(item, "message"), wide=True, cut_width=12
 )
-_WAITS_FOR = TableColumn("WAITS FOR", _hold_reason, can_cut=True)
-_MESSAGE = TableColumn("MESSAGE", _hold_message, wide=True, can_cut=True)
+_WAITS_FOR = TableColumn("WAITS FOR", _hold_reason, cut_width=12)
+_MESSAGE = TableColumn("MESSAGE", _hold_message, wide=True, cut_width=12)
 _CONFLICTS = TableColumn("CONFLICTS", lambda item: item["status"]["conflicts"], priority=3)
 
 
@@ -118,7 +118,7 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         _STATE,
         _REASON,
         TableColumn("AGE", lambda item: item["status"].get("published", {}).get("at"), priority=2),
-        TableColumn("ALSO", _true_conditions, priority=3, can_cut=True),
+        TableColumn("ALSO", _true_conditions, priority=3, cut_width=12),
         TableColumn(
             "REPOSITORY", lambda item: item["spec"]["downstream"]["repository"], priority=4
         ),
@@ -130,13 +130,13 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
     "stages": (
         replace(_POLICY, priority=0),
         replace(_STAGE, priority=0),
-        TableColumn("PUBLISHED", _published_revisions, can_cut=True),
+        TableColumn("PUBLISHED", _published_revisions, cut_width=12),
         TableColumn("CANDIDATE", lambda item: item["status"]["candidate"]),
         TableColumn("QUEUED", lambda item: ",".join(item["status"]["queued"]), priority=3),
         TableColumn("GATE", lambda item: item["status"]["gate"], priority=2),
         TableColumn("VERDICT", lambda item: item["status"]["verdict"]),
         TableColumn(
-            "VARIANTS", lambda item: _format_counts(item["status"]["counts"]), can_cut=True
+            "VARIANTS", lambda item: _format_counts(item["status"]["counts"]), cut_width=12
         ),
         _WAITS_FOR,
         _CONFLICTS,
@@ -177,12 +177,12 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         replace(_POLICY, priority=4),
         replace(_STAGE, priority=4),
         TableColumn("FILE", lambda item: item["spec"]["file"], priority=2),
-        TableColumn("FIELD", _conflict_subject, can_cut=True),
-        TableColumn("BASE", lambda item: item["status"].get("base"), priority=3, can_cut=True),
+        TableColumn("FIELD", _conflict_subject, cut_width=12),
+        TableColumn("BASE", lambda item: item["status"].get("base"), priority=3, cut_width=12),
         TableColumn(
-            "UPSTREAM", lambda item: item["status"].get("upstream"), priority=2, can_cut=True
+            "UPSTREAM", lambda item: item["status"].get("upstream"), priority=2, cut_width=12
         ),
-        TableColumn("LOCAL", lambda item: item["status"].get("local"), priority=2, can_cut=True),
+        TableColumn("LOCAL", lambda item: item["status"].get("local"), priority=2, cut_width=12),
         TableColumn("IN FORCE", lambda item: item["status"]["inForce"], priority=2),
         TableColumn("DECIDED", lambda item: item["status"]["decided"]),
         TableColumn("PLACE", lambda item: item["status"]["place"], priority=3),

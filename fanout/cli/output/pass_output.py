@@ -23,6 +23,7 @@ from fanout.reconcile.problem_aggregation import (
     group_problems,
 )
 from fanout.reconcile.report.enforcement_conditions import list_unenforced
+from fanout.reconcile.report.view_meta import name_targets
 
 Plain = dict[str, str]
 
@@ -129,7 +130,7 @@ def _print_actions(observed: PassPlan, error_count: int) -> None:
         return
     counts = Counter(action.kind for action in actions)
     parts = [_format_planned(counts[it], *_ACTION_WORDS[it]) for it in ActionKind if counts[it]]
-    write_stdout(_format_actions(actions))
+    write_stdout(_format_actions(actions, observed))
     write_stdout(f"Plan: {', '.join(parts)}.\n")
 
 
@@ -150,14 +151,25 @@ def _format_nothing_done(observed: PassPlan, error_count: int, undone_actions: i
     return f"nothing to do; failed: {failed}" if failed else "nothing to do"
 
 
-def _format_actions(actions: Iterable[PlanAction]) -> str:
+def _format_actions(actions: Iterable[PlanAction], observed: PassPlan) -> str:
+    target_names = {
+        (item.resolved_policy.namespace, variant.spec.name): names[variant.spec.target]
+        for item in observed.policies
+        for names in (name_targets(item),)
+        for variant in item.variants
+    }
     rows = [
-        (it.kind.value, it.policy or "-", it.stage or "-", it.variant or "-", it.sentence())
+        (
+            it.kind.value,
+            it.policy or "-",
+            it.stage or "-",
+            target_names.get((it.namespace, it.variant), it.variant) or "-",
+            it.summary(),
+        )
         for it in actions
     ]
-    heads = ("ACTION", "POLICY", "STAGE", "VARIANT", "WHAT")
-    # The last column names the place and the revision, which the name of a variant does not.
-    return format_table(heads, rows, priorities=(0, 3, 2, 4, 1)) if rows else ""
+    heads = ("ACTION", "POLICY", "STAGE", "TARGET", "WHAT")
+    return format_table(heads, rows, priorities=(0, 4, 3, 1, 2)) if rows else ""
 
 
 def print_report(
@@ -196,7 +208,7 @@ def print_report(
         print_message(f"waiting: {line}", settings.color, fg="yellow")
     done_actions = [outcome.action for outcome in report.outcomes if outcome.is_done]
     if settings.verbosity:
-        write_stdout(_format_actions(done_actions))
+        write_stdout(_format_actions(done_actions, report.pass_plan))
     counts = Counter(action.kind for action in done_actions)
     parts = [_format_count(counts[it], *_ACTION_WORDS[it]) for it in ActionKind if counts[it]]
     if effect:

@@ -25,15 +25,15 @@ Object = Mapping[str, Any]
 class TableColumn:
     """Column of a table: its head in capitals, and the cell that it shows of an object.
 
-    On a terminal that is too narrow, columns with a high `priority` are left out first, those to
-    the right before those to the left; before that, cells of columns that `can_cut` are cut.
+    On a terminal that is too narrow, cells of columns with a `cut_width` are cut to it; then
+    columns with a high `priority` are left out, those to the right before those to the left.
     """
 
     head: str
     cell: Callable[[Object], object]
     wide: bool = False  # only with -o wide
     priority: int = 1  # 0: identifies the row
-    can_cut: bool = False  # its cells are sentences or lists, not names
+    cut_width: int = 0  # of cells that are sentences or lists, not names
 
 
 def print_objects(
@@ -90,8 +90,8 @@ def _print_columns(
         write_stdout(format_full([heads, *rows] if heads else rows))
         return
     priorities = [column.priority for column in columns]
-    cuttable = [column.can_cut for column in columns]
-    write_stdout(format_fitted(heads, rows, width, priorities, cuttable))
+    cut_widths = [column.cut_width for column in columns]
+    write_stdout(format_fitted(heads, rows, width, priorities, cut_widths))
 
 
 _COLUMN_SEPARATOR = re.compile(r",(?![^\[]*\])")  # a comma that is not within brackets
@@ -200,8 +200,8 @@ def format_table(
     rows = [[_format_cell(cell) for cell in row] for row in rows]
     if width is None:
         return format_full([heads, *rows])
-    cuttable = [*(False for _ in heads[1:]), not priorities]
-    return format_fitted(heads, rows, width, priorities or range(len(heads)), cuttable)
+    cut_widths = [*(0 for _ in heads[1:]), 0 if priorities else 12]
+    return format_fitted(heads, rows, width, priorities or range(len(heads)), cut_widths)
 
 
 def _sort_keys(value: Any) -> Any:

@@ -12,7 +12,6 @@ from fanout.values import frozen
 GAP = 3  # spaces between two columns
 CUT_MARK = "…"
 _CELL_LIMIT = 1000  # characters of a cell in a pipe; longer ones would pad every other line
-_CUT_WIDTH = 12  # a column that may be cut keeps this width before it is left out
 
 
 @frozen
@@ -57,21 +56,21 @@ def format_fitted(
     rows: Sequence[Sequence[str]],
     width: int,
     priorities: Sequence[int],
-    cuttable: Sequence[bool],
+    cut_widths: Sequence[int],
 ) -> str:
     """Format a table of at most `width` characters per line.
 
-    `priorities`: importance of each column, 0 first; `cuttable`: whether its cells may be cut
-    before columns are left out. Without `heads` there is no head line.
+    `priorities`: importance of each column, 0 first; `cut_widths`: width to which its cells may
+    be cut before columns are left out, or 0. Without `heads` there is no head line.
     """
     lines = [heads, *rows] if heads else [*rows]
     if not lines:
         return ""
     naturals = [max(map(cell_width, cells)) for cells in zip(*lines, strict=True)]
-    columns = zip(naturals, cuttable, priorities, strict=True)
+    columns = zip(naturals, cut_widths, priorities, strict=True)
     sizes = [
-        ColumnSize(natural, min(natural, _CUT_WIDTH) if can_cut else natural, priority)
-        for natural, can_cut, priority in columns
+        ColumnSize(natural, min(natural, cut_width or natural), priority)
+        for natural, cut_width, priority in columns
     ]
     widths = fit_columns(sizes, width)
     texts = [_format_line(line, widths) for line in lines]

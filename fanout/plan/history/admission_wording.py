@@ -12,9 +12,9 @@ def describe_admission(admission: Admission) -> str:
     person = format_person(admission.by)
     match admission.type:
         case AdmissionType.AUTOMATIC:
-            return f"automatic: PromotionPolicy {', '.join(admission.promotion_policies)}"
+            return f"automatic ({', '.join(admission.promotion_policies)})"
         case AdmissionType.PROMOTED | AdmissionType.ROLLED_BACK:
-            return f"{person}: {_describe_decision(admission)}"
+            return f"{person}, {_describe_decision(admission)}"
         case AdmissionType.PINNED:
             return f"pinned in UpstreamPolicy {admission.policy}"
         case AdmissionType.MERGED:
@@ -41,11 +41,10 @@ def format_person(author: str) -> str:
 def _describe_decision(admission: Admission) -> str:
     decision = admission.decision
     assert decision is not None, "a promotion has a decision"
-    words = [f"fanout {_VERBS[admission.type]}"]
+    phrase = _VERBS[admission.type]
     if decision.spec.get("overrides"):
-        words.append(f"override {', '.join(decision.spec['overrides'])}")
+        phrase += f" with override {', '.join(decision.spec['overrides'])}"
     if decision.spec.get("acceptConflicts"):
-        words.append("conflicts accepted")
-    if decision.spec.get("reason"):
-        words.append(f"reason: {decision.spec['reason']}")
-    return "; ".join(words)
+        phrase += ", conflicts accepted"
+    reason = decision.spec.get("reason")
+    return f"{phrase}: {reason}" if reason else phrase
