@@ -95,8 +95,10 @@ class _GeneratedMethod:
         self._name = name
 
     def __get__(self, instance: object, owner: type) -> Any:
-        # A subclass inherits the method of the class that is decorated.
-        cls = next(it for it in owner.__mro__ if it.__dict__.get(self._name) is self)
+        # A subclass inherits the method of the class that is decorated. From Python 3.13 on,
+        # `inspect.signature` asks with the class as the instance, and its metaclass as the owner.
+        classes = (*owner.__mro__, *getattr(instance, "__mro__", ()))
+        cls = next(it for it in classes if it.__dict__.get(self._name) is self)
         method = _generate_method(cls, self._name)
         setattr(cls, self._name, method)
         return method if instance is None else partial(method, instance)

@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import KW_ONLY, FrozenInstanceError, asdict, dataclass, field, fields, replace
+from inspect import signature
 from itertools import product
 from pathlib import Path
 
@@ -93,6 +94,12 @@ def test_a_value_can_complete_itself():
             object.__setattr__(self, "area", self.side**2)
 
     assert Square(3).area == 9
+
+
+def test_a_method_is_bound_to_a_class_as_the_standard_library_asks_from_python_3_13_on():
+    ours, _ = fresh()
+    method = vars(ours)["__init__"].__get__(ours, type)
+    assert list(signature(method).parameters) == ["name", "size", "tags", "found"]
 
 
 def test_a_value_may_be_made_of_another_kind_of_value():
