@@ -2,9 +2,11 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,27 @@ def test_the_pages_of_the_first_days(programs, tmp_path):
                 assert code == (3 if NEEDS_PERSON.search(content) else 0), f"{page}: {subject}"
                 commands += 1
     assert commands > 40
+
+
+def test_the_build_context_of_the_image_makes_a_wheel_of_the_version_it_is_told(tmp_path):
+    containerfile = (ROOT / "Containerfile").read_text(encoding="utf-8")
+    build, _, _ = containerfile.partition("\nFROM ${BASE}\n")
+    for line in re.findall(r"^COPY (.+)$", build, flags=re.MULTILINE):
+        *sources, target = line.split()
+        for name in sources:
+            path = tmp_path / target / ("" if len(sources) == 1 else name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+            copy(ROOT / name, path)
+    variables = dict(re.findall(r"(\w+)=\$\{(VERSION|REVISION)\}", build))
+    values = {"VERSION": "7.8.9", "REVISION": "a" * 40}
+    told = {name: values[argument] for name, argument in variables.items()}
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel"]
+    options = ["--no-deps", "--no-index", "--no-build-isolation", "-w", str(tmp_path), "."]
+    code, output = run([*pip, *options], tmp_path, **told)
+    assert code == 0, output
+    with zipfile.ZipFile(tmp_path / "fanout-7.8.9-py3-none-any.whl") as wheel:
+        assert wheel.read("fanout/commit.txt") == b"a" * 40 + b"\n"
 
 
 def test_the_wheel_has_its_documentation_its_version_and_its_commit(programs, tmp_path):
