@@ -1,4 +1,4 @@
-"""What all clients of HTTP share: the errors of a transport, and reading within a limit of size."""
+"""Responses of HTTP servers: how transports fail, and reading within a limit of size."""
 
 import httpcore2
 import httpx2
