@@ -263,7 +263,7 @@ def check_file(path: str) -> str:
     """
     if not normalize_inside(path) or not path.isprintable():
         raise InvalidValue(
-            f"the path {path!r} leads out of the package", "name a file of the package"
+            f"the path {path!r} is outside the package", "name a file of the package"
         )
     return path  # unchanged, because it enters digests
 

@@ -117,11 +117,13 @@ def _expand_macro(text: str) -> str:
     if word.startswith("@"):
         if word not in MACROS:
             raise _refusal(
-                text, f"{word} is no schedule", f"write one of {', '.join(MACROS)}, or five fields"
+                text,
+                f"{word} is not a schedule",
+                f"write one of {', '.join(MACROS)}, or five fields",
             )
         return MACROS[word]
     if "=" in word:
-        raise _refusal(text, "a cron line sets no variables", "name the zone in timeZone")
+        raise _refusal(text, "a cron line cannot set variables", "name the zone in timeZone")
     return word
 
 
@@ -219,7 +221,9 @@ def _suggest_for_sign(sign: str, field: CronField, element: str) -> str:
         case "#" if week == "1":  # a leading star makes cron require both day fields
             return f"write '*/100,1-7' as day-of-month and {weekday!r} as day-of-week"
         case "#":
-            return "it cannot say 'the second Monday'; '8-14' as day-of-month is the second week"
+            return (
+                "cron cannot express 'the second Monday'; '8-14' as day-of-month is the second week"
+            )
         case "w":
             return f"write {element.removesuffix('w')!r} for the day itself"
         case _ if field.names is DAYS and element != "l":
@@ -227,7 +231,9 @@ def _suggest_for_sign(sign: str, field: CronField, element: str) -> str:
         case _ if field.names is DAYS:
             return "write '6' for Saturday"
         case _:
-            return "write '1' for the first day of the month, or '28' for a day that each month has"
+            return (
+                "write '1' for the first day of the month, or '28' for a day that every month has"
+            )
 
 
 def _check_fires(text: str, line: str) -> None:
@@ -238,7 +244,7 @@ def _check_fires(text: str, line: str) -> None:
     try:
         next(CronSim(line, LONG_BEFORE))
     except (StopIteration, CronSimError):
-        problem = "it never fires: no month it names has such a day"
+        problem = "it never fires: none of its months has that day"
         raise _refusal(text, problem, "change day-of-month or month") from None
 
 

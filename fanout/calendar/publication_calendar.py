@@ -207,7 +207,7 @@ def _build_window(
 def check_duration(duration: timedelta | None) -> None:
     """Raise InvalidInput for a duration of zero (or None), or above 366 days."""
     if not duration:
-        raise InvalidInput("it lasts for no time", reason=REASON, remedy="write one like 8h")
+        raise InvalidInput("the duration is zero", reason=REASON, remedy="write one like 8h")
     if duration > timedelta(seconds=MAX_DURATION):
         problem = f"{format_duration(duration)} is longer than 366 days"
         raise InvalidInput(problem, reason=REASON, remedy="write at most 8784h")
@@ -219,8 +219,8 @@ def check_until(begins: CronSchedule, ends: CronSchedule) -> None:
     Checked over 42 years, by a clock that never changes.
     """
     if begins.line == ends.line:
-        problem = "it ends when it begins: that is no time, or for ever"
-        raise InvalidInput(problem, reason=REASON, remedy="write when it ends")
+        problem = "its start and its end have the same schedule"
+        raise InvalidInput(problem, reason=REASON, remedy="write another end")
     if longest_pause(ends.line.split(None, 2)[2]) <= MAX_DURATION // DAY:
         return
     zone = ZoneInfo("UTC")
@@ -234,8 +234,8 @@ def check_until(begins: CronSchedule, ends: CronSchedule) -> None:
                 return
             if start < next_end - MAX_DURATION:
                 began = datetime.fromtimestamp(start, UTC)
-                problem = f"what begins on {began:%Y-%m-%d} lasts for longer than 366 days"
-                raise InvalidInput(problem, reason=REASON, remedy="let it end every year")
+                problem = f"the window that starts on {began:%Y-%m-%d} lasts longer than 366 days"
+                raise InvalidInput(problem, reason=REASON, remedy="let it end within a year")
         at = next_end
 
 

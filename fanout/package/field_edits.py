@@ -90,7 +90,7 @@ def _mapping(data: Any, path: Path, depth: int) -> dict[str, Any]:
     if data is None:
         return {}
     if not isinstance(data, dict):
-        raise BlockedPath(depth, f"{format_path(path[:depth])} is no mapping")
+        raise BlockedPath(depth, f"{format_path(path[:depth])} is not a mapping")
     return dict(data)
 
 
@@ -98,7 +98,7 @@ def _list(data: Any, path: Path, depth: int) -> list[Any]:
     if data is None:
         data = []
     if not isinstance(data, list):
-        raise BlockedPath(depth, f"{format_path(path[:depth])} is no list")
+        raise BlockedPath(depth, f"{format_path(path[:depth])} is not a list")
     part = path[depth]
     assert isinstance(part, int)
     if not 0 <= part <= len(data):

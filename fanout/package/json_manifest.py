@@ -271,11 +271,11 @@ def read_json(text: str, file: str, counter: ValueCounter | None = None) -> Any:
     # repeated keys.
     problems = parse_yaml(text, file).problems if has_duplicate else []
     problems += [
-        manifest_problem(file, 0, f"{name} is no JSON", "quote it if it is text")
+        manifest_problem(file, 0, f"{name} is not JSON", "quote it if it is a string")
         for name in constants
     ]
     if has_duplicate and not problems:
-        problems = [manifest_problem(file, 0, "an object has one key twice", "remove one")]
+        problems = [manifest_problem(file, 0, "an object has a key twice", "remove one")]
     if problems:
         raise InvalidManifest(problems)
     _check_json(data, file)
@@ -308,8 +308,8 @@ def _limit_problem(file: str, error: Exception) -> InvalidInput:
     if isinstance(error, RecursionError):
         return manifest_problem(file, 0, f"more than {MAX_DEPTH} levels deep", "flatten the object")
     if isinstance(error, UnicodeEncodeError):
-        return manifest_problem(file, 0, "half of a surrogate pair is no character", "remove it")
-    return manifest_problem(file, 0, "a number is too large", "quote it if it is text")
+        return manifest_problem(file, 0, "half of a surrogate pair is not a character", "remove it")
+    return manifest_problem(file, 0, "a number is too large", "quote it if it is a string")
 
 
 def _nesting_depth(data: object) -> int:

@@ -65,7 +65,7 @@ def find_kptfile(manifest: Manifest) -> Document:
     if extra:
         raise refuse("the Kptfile has more than one document", extra[0].line_of(()), remedy_text)
     if not isinstance(document.value, dict):
-        raise refuse("the Kptfile is no mapping", document.line_of(()), remedy_text)
+        raise refuse("the Kptfile is not a mapping", document.line_of(()), remedy_text)
     for field, expected in (("apiVersion", API_VERSION), ("kind", KPTFILE_NAME)):
         actual = document.value.get(field)
         if actual != expected:
@@ -164,7 +164,7 @@ def _read_list(kptfile: Document, path: tuple[str, ...]) -> list[Any]:
         return []
     if not isinstance(value, list):
         raise InvalidInput(
-            f"the Kptfile's {'.'.join(path)} is no list",
+            f"the Kptfile's {'.'.join(path)} is not a list",
             reason=Reason.INVALID_PACKAGE,
             remedy="make it a list, or remove it",
             where=ErrorLocation(
@@ -329,19 +329,19 @@ def _check_rule(value: Any, rule: _Rule, path: Path) -> _Breaches:
     match rule:
         case _TextRule(among):
             if not isinstance(value, str):
-                yield path, f"{_describe_value(value)} is no text", "put it in quotes"
+                yield path, f"{_describe_value(value)} is not a string", "quote it"
             elif among and value not in among:
-                problem = f"{_describe_value(value)} is not known"
-                yield path, problem, f"write one of {', '.join(among)}"
+                problem = f"unsupported value {_describe_value(value)}"
+                yield path, problem, f"use one of {', '.join(among)}"
         case _TextMapRule():
             if not isinstance(value, Mapping):
-                yield path, f"{_describe_value(value)} is no map", "give names and texts"
+                yield path, f"{_describe_value(value)} is not a map", "write names and strings"
                 return
             for key, child in value.items():
                 yield from _check_rule(child, _TEXT, (*path, key))
         case _ListRule(of):
             if not isinstance(value, list):
-                yield path, f"{_describe_value(value)} is no list", "make it a list"
+                yield path, f"{_describe_value(value)} is not a list", "make it a list"
                 return
             for index, child in enumerate(value):
                 yield from _check_rule(child, of, (*path, index))
@@ -351,30 +351,30 @@ def _check_rule(value: Any, rule: _Rule, path: Path) -> _Breaches:
 
 def _check_fields(value: Any, rule: _FieldsRule, path: Path) -> _Breaches:
     if not isinstance(value, Mapping):
-        yield path, f"{_describe_value(value)} is no map", f"there are {', '.join(rule.of)}"
+        yield path, f"{_describe_value(value)} is not a map", f"use {', '.join(rule.of)}"
         return
     for key, child in value.items():
         if key not in rule.of:
-            yield (*path, key), "the field is not known", f"there are {', '.join(rule.of)}"
+            yield (*path, key), "unknown field", f"use {', '.join(rule.of)}"
         elif child is not None:
             yield from _check_rule(child, rule.of[key], (*path, key))
     for key in rule.required:
         if value.get(key) in (None, ""):
-            yield (*path, key), "the field is missing", "add it"
+            yield (*path, key), "required field is missing", "add it"
 
 
 def _check_function(entry: Mapping[str, Any], path: Path) -> _Breaches:
     image, config = entry.get("image"), entry.get("configPath")
     if bool(image) == bool(entry.get("exec")):
-        yield path, "it does not say which function", "give exactly one of image and exec"
+        yield path, "one function is required", "set either image or exec"
     if entry.get("configMap") and config:
-        yield path, "configMap and configPath are both given", "give one of them"
+        yield path, "configMap and configPath exclude each other", "keep one of them"
     if isinstance(image, str) and image and not _is_image(image):
-        problem = f"{_describe_value(image)} is no image"
+        problem = f"{_describe_value(image)} is not an image"
         yield (*path, "image"), problem, "write name:tag or name@digest"
     if isinstance(config, str) and config and not normalize_inside(config):
-        problem = f"{_describe_value(config)} leads out of the package"
-        yield (*path, "configPath"), problem, "name a file beside the Kptfile or below it"
+        problem = f"{_describe_value(config)} is outside the package"
+        yield (*path, "configPath"), problem, "use a file in the Kptfile's directory or below it"
 
 
 def _is_image(text: str) -> bool:

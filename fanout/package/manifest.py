@@ -263,7 +263,7 @@ class Manifest:
         result = self._bom() + "".join(pieces).encode()
         if not same_json([d.value for d in Manifest.parse(result, self.file).documents],
                     [d.value for d in remaining]):  # fmt: skip
-            raise Bug(f"{self.file} cannot be taken apart", reason="EditFailed")
+            raise Bug(f"{self.file} cannot be split into documents", reason="EditFailed")
         return result
 
     def _document_text(self, document: Document) -> str:

@@ -217,7 +217,7 @@ def _object_items(value: Any, file: str) -> list[dict[str, Any]]:
             items = value["items"]
     for item in items:
         if not isinstance(item, dict):
-            problem = f"a {type(item).__name__} is no Kubernetes object"
+            problem = f"a {type(item).__name__} is not a Kubernetes object"
             remedy = "each document must be a mapping with apiVersion, kind and metadata"
             raise InvalidManifest([manifest_problem(file, 0, problem, remedy)])
     return items

@@ -39,7 +39,7 @@ class SizeLimits:
         for path, size in sizes.items():
             if size > self.file_size:
                 problem = f"the file has {size:,} bytes, more than {self.file_size:,}"
-                remedy = "split the file, or take it out"
+                remedy = "split the file, or remove it"
                 raise limit_exceeded_error(problem, "fileBytes", path, remedy)
         total = sum(sizes.values())
         if total > self.size:
@@ -49,15 +49,13 @@ class SizeLimits:
         """Raise InvalidInput for a path that is too long or nested in too many directories."""
         if directories > self.depth:
             # The end of such a path tells nothing, and a message must not grow with it.
-            problem = f"is in more than {self.depth:,} directories"
-            raise limit_exceeded_error(
-                problem, "depth", shorten_path(path), "nest the directories less deeply"
-            )
+            problem = f"is nested in more than {self.depth:,} directories"
+            raise limit_exceeded_error(problem, "depth", shorten_path(path), "reduce the nesting")
         if len(path) > MAX_PATH_LENGTH:
             raise InvalidInput(
                 f"the path has more than {MAX_PATH_LENGTH:,} characters",
                 reason=Reason.LIMIT_EXCEEDED,
-                remedy="give the file and its directories shorter names",
+                remedy="shorten the names of the file and its directories",
                 where=ErrorLocation(file=shorten_path(path)),
             )
 
@@ -172,9 +170,9 @@ def find_unportable_files(paths: Collection[str]) -> Iterator[tuple[str, str]]:
     for first, second in find_overlaps(names):
         later, earlier = sorted((files[first], files[second]), reverse=True)
         if names[first] == names[second]:
-            yield later, f"is {earlier} but for case or Unicode form"
+            yield later, f"differs from {earlier} only in case or Unicode form"
         else:
-            yield files[first], f"is a file, and {files[second]} is inside it but for case"
+            yield files[first], f"is a file, and {files[second]} is inside it if case is ignored"
 
 
 def _name_problem(path: str) -> str:

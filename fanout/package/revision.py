@@ -174,7 +174,7 @@ def _require_unique(
         if version == next_version:
             raise InvalidInput(
                 f"the tags {name} and {next_name} of {package or 'the root package'} "
-                f"are one version, {version}",
+                f"are the same version, {version}",
                 reason="AmbiguousVersion",
                 remedy="delete one of the two tags",
             )
@@ -194,12 +194,12 @@ def _parse_group(part: str, text: str) -> tuple[_Comparator, ...]:
             text, "hyphen ranges are not supported", "write `1.2 - 1.4` as `>=1.2 <=1.4`"
         )
     if "+" in part:
-        raise _range_error(text, "build numbers have no order", "leave out what follows the `+`")
+        raise _range_error(text, "build metadata has no order", "remove the `+` and what follows")
     comparators: list[_Comparator] = []
     while part:
         match = _COMPARATOR.match(part)
         if match is None:
-            raise _range_error(text, f"`{part.split(maxsplit=1)[0]}` is no comparator")
+            raise _range_error(text, f"`{part.split(maxsplit=1)[0]}` is not a comparator")
         comparators.append(_parse_comparator(match, text))
         part = part[match.end() :].lstrip()
     return tuple(comparators)
@@ -213,12 +213,12 @@ def _parse_comparator(match: re.Match[str], text: str) -> _Comparator:
             break
         numbers_given.append(int(number))
     if any(number is not None and number not in "xX*" for number in numbers[len(numbers_given) :]):
-        raise _range_error(text, f"`{match[0]}` has a number behind a wildcard")
+        raise _range_error(text, f"`{match[0]}` has a number after a wildcard")
     prerelease_version = None
     if prerelease:
         parts = tuple(prerelease.split("."))
         if len(numbers_given) < 3 or any(map(_is_padded, parts)):
-            raise _range_error(text, f"`{match[0]}` is no complete version before its prerelease")
+            raise _range_error(text, f"`{match[0]}` has a prerelease after an incomplete version")
         prerelease_version = _build_version(numbers_given, parts)
     return _build_comparator(operator or "=", numbers_given, prerelease_version, text)
 
@@ -228,7 +228,7 @@ def _build_comparator(
 ) -> _Comparator:
     first = prerelease_version or _build_version(numbers_given)
     if not numbers_given and operator in ("<", ">"):
-        raise _range_error(text, f"`{operator}` any version allows nothing", "leave it out")
+        raise _range_error(text, f"`{operator}` any version allows nothing", "remove it")
     # The first version above all that begin with the given numbers.
     beyond = _first_beyond(numbers_given, len(numbers_given)) if not prerelease_version else None
     # In semver's order nothing lies between a prerelease and itself with `.0` appended,
@@ -273,5 +273,5 @@ def _build_version(numbers_given: Sequence[int], prerelease: tuple[str, ...] = (
 
 def _range_error(text: str, problem: str, remedy: str = _REMEDY) -> InvalidInput:
     return InvalidInput(
-        f"`{text}` is no range of versions: {problem}", reason=Reason.INVALID_OBJECT, remedy=remedy
+        f"`{text}` is not a version range: {problem}", reason=Reason.INVALID_OBJECT, remedy=remedy
     )

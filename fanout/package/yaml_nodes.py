@@ -217,19 +217,19 @@ def _syntax_problem(error: yaml.YAMLError, file: str, text: str) -> InvalidInput
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "is no YAML"
     if "tab character" in problem or "cannot start any token" in problem:
         return manifest_problem(
-            file, line, "a tab, or a character that begins nothing in YAML", "indent with spaces"
+            file, line, "a tab, or a character that cannot start a YAML token", "indent with spaces"
         )
     if mark and text[: mark.index].rstrip(" ").endswith(("'", '"')):
-        sentence = "YAML syntax: something stands behind the quotes that end a value"
+        sentence = "YAML syntax: text after the closing quote of a value"
         return manifest_problem(
-            file, line, sentence, "put the whole value in quotes of the other kind"
+            file, line, sentence, "quote the whole value with the other kind of quotes"
         )
     # libyaml counts a mark inside the text as a column, and fails at the line behind it.
     if mark and (bom_position := text.rfind(_BOM_INSIDE, 0, mark.index + 1)) >= 0:
         line = text.count("\n", 0, bom_position) + 2
-        sentence = "YAML syntax: a byte order mark stands inside the file"
+        sentence = "YAML syntax: byte order mark inside the file"
         return manifest_problem(
-            file, line, sentence, "remove it; only the first character can be one"
+            file, line, sentence, "remove it; it may only be the first character"
         )
     context = getattr(error, "context", None)
     sentence = f"YAML syntax: {problem} {context}" if context else f"YAML syntax: {problem}"
@@ -252,9 +252,9 @@ def tagged_value(text: str, tag: str, file: str, line: int) -> Scalar:
         raise RefusedDocument(unknown_tag_problem(file, line, tag))
     value = plain_value(text, file, line)
     if not check(value):
-        problem = f"{text!r} is no !!{name}"
+        problem = f"{text!r} is not a valid !!{name}"
         raise RefusedDocument(
-            manifest_problem(file, line, problem, "correct the value, or drop the tag")
+            manifest_problem(file, line, problem, "correct the value, or remove the tag")
         )
     return float(value) if name == "float" and isinstance(value, int) else value
 
@@ -264,9 +264,9 @@ def plain_value(text: str, file: str, line: int) -> Scalar:
     try:
         return resolve_scalar(text)
     except ValueError:
-        problem = f"Kubernetes has no number {text}"
+        problem = f"Kubernetes does not support the number {text}"
         raise RefusedDocument(
-            manifest_problem(file, line, problem, "quote it if it is text")
+            manifest_problem(file, line, problem, "quote it if it is a string")
         ) from None
 
 
@@ -389,7 +389,7 @@ class _Composer:
         sources = value.data if isinstance(value.data, list) else [value.data]
         if not all(isinstance(source, dict) for source in sources):
             problem = self.problem_at(
-                value, "<< merges something that is no mapping", "write it out"
+                value, "<< merges a value that is not a mapping", "write it out"
             )
             self.reading.problems.append(problem)
             return
@@ -413,9 +413,7 @@ class _Composer:
             )
         if target in self.stack:
             raise RefusedDocument(
-                self.problem_at(
-                    node, f"the alias *{name} stands inside its own anchor", "write it out"
-                )
+                self.problem_at(node, f"the alias *{name} is inside its own anchor", "write it out")
             )
         # Counted before anything is expanded: a few nested aliases can stand for billions
         # of values.
@@ -485,10 +483,12 @@ class _Composer:
     def place_entry(self, parent: YamlNode, key: YamlNode, node: YamlNode) -> None:
         name = self.key_name(key)
         if name is None:
-            problem = self.problem_at(key, "a mapping has a key that is no text", "quote the key")
+            problem = self.problem_at(
+                key, "a mapping has a key that is not a string", "quote the key"
+            )
             if key.kind == "mapping":  # `{{ name }}` of a template, most often
-                sentence = "braces begin a mapping, and in {{ one would be the key of another"
-                problem = self.problem_at(key, sentence, "put the whole value in quotes")
+                sentence = "{{ without quotes is a mapping inside a mapping"
+                problem = self.problem_at(key, sentence, "quote the whole value")
             self.reading.problems.append(problem)
         elif (first := self.find_duplicate(parent, key, name)) is not None:
             sentence = f"the key {name} is already on line {first.line}"

@@ -97,9 +97,9 @@ def format_number(value: float) -> str:
         return str(value)
     if not -inf < value < inf:
         raise InvalidInput(
-            f"{value} cannot be written: Kubernetes has no such number",
+            f"{value} cannot be written: Kubernetes does not support this number",
             reason=Reason.INVALID_MANIFEST,
-            remedy="write a finite number, or text",
+            remedy="write a finite number, or a string",
         )
     text = repr(value)
     # YAML 1.1 takes `1e22` for text: its floats must have a point.
@@ -115,7 +115,7 @@ def _escape(match: re.Match[str]) -> str:
     char = match[0]
     if "\ud800" <= char <= "\udfff":
         raise InvalidInput(
-            f"the text has half of a surrogate pair (U+{ord(char):04X}), which is no character",
+            f"the text has half of a surrogate pair (U+{ord(char):04X}), which is not a character",
             reason=Reason.INVALID_MANIFEST,
             remedy="remove it",
         )
@@ -200,7 +200,7 @@ def not_json_error(value: object) -> InvalidInput:
     return InvalidInput(
         f"a {type(value).__name__} cannot be written as YAML",
         reason=Reason.INVALID_MANIFEST,
-        remedy="give text, numbers, booleans, null, lists and mappings with text as keys",
+        remedy="use strings, numbers, booleans, null, lists, and mappings with string keys",
     )
 
 

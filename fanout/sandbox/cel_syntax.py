@@ -99,7 +99,7 @@ def check_tree(tree: Tree, macros: int = 0) -> None:
         )
     if tree.data == "dot_ident_arg":
         raise RefusedError(
-            "ExpressionError", f"a function has no dot in front{format_position(tree)}"
+            "ExpressionError", f"a function call must not start with a dot{format_position(tree)}"
         )
     arguments = list(arguments_of(tree))
     if tree.data == "ident_arg":
@@ -120,7 +120,7 @@ def _check_function(tree: Tree, name: Token, arguments: list[Tree]) -> None:
     if name not in CALLABLE_NAMES:
         raise _unknown_function_error(name, FUNCTIONS)
     if name == "has" and (len(arguments) != 1 or arguments[0].data != "member_dot"):
-        remedy = "write has(target.spec.x), or 'x' in target.spec for keys that are no names"
+        remedy = "write has(target.spec.x), or 'x' in target.spec for keys that are not names"
         raise RefusedError(
             "ExpressionError", f"has() takes one field{format_position(tree)}", remedy
         )
@@ -133,7 +133,7 @@ def _unknown_function_error(name: Token, available: frozenset[str]) -> RefusedEr
         for function_name in sorted(available)
         if not function_name.startswith("get")
     )
-    remedy = suggest_name(name, sorted(available), f"there are {usual}")
+    remedy = suggest_name(name, sorted(available), f"use one of {usual}")
     return RefusedError("ExpressionError", problem, remedy)
 
 

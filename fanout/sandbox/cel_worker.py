@@ -193,13 +193,16 @@ _CLASS_PATTERN = re.compile(r"<class '[\w.]*?(\w+)'>")
 _OTHER_LANGUAGES = (
     (
         re.compile(r"{{|\${|{%"),
-        "CEL is no template: join texts with +, as in 'sites/' + target.metadata.name",
+        (
+            "CEL is not a template language: join strings with +, as in 'sites/' +"
+            " target.metadata.name"
+        ),
     ),
-    (re.compile(r"\?\."), "ask with has(target.spec.x), there is no ?. in CEL here"),
-    (re.compile(r"[^|]\|[^|]"), "CEL has no filters: write a call, as in name.startsWith('eu')"),
+    (re.compile(r"\?\."), "use has(target.spec.x); the operator ?. is not supported"),
+    (re.compile(r"[^|]\|[^|]"), "CEL has no filters: use a function, as in name.startsWith('eu')"),
     (
         re.compile(r"\b(and|or|not|if|then|else|is)\b"),
-        "CEL writes &&, || and !, and condition ? one : other",
+        "use &&, || and !, and condition ? one : other",
     ),
 )
 _MAX_SOURCE_LENGTH = 120  # characters of a name or of the source that are repeated
@@ -217,7 +220,7 @@ def describe_syntax_error(error: CELParseError, text: str) -> str:
     character = lines[line - 1][column - 1 : column] if line <= len(lines) else ""
     position = f"column {column}" if len(lines) == 1 else f"line {line}, column {column}"
     if character in ("'", '"'):
-        return f"syntax error at {position}: the text that begins there has no end"
+        return f"syntax error at {position}: the string is not closed"
     return f"syntax error at {position}: unexpected {character!r}"
 
 
@@ -242,7 +245,7 @@ def _describe_problem(error: CELEvalError, text: str) -> str:
     if message.startswith("no such member in mapping"):
         return f"{_owner_source(error, text)} has no field {_field_name(error)!r}"
     if message.endswith("does not support field selection"):
-        kind = "".join(_named_types(message)[-1:]) or "no map"
+        kind = "".join(_named_types(message)[-1:]) or "not a map"
         return f"{_owner_source(error, text)} is {kind}, it has no field {_field_name(error)!r}"
     if overload := _OVERLOAD_PATTERN.match(message):
         if "CELEvalError" in message:  # the operand is itself an error

@@ -219,7 +219,7 @@ class TextEvaluator:
                 part = encode_part(project_row(rows[number], free_variables))
             # Only rows whose part is no plain data become failures; a worker answers the others.
             except (TypeError, ValueError, RecursionError) as error:
-                problem = f"it reads what is no plain data: {error}"
+                problem = f"it uses a value that is not plain data: {error}"
                 answers[number] = ExpressionFailure("ExpressionError", problem)
                 continue
             key = column.pending_keys[number] = answer_key(part)

@@ -114,7 +114,7 @@ def answer_key(text: str) -> str | bytes:
 def _as_dict(value: object) -> dict[str, Any]:
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"a {type(value).__name__} is no plain data")
+    raise TypeError(f"a {type(value).__name__} is not plain data")
 
 
 _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=_as_dict)

@@ -121,7 +121,7 @@ class JinjaEngine:
             raise
         except SecurityError as error:
             raise RefusedError(
-                "ExpressionError", f"the template reaches too far: {error}"
+                "ExpressionError", f"the template uses a forbidden attribute: {error}"
             ) from None
         except TemplateError as error:
             raise RefusedError(

@@ -116,14 +116,14 @@ def answer_script(scripts: StarlarkEngine, request: dict[str, Any]) -> str:
     except RefusedError as refusal:
         return json.dumps({"refused": refusal.as_answer})
     except (TypeError, ValueError, RecursionError) as error:
-        problem = f"the script leaves what is no plain data: {_shorten_line(str(error))}"
+        problem = f"the script returns a value that is not plain data: {_shorten_line(str(error))}"
         return json.dumps({"refused": ["RenderFailed", problem, ""]})
     return encoded
 
 
 def _check_library(name: str) -> None:
     if name != _LIBRARY_NAME:
-        remedy = f"only {_LIBRARY_NAME} can be loaded; or have an administrator allow the image"
+        remedy = f"only {_LIBRARY_NAME} can be loaded; or ask an administrator to allow the image"
         raise RefusedError("RenderFailed", f"the script loads {name}", remedy)
 
 

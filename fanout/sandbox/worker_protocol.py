@@ -213,7 +213,7 @@ def _evaluate_row(engine: TextEngine, text: str, row: dict[str, Any]) -> str:
     except RefusedError as refusal:
         return json.dumps(refusal.as_answer)
     except UnicodeEncodeError:  # a lone surrogate cannot be encoded
-        return json.dumps(["ExpressionError", "its value is no valid Unicode text"])
+        return json.dumps(["ExpressionError", "its value is not valid Unicode text"])
     if len(encoded) > MAX_ANSWER_LENGTH:
         return json.dumps(
             ["LimitExceeded", f"its value is longer than {MAX_ANSWER_LENGTH} characters"]

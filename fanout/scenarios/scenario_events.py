@@ -271,7 +271,7 @@ def _apply_revert(name: str, world: ScenarioWorld) -> None:
     if variant.published is not None:
         hold = Hold(
             Reason.EDITED_DOWNSTREAM,
-            f"somebody took {variant.published.revision} off the branch",
-            "whoever may decide: fanout promote",
+            f"{variant.published.revision} was removed from the branch",
+            "any promoter (fanout promote)",
         )
         variant.published = replace(variant.published, reverted=hold)

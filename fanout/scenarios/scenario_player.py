@@ -140,9 +140,9 @@ class _ScenarioRun:
             self._passes += 1
             if self._passes > MAX_PASSES:
                 raise InvalidInput(
-                    f"more than {MAX_PASSES} passes are needed, up to {at:%Y-%m-%dT%H:%M:%SZ}",
+                    f"more than {MAX_PASSES} passes are needed up to {at:%Y-%m-%dT%H:%M:%SZ}",
                     reason="LimitExceeded",
-                    remedy="say where to stop: spec.advance.until",
+                    remedy="set spec.advance.until",
                 )
             world.apply_stated_drafts(at)
             world.update_drafts(

@@ -299,9 +299,10 @@ class ScenarioWorld:
         hold = _build_hold(stated.held, Reason.PATH_TAKEN)
         if variant.missing_revision:
             sentence = (
-                f"it never had {variant.missing_revision} in force, so it cannot go back to it"
+                f"it was never published at {variant.missing_revision}, the revision of"
+                " the rollback"
             )
-            hold = Hold(Reason.NEVER_PUBLISHED, sentence, "whoever decided to go back")
+            hold = Hold(Reason.NEVER_PUBLISHED, sentence, "the author of the rollback")
         return VariantFacts(
             name=variant.name,
             stage=stated.stage,

@@ -57,8 +57,8 @@ class LoopLog:
         self._log_changes(
             "",
             (line for _, line in group_findings(errors)),
-            "Something is wrong in the files",
-            "Something in the files is right again",
+            "Files have an error",
+            "Error in files is gone",
         )
 
     def log_failed_pass(self, error: FanoutError, pause: float) -> None:
@@ -69,7 +69,7 @@ class LoopLog:
 
     def log_internal_problems(self, part: str, problems: Iterable[str]) -> None:
         """Log failures of fanout's own outside a pass; `part` names the part that failed."""
-        self._log_changes(part, problems, "Something of fanout itself failed", "It works again")
+        self._log_changes(part, problems, "Internal error", "Internal error is gone")
 
     def log_internal_error(self, part: str, result: object) -> None:
         """Log the result of a part of fanout if it is an error, or that it works again."""
@@ -79,7 +79,7 @@ class LoopLog:
     def log_recovery(self) -> None:
         """Log that passes work again if the previous one failed."""
         if self._last_failure:
-            _log.info("Passes work again")
+            _log.info("Passes succeed again")
         self._last_failure = ""
 
     def log_report(self, report: PassReport, mode: PassMode, triggers: Iterable[str]) -> None:
@@ -97,8 +97,8 @@ class LoopLog:
         self._log_changes(
             "undeclared",
             report.pass_plan.undeclared_warnings,
-            "Something on record is not declared",
-            "It is not missed any more",
+            "Recorded object is not declared",
+            "Recorded object is declared again, or removed",
         )
         self._log_policy_problems(report)
 
@@ -118,9 +118,9 @@ class LoopLog:
             for sentence in ended_problems:
                 policies_by_ended_problem[sentence].append(item.title)
         for policy, sentence in _group_by_problem(policies_by_problem):
-            _log.warning("Something is wrong with a policy", policy=policy, problem=sentence)
+            _log.warning("Policy has a problem", policy=policy, problem=sentence)
         for policy, sentence in _group_by_problem(policies_by_ended_problem):
-            _log.info("Something of a policy is well again", policy=policy, problem=sentence)
+            _log.info("Problem of a policy is gone", policy=policy, problem=sentence)
 
     def _log_changes(
         self, subject: str, sentences: Iterable[str], new_message: str, ended_message: str

@@ -72,7 +72,7 @@ class NotificationThread:
         """Log each problem of an address once, not with every attempt."""
         for name, problem in problems.items():
             if self._problems.get(name) != problem:
-                _log.warning("A notification is not delivered", notification=name, problem=problem)
+                _log.warning("Notification is not delivered", notification=name, problem=problem)
         self._problems |= problems
 
 

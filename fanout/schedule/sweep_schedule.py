@@ -283,7 +283,7 @@ class SweepState:
             elif (schedule.key, instant) not in self._reported_too_late:
                 self._reported_too_late.add((schedule.key, instant))
                 _log.warning(
-                    "A sweep was missed and it is too late to make it up",
+                    "A sweep was missed and its starting deadline is over",
                     promotion_policy=schedule.key,
                     scheduled=instant.isoformat(),
                 )
@@ -294,7 +294,7 @@ class SweepState:
             try:
                 self._entries = dict(self._sweep_log.read())
             except InvalidInput as error:
-                _log.warning("The times of earlier sweeps are not known", problem=str(error))
+                _log.warning("The times of earlier sweeps cannot be read", problem=str(error))
                 self._entries = {}
         return self._entries
 
@@ -310,7 +310,7 @@ class SweepState:
         except FanoutError as error:
             if self._last_problem != str(error):  # logged once, not in every pass
                 _log.warning(
-                    "The time of a sweep could not be recorded",
+                    "The time of a sweep cannot be recorded",
                     reason=error.reason,
                     problem=str(error),
                 )

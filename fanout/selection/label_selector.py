@@ -175,7 +175,7 @@ class _Tokens:
             f"{token!r} at character {self._tokens[self._next][1] + 1}" if token else "the end"
         )
         return InvalidInput(
-            f"{self._text!r} is no selector: {expected} was expected, not {position}",
+            f"{self._text!r} is not a label selector: expected {expected}, got {position}",
             reason="InvalidSetting",
             remedy="write KEY, !KEY, KEY=VALUE, KEY!=VALUE, KEY in (A,B) or KEY notin (A,B), joined"
             " by commas",

@@ -46,7 +46,7 @@ def _describe_collision(variant: VariantSpec, other: VariantSpec) -> str:
     if variant.path == other.path:
         relation = "is"
     elif fold_path(variant.path) == fold_path(other.path):
-        relation = "is, but for case or Unicode form,"
+        relation = "differs only in case or Unicode form from"
     return (
         f"path {variant.path} in repository {variant.repository} {relation} that of"
         f" variant {other.name} ({owner}, target {other.target}), {other.path};"

@@ -99,7 +99,8 @@ def _duplicate_failure(policy: str, first: VariantTarget, second: VariantTarget)
         policy=policy,
         target=second.key,
         reason="DuplicateTarget",
-        problem=f"chooses {second.key}, which spec.targets[{first.entry}] has already; narrow one"
+        problem=f"selects {second.key}, which spec.targets[{first.entry}] selects already;"
+        " narrow one"
         " of the selectors",
         field=f"spec.targets[{second.entry}]",
     )
@@ -144,8 +145,9 @@ def _unclear_failure(entry: int, key: str, policy: UpstreamPolicy) -> TargetFail
         policy=policy.metadata.name,
         target=key,
         reason="InvalidObject",
-        problem=f"nobody can say whether {key} is a target: a label that is asked for is no text;"
-        " put its key and its value in quotes where the object is written",
+        problem=f"cannot decide whether {key} is a target: the value of a selected label is not"
+        " a string;"
+        " quote the label's key and value in the object's file",
         field=f"spec.targets[{entry}].objectSelector",
     )
 

@@ -65,7 +65,7 @@ class TemplateField:
         value = self.values.get(key)
         if isinstance(value, str):
             return value
-        raise self._type_failure(value, "text is needed; use string(...)")
+        raise self._type_failure(value, "a string is needed; use string(...)")
 
     def to_number(self, key: str) -> int:
         """Return the whole number for the target; 0 if nothing is written.

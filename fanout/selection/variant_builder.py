@@ -100,7 +100,7 @@ class _TemplateReader:
             return False, f"{expression}: {format_failure(value)}"
         if not isinstance(value, bool):
             problem = f"yields {describe_type(value)} where true or false is needed"
-            return False, f"{expression}: {problem}; compare it with something"
+            return False, f"{expression}: {problem}; compare it with a value"
         return value, ""
 
     def path(self, directory: str, package: str) -> str:

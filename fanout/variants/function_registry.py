@@ -62,11 +62,11 @@ def find_script_function(image: str) -> StarlarkFunction | None:
     return STARLARK if catalog_name(image) == STARLARK.name else None
 
 
-_ALLOW_REMEDY = "have an administrator allow it in functions.{} of the FanoutConfiguration"
+_ALLOW_REMEDY = "ask an administrator to allow it in functions.{} of the FanoutConfiguration"
 _UNSUPPORTED_REMEDIES = {
     "gatekeeper": "check the policies where the package is published",
-    "render-helm-chart": "render the chart upstream: it would need the network",
-    "inflate-helm-chart": "render the chart upstream: it would need the network",
+    "render-helm-chart": "render the chart upstream; functions have no network access",
+    "inflate-helm-chart": "render the chart upstream; functions have no network access",
 }
 
 
@@ -99,7 +99,7 @@ def resolve_function(
     if script_function is not None:
         return script_function
     name = catalog_name(image)
-    remedy = f"{_ALLOW_REMEDY.format('images')}, or use one that runs in process"
+    remedy = f"{_ALLOW_REMEDY.format('images')}, or use an in-process function"
     if name in _UNSUPPORTED_REMEDIES:
         remedy = f"{_UNSUPPORTED_REMEDIES[name]}, or {_ALLOW_REMEDY.format('images')}"
     elif name:
@@ -116,7 +116,7 @@ def resolve_function(
 
 def _external_function(program: KrmProgram, field: str, where: ErrorLocation) -> ExternalFunction:
     if program.missing:
-        remedy = f"have an administrator look at functions.{field} of the FanoutConfiguration"
+        remedy = f"ask an administrator to check functions.{field} of the FanoutConfiguration"
         problem = f"the function {program.name} cannot be run: {program.missing}"
         raise _unavailable_error(problem, remedy, where)
     return ExternalFunction(program)

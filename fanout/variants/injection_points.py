@@ -46,7 +46,7 @@ def find_injection_points(
         first = first_by_key.setdefault(point.key, point)
         if first is not point:
             raise InvalidInput(
-                f"there is an injection point {point.key} in {first.file} too",
+                f"injection point {point.key} is also in {first.file}",
                 reason=Reason.INVALID_PACKAGE,
                 remedy="rename one of the two objects",
                 where=ErrorLocation(
@@ -82,16 +82,16 @@ def _parse_point(file: str, number: int, manifest_object: ManifestObject) -> Inj
     )
     if required is None:
         raise InvalidInput(
-            f"{annotations[_ANNOTATION]!r} marks no injection point",
+            f"{annotations[_ANNOTATION]!r} is not a mode of injection",
             reason=Reason.INVALID_PACKAGE,
             remedy="write required or optional",
             where=where,
         )
     if not kind or not name or kind == KPTFILE:
         raise InvalidInput(
-            "nothing can be injected here",
+            "this object cannot be an injection point",
             reason=Reason.INVALID_PACKAGE,
-            remedy="mark an object with kind and name that is no Kptfile",
+            remedy="mark an object that has kind and name and is not a Kptfile",
             where=where,
         )
     api_version = str(item.get("apiVersion", ""))

@@ -21,7 +21,7 @@ def find_injection(
     point is required.
     """
     if point.key not in injectable_keys:
-        return _without_source(point, f"objects of kind {point.kind} may not be injected")
+        return _without_source(point, f"objects of kind {point.kind} must not be injected")
     if not spec.injectors:
         return _without_source(point, "the variant has no injectors")
     missing_names: list[str] = []
@@ -42,7 +42,7 @@ def find_injection(
             )
         missing_names.append(injector.name)
     if not missing_names:
-        return _without_source(point, f"no injector is for the kind {point.kind}")
+        return _without_source(point, f"no injector has kind {point.kind}")
     return _without_source(
         point, f"no {point.kind} {' or '.join(missing_names)} in namespace {spec.namespace}"
     )

@@ -129,7 +129,7 @@ def find_duplicates(manifests: Mapping[str, Manifest]) -> Iterator[InvalidInput]
             )
             if first_place != f"{path}:{line}":
                 yield InvalidInput(
-                    f"the object is at {first_place} too",
+                    f"the object is also at {first_place}",
                     reason=Reason.INVALID_PACKAGE,
                     remedy="remove or rename one of the two",
                     where=ErrorLocation(format_identity(identity), "", path, line),

@@ -376,7 +376,7 @@ def _add_comments(manifest: Manifest, comments: Mapping[int, Mapping[Path, str]]
                 raise InvalidInput(
                     "there is no room for a comment",
                     reason=Reason.RENDER_FAILED,
-                    remedy="write the value on a line of its own, or exclude the object",
+                    remedy="write the value on its own line, or exclude the object",
                     where=ErrorLocation(
                         field=format_path(path), file=manifest.file, line=document.line_of(path)
                     ),

@@ -37,9 +37,9 @@ def holds_context(manifest: Manifest) -> bool:
     is_context_by_document = [_is_context(document.value) for document in manifest.documents]
     if any(is_context_by_document) and len(is_context_by_document) > 1:
         raise InvalidInput(
-            f"the package context {CONTEXT_NAME} is not alone in its file",
+            f"the package context {CONTEXT_NAME} shares its file with other objects",
             reason=Reason.INVALID_PACKAGE,
-            remedy="give the other objects another file",
+            remedy="move the other objects to another file",
             where=ErrorLocation(file=CONTEXT, line=1),
         )
     return is_context_by_document == [True]
@@ -55,9 +55,10 @@ def refuse_context_keys(spec: VariantSpec) -> None:
     """Raise InvalidInput if the variant sets context keys. The package has no package context."""
     if spec.context or spec.remove_keys:
         raise InvalidInput(
-            f"{CONTEXT} of the package holds no ConfigMap {CONTEXT_NAME}, which keys could go to",
+            f"{CONTEXT} of the package has no ConfigMap {CONTEXT_NAME} for the keys of"
+            " packageContext",
             reason=Reason.RENDER_FAILED,
-            remedy="rename the file upstream, or leave packageContext out",
+            remedy="rename the file upstream, or remove packageContext",
             where=ErrorLocation(f"PackageVariant/{spec.name}", "packageContext"),
         )
 

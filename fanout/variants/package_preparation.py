@@ -225,7 +225,7 @@ def _check_files(package: UpstreamPackage, limits: RenderLimits) -> None:
     for path, (entry, _) in sorted(package.files.items()):
         if entry.mode not in _REGULAR:
             kind = "a symbolic link" if entry.mode == _SYMLINK else "a submodule"
-            raise _refused(f"is {kind}, which a package may not have", "use a file", path)
+            raise _refused(f"is {kind}, which packages must not contain", "use a file", path)
     for path, problem in find_unportable_files(package.files):
         raise _refused(problem, "rename the file", path)
 
@@ -234,7 +234,7 @@ def _check_kptfile(package: UpstreamPackage, manifests: Mapping[str, Manifest]) 
     if KPTFILE not in manifests:
         raise _refused(
             f"there is no Kptfile in {package.directory or 'the root'} at {package.revision.name}",
-            "name a directory that is a package, or make it one with `kpt pkg init`",
+            "use the directory of a package, or create one with `kpt pkg init`",
         )
     for path, manifest in manifests.items():
         if path.rpartition("/")[2] == KPTFILE:
@@ -278,17 +278,17 @@ def _refuse_list(file: str, manifest_object: ManifestObject) -> None:
     items = manifest_object.value.get(ITEMS, MISSING)
     path: Path = (ITEMS,)
     if isinstance(manifest_object, ListItem):
-        path, problem, remedy = ("kind",), "a List in a List", "put its items into the outer one"
+        path, problem, remedy = ("kind",), "a List in a List", "move its items to the outer one"
     elif items is MISSING:
-        path, problem, remedy = ("kind",), "a List without items", "give it items, or []"
+        path, problem, remedy = ("kind",), "a List without items", "add items, or write items: []"
     elif items is None:
         return  # an empty List
     elif not isinstance(items, list):
-        problem, remedy = "the List's items are no list", "list the objects"
+        problem, remedy = "items of the List is not a list", "list the objects"
     else:
         at = next(at for at, item in enumerate(items) if not is_krm_object(item))
-        path, problem = (ITEMS, at), f"items[{at}] of the List is no object"
-        remedy = "give it an apiVersion and a kind, or take it out"
+        path, problem = (ITEMS, at), f"items[{at}] of the List is not an object"
+        remedy = "add apiVersion and kind, or remove it"
     raise _refused(problem, remedy, file, manifest_object.line_of(path))
 
 

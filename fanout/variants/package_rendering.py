@@ -265,7 +265,7 @@ def render_package(
         raise InvalidInput(
             "there is no Kptfile",
             reason=Reason.INVALID_PACKAGE,
-            remedy="name the directory of a package, or make it one with `kpt pkg init`",
+            remedy="use the directory of a package, or create one with `kpt pkg init`",
         )
     entries = {path: (TreeEntry(mode, blob_id(data)), data) for path, (mode, data) in files.items()}
     no_revision = Revision(name="", commit="", committed_at=0)
@@ -310,8 +310,8 @@ def _refuse_breadth_first(prepared: PreparedPackage) -> None:
     if mapping(metadata.get("annotations")).get(_BREADTH_FIRST) == "true" and subpackages:
         path = ("metadata", "annotations", _BREADTH_FIRST)
         raise InvalidInput(
-            "the package around a subpackage cannot be rendered before it",
+            "a package cannot be rendered before its subpackages",
             reason=Reason.RENDER_FAILED,
-            remedy="take the annotation away; subpackages are rendered first",
+            remedy="remove the annotation; subpackages are rendered first",
             where=ErrorLocation(KPTFILE, ".".join(path), KPTFILE, document.line_of(path)),
         )

@@ -401,13 +401,19 @@ class WholePackageRun:
             self._add_object(step, f"{step.directory_prefix}{path}", item)
 
     def _add_object(self, step: FunctionStep, file: str, item: Object) -> None:
-        problem, remedy = find_package_path_problem(file), "have it give the object another path"
+        problem, remedy = (
+            find_package_path_problem(file),
+            "change the function so that it uses another path",
+        )
         if not problem and (not file.endswith(_SUFFIXES) or file.rpartition("/")[2] == KPTFILE):
-            problem = f"{file} is no name of a YAML file"
+            problem = f"{file} is not the name of a YAML file"
         if not problem and file in self.prepared.entries and file not in self.prepared.manifests:
-            problem = f"{file} holds no objects"
+            problem = f"{file} exists and has no objects"
         if is_plain_list(item):
-            problem, remedy = "a List cannot be added", "have it add the items, each by itself"
+            problem, remedy = (
+                "a List cannot be added",
+                "change the function so that it adds the items one by one",
+            )
         if problem:
             name = mapping(item.get("metadata")).get("name", "")
             error = InvalidInput(f"{item.get('kind', '')}/{name}: {problem}", remedy=remedy)

@@ -64,7 +64,7 @@ ALL_OBJECTS = ObjectSelection()
 def _parse_conditions(entry: Mapping[str, object], field: str) -> tuple[Mapping[str, object], ...]:
     rows = entry.get(field) or []
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) and row for row in rows):
-        raise InvalidInput(f"{field} is no list of conditions")
+        raise InvalidInput(f"{field} is not a list of conditions")
     for row in rows:
         _check_condition(row, field)
     return tuple(rows)
@@ -77,9 +77,9 @@ def _check_condition(row: Mapping[str, object], field: str) -> None:
         if key in _MAP_CONDITIONS and isinstance(value, Mapping):
             continue
         raise InvalidInput(
-            f"{field}: {key} is not understood",
+            f"{field}: unknown field {key}",
             remedy=(
-                f"use text for {', '.join(sorted(_TEXT_CONDITIONS))} and maps for"
+                f"use strings for {', '.join(sorted(_TEXT_CONDITIONS))} and maps for"
                 f" {', '.join(sorted(_MAP_CONDITIONS))}"
             ),
         )
@@ -285,7 +285,7 @@ def _declare_function(
         documents = files[file].documents if file in files else ()
         if [type(document.value) for document in documents] != [dict]:
             raise InvalidInput(
-                f"{file}, the configuration of {function.name}, is no file with one object",
+                f"{file}, the configuration of {function.name}, is not a file with one object",
                 reason=Reason.RENDER_FAILED,
                 remedy="correct configPath, or the file",
                 where=where,

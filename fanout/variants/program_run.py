@@ -136,20 +136,20 @@ def _parse_output(data: bytes) -> ResourceListOutput:
     if resource_list.get("kind") != _RESOURCE_LIST or not str(
         resource_list.get("apiVersion")
     ).startswith(_CONFIG_PREFIX):
-        raise _run_error(f"its output is no {_RESOURCE_LIST}")
+        raise _run_error(f"its output is not a {_RESOURCE_LIST}")
     return _build_output(resource_list.get("items") or [], resource_list.get("results") or [])
 
 
 def _build_output(items: object, results: object) -> ResourceListOutput:
     if not isinstance(items, list) or not isinstance(results, list):
-        raise _run_error(f"its output is no {_RESOURCE_LIST}: items and results must be lists")
+        raise _run_error(f"its output is not a {_RESOURCE_LIST}: items and results must be lists")
     objects = tuple(_parse_object(item, number) for number, item in enumerate(items))
     return ResourceListOutput(objects, tuple(map(_parse_result, results)))
 
 
 def _parse_object(item: object, number: int) -> ReturnedObject:
     if not is_named_object(item):
-        raise _run_error(f"items[{number}] of its output is no object with a kind and a name")
+        raise _run_error(f"items[{number}] of its output is not an object with a kind and a name")
     notes = dict(mapping(item["metadata"].get("annotations")))
     # Functions built with older SDKs know and set only the annotations without the prefix
     # `internal`.
@@ -159,7 +159,7 @@ def _parse_object(item: object, number: int) -> ReturnedObject:
     }
     file, index = place["path"], place["index"]
     if file is not None and (not isinstance(file, str) or not file):
-        raise _run_error(f"items[{number}] of its output has no text for a path")
+        raise _run_error(f"items[{number}] of its output has a path that is not a string")
     if index is not None and not str(index).isdecimal():
         raise _run_error(f"items[{number}] of its output has the index {index!r}")
     for key in list(notes):
@@ -182,7 +182,7 @@ def _parse_result(row: object) -> ProgramResult:
     kind, name = str(reference.get("kind") or ""), str(reference.get("name") or "")
     path, index = file.get("path"), file.get("index") or 0
     result = FunctionResult(
-        " ".join(str(fields.get("message") or "it gives no reason").split()),
+        " ".join(str(fields.get("message") or "no reason given").split()),
         # an unknown severity is not ignored
         severity if severity in _SEVERITIES else ERROR,
         object=f"{kind}/{name}" if name else kind,
@@ -257,7 +257,7 @@ def _apply_returned(
         # Otherwise a program could overwrite an object that its selectors keep from it, by
         # returning one with that object's place.
         if place in returned or place in not_sent:
-            problem = "two objects" if place in returned else "another object than is there"
+            problem = "two objects" if place in returned else "another object than before"
             raise InvalidInput(f"it returns {problem} at {file}, index {place[1]}")
         if item.number is not None:
             returned.add(place)

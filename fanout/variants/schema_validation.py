@@ -179,7 +179,7 @@ def _shape_validator(shape: _Shape) -> _Validator:
         if shape.enum and value is not None and value not in shape.enum:
             choices = ", ".join(map(str, shape.enum))
             report.faults.append(
-                SchemaViolation(path, f"{_describe_value(value)} is none of {choices}")
+                SchemaViolation(path, f"{_describe_value(value)} is not one of {choices}")
             )
 
     return validate
@@ -188,13 +188,13 @@ def _shape_validator(shape: _Shape) -> _Validator:
 def _validate_fields(shape: _Shape, value: dict[str, Any], path: Path, report: _Report) -> None:
     for name in shape.required:
         if name not in value:
-            report.faults.append(SchemaViolation((*path, name), "the field is missing"))
+            report.faults.append(SchemaViolation((*path, name), "required field is missing"))
     for name, child in value.items():
         validator = shape.fields.get(name, shape.other_fields)
         if validator is not None:
             validator(child, (*path, name), report)
         elif shape.closed and report.strict:
-            report.faults.append(SchemaViolation((*path, name), "the field is not known"))
+            report.faults.append(SchemaViolation((*path, name), "unknown field"))
 
 
 def _type_validator(types: tuple[str, ...]) -> _Validator:
@@ -204,14 +204,14 @@ def _type_validator(types: tuple[str, ...]) -> _Validator:
                 _TYPE_WORDS[name] for name in dict.fromkeys(types) if name != "null"
             )
             report.faults.append(
-                SchemaViolation(path, f"{_describe_value(value)} is no {expected}")
+                SchemaViolation(path, f"{_describe_value(value)} is not a {expected}")
             )
 
     return validate
 
 
 _TYPE_WORDS = {
-    "string": "text",
+    "string": "string",
     "integer": "whole number",
     "number": "number",
     "boolean": "boolean",

@@ -14,7 +14,10 @@ from fanout.package.package_limits import DEFAULT_SIZES, SizeLimits
 from fanout.package.tree_ids import TreeEntry
 from fanout.variants.functions.function_interface import LineComment, Path, UnfitObject
 
-_REMEDY = "have it put less there, or raise packageLimits.{} in the FanoutConfiguration"
+_REMEDY = (
+    "change the function so that it writes less, or raise packageLimits.{} in the"
+    " FanoutConfiguration"
+)
 _ENTRY_BYTES = 4  # least bytes of an entry of a map or list: line break, signs, key
 
 

@@ -66,7 +66,7 @@ REFUSED = [
      "mutators[0]: configMap and configPath exclude each other; keep one of them"),
     ("a configuration outside the package",
      {"mutators": [{"image": "set-image", "configPath": "../a.yaml"}]},
-     ("mutators[0].configPath: the path '../a.yaml' leads out of the package; name a file of the"
+     ("mutators[0].configPath: the path '../a.yaml' is outside the package; name a file of the"
      " package")),
     ("a selector of nothing", {"mutators": [{"image": "set-image", "selectors": [{}]}]},
      "mutators[0].selectors[0]: the selector is empty; set at least one field, or remove it"),

@@ -156,20 +156,20 @@ def test_equal_windows_are_one():
     assert window("0 8 * * * for 8h UTC") is not window("0 8 * * * for 9h UTC")
 
 
-NEVER = "schedule '0 0 31 2 *': it never fires: no month it names has such a day; "
+NEVER = "schedule '0 0 31 2 *': it never fires: none of its months has that day; "
 BAD = [
-    ("no time", "0 8 * * * for 0s UTC", "it lasts for no time; write one like 8h"),
+    ("no time", "0 8 * * * for 0s UTC", "the duration is zero; write one like 8h"),
     (
         "over a year", "0 8 * * * for 8784h1s UTC",
         "8784h1s is longer than 366 days; write at most 8784h",
     ),
     (
         "ends when it begins", "0 8 * * mon until 0 8 * * 1 UTC",
-        "it ends when it begins: that is no time, or for ever; write when it ends",
+        "its start and its end have the same schedule; write another end",
     ),
     (
         "no end in most years", "0 0 1 3 * until 0 0 29 2 * UTC",
-        "what begins on 2000-03-01 lasts for longer than 366 days; let it end every year",
+        "the window that starts on 2000-03-01 lasts longer than 366 days; let it end within a year",
     ),
     ("31 February", "0 0 31 2 * for 1h UTC", f"{NEVER}change day-of-month or month"),
     (

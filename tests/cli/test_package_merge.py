@@ -226,7 +226,7 @@ REFUSED = [
     (
         "a fast-forward over edits",
         lambda _: None,
-        "/local: the package cannot be fast-forwarded: web.yaml changed here",
+        "/local: the package cannot be fast-forwarded: web.yaml changed locally",
         ("--strategy", "fast-forward"),
     ),
 ]

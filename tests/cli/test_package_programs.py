@@ -79,15 +79,15 @@ def test_every_fault_that_a_validator_finds_is_a_fault_with_its_line(tmp_path, c
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
         (
-            f"{directory}/web.yaml:5: Deployment/web: spec.selector: the field is missing"
+            f"{directory}/web.yaml:5: Deployment/web: spec.selector: required field is missing"
             " (kubeconform); correct the package"
         ),
         (
-            f"{directory}/web.yaml:5: Deployment/web: spec.template: the field is missing"
+            f"{directory}/web.yaml:5: Deployment/web: spec.template: required field is missing"
             " (kubeconform); correct the package"
         ),
         (
-            f"{directory}/web.yaml:6: Deployment/web: spec.replicas: 'many' is no whole number"
+            f"{directory}/web.yaml:6: Deployment/web: spec.replicas: 'many' is not a whole number"
             " (kubeconform); correct the package"
         ),
     ]

@@ -166,7 +166,7 @@ REFUSED = [
     (
         "an executable",
         {"Kptfile": pipeline("{exec: ./run}"), **WEB},
-        "the executable ./run is not allowed; have an administrator allow it",
+        "the executable ./run is not allowed; ask an administrator to allow it",
     ),
     (
         "a validator that is not there",

@@ -60,9 +60,9 @@ FAULTS = [
             "sub/Kptfile": "apiVersion: kpt.dev/v1\nkind: Kptfile\n",
         },
         [
-            "./Kptfile:5: Kptfile: upsteam: the field is not known",
-            "./Kptfile:7: Kptfile: upstream.updateStrategy: 'merge' is not known",
-            "./sub/Kptfile:1: Kptfile: metadata: the field is missing",
+            "./Kptfile:5: Kptfile: upsteam: unknown field",
+            "./Kptfile:7: Kptfile: upstream.updateStrategy: unsupported value 'merge'",
+            "./sub/Kptfile:1: Kptfile: metadata: required field is missing",
         ],
     ),
     (
@@ -80,8 +80,8 @@ FAULTS = [
         [
             "./Kptfile:7: Kptfile: pipeline.mutators[0]: the function gatekeeper is not available",
             "./Kptfile:9: Kptfile: pipeline.mutators[2]: none.yaml, the configuration ",
-            "./Kptfile:10: Kptfile: pipeline.mutators[3]: set-image: data.nam is not understood",
-            "./Kptfile:11: Kptfile: pipeline.mutators[4].selectors[0].names: the field ",
+            "./Kptfile:10: Kptfile: pipeline.mutators[3]: set-image: unknown field data.nam",
+            "./Kptfile:11: Kptfile: pipeline.mutators[4].selectors[0].names: unknown field",
         ],
     ),
     (
@@ -108,7 +108,7 @@ FAULTS = [
             ),
         },
         [
-            "./all.json:9: ConfigMap: metadata.name: 1 is no text",
+            "./all.json:9: ConfigMap: metadata.name: 1 is not a string",
             "./all.json:18: ConfigMap/a: metadata.annotations[kpt.dev/config-injection]: ",
         ],
     ),
@@ -126,8 +126,8 @@ FAULTS = [
             ),
         },
         [
-            "./a.yaml:11: ConfigMap/x: the object is at a.yaml:1 too",
-            "./b.json:1: ConfigMap/z: the object is at a.yaml:6 too",
+            "./a.yaml:11: ConfigMap/x: the object is also at a.yaml:1",
+            "./b.json:1: ConfigMap/z: the object is also at a.yaml:6",
         ],
     ),
     (
@@ -141,7 +141,7 @@ FAULTS = [
         [
             "./a.yaml:6: ConfigMap/x: metadata.annotations[kpt.dev/config-injection]: ",
             "./b.yaml:6: ConfigMap/z: ",
-            "./c.yaml:6: ConfigMap/two: there is an injection point ConfigMap.two at a.yaml:13 too",
+            "./c.yaml:6: ConfigMap/two: injection point ConfigMap.two is also at a.yaml:13",
         ],
     ),
     (
@@ -151,7 +151,7 @@ FAULTS = [
             "Kptfile": pipeline("{image: set-image, configPath: image.yaml}"),
             "image.yaml": config_map("image", "data:\n  nam: web\n"),
         },
-        ["./Kptfile:7: Kptfile: pipeline.mutators[0]: set-image: data.nam is not understood"],
+        ["./Kptfile:7: Kptfile: pipeline.mutators[0]: set-image: unknown field data.nam"],
     ),
     (
         "names that YAML takes for something else",
@@ -163,11 +163,11 @@ FAULTS = [
             "values.yaml": "kind: 3\nname: 1\n",
         },
         [
-            "./a.yaml:4: ConfigMap: metadata.name: true is no text",
+            "./a.yaml:4: ConfigMap: metadata.name: true is not a string",
             "./b.yaml:4: ConfigMap: ",
-            "./c.yaml:1: 2: apiVersion: 1 is no text",
-            "./c.yaml:2: 2: kind: 2 is no text",
-            "./c.yaml:3: 2: metadata.namespace: false is no text",
+            "./c.yaml:1: 2: apiVersion: 1 is not a string",
+            "./c.yaml:2: 2: kind: 2 is not a string",
+            "./c.yaml:3: 2: metadata.namespace: false is not a string",
         ],
     ),
 ]
@@ -239,8 +239,8 @@ def test_faults_are_data_too(tmp_path, capsys):
     directory = put(tmp_path, {**GOOD, "Kptfile": f"{KPTFILE}more: 1\n"})
     assert run_arguments(["package", "validate", str(directory), "-o", "json"]) == 2
     (fault,) = json.loads(capsys.readouterr().out)
-    assert fault.pop("remedy").startswith("there are apiVersion, ")
+    assert fault.pop("remedy").startswith("use apiVersion, ")
     assert fault == {
         "file": f"{directory}/Kptfile", "line": 5, "object": "Kptfile", "field": "more",
-        "problem": "the field is not known", "severity": "error",
+        "problem": "unknown field", "severity": "error",
     }  # fmt: skip

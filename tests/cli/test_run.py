@@ -142,10 +142,10 @@ def test_records_that_cannot_be_reached_do_not_end_it(fleet, start):
     subprocess.run(["git", "init", "-q", "--bare", str(place)], check=True)
     running.until(lambda: len(fleet.repos["edge"].tags()) == 2)
     assert running.end() == ExitCode.OK
-    assert [line["event"] for line in running.log()].count("Passes work again") == 1
+    assert [line["event"] for line in running.log()].count("Passes succeed again") == 1
 
 
-AGAIN = "Something of a policy is well again"
+AGAIN = "Problem of a policy is gone"
 
 
 def test_a_repository_that_is_gone_holds_its_own_variants_and_is_told_once(fleet, start):

@@ -129,7 +129,7 @@ REFUSED = [
     ("no length", ["--allow", "@daily"], "give one of --duration and --until"),
     ("two lengths", [*WINDOW, "--until", "@hourly"], "give one of --duration and --until"),
     ("days", ["--deny", "@daily", "--duration", "1d"], "--duration: 1d is in days"),
-    ("no time", ["--deny", "@daily", "--duration", "0s"], "--duration: it lasts for no time"),
+    ("no time", ["--deny", "@daily", "--duration", "0s"], "--duration: the duration is zero"),
     ("over a year", ["--deny", "@daily", "--duration", "9000h"], "--duration: 9000h is longer"),
     ("31 February", ["--deny", "0 0 31 2 *", "--duration", "1h"], "--deny: schedule '0 0 31 2 *'"),
     ("no end", ["--allow", "@daily", "--until", "0 24 * * *"], "--until: schedule '0 24 * * *'"),

@@ -41,7 +41,7 @@ HIDDEN = [
     ("base64", "a.yaml", secret(a="hidden").replace("stringData", "data")),
     ("an item of a List", "a.yaml", LISTED.rstrip(" ")),
     ("a second document", "a.yaml", "kind: A\n---\n" + secret(a="hidden")),
-    ("data that is no mapping", "a.yaml", "kind: Secret\ndata: hidden\n"),
+    ("data that is not a mapping", "a.yaml", "kind: Secret\ndata: hidden\n"),
     ("data of one line", "a.yaml", "{kind: Secret, data: {a: hidden}}\n"),
     ("an escaped kind", "a.yaml", 'kind: "\\x53ecret"\ndata: {a: hidden}\n'),
     ("a Secret in an object", "a.yaml", "kind: A\nspec:\n  kind: Secret\n  data: {a: hidden}\n"),

@@ -54,15 +54,16 @@ EXPRESSIONS = [
     ("the repository where it is chosen", "downstream.repositoryExpr", "repository.metadata.name",
      "repository is no variable here: this expression is what chooses it; there are packageDe"),
     ("a function that there is not", "downstream.packageExpr", "lower(target.metadata.name)",
-     "there is no function 'lower' (column 1); there are bool(), bytes(), double(), "),
+     "there is no function 'lower' (column 1); use one of bool(), bytes(), double(), "),
     ("a method that there is not", "downstream.packageExpr", "target.metadata.name.split('-')[1]",
-     "there is no function 'split' (column 22); there are all(), contains(), endsWith(), "),
+     "there is no function 'split' (column 22); use one of all(), contains(), endsWith(), "),
     ("a misspelt method", "stageExpr", "target.metadata.name.startswith('a') ? 'dev' : 'prod'",
      "there is no function 'startswith' (column 22); did you mean startsWith?"),
     ("a label whose key is no name", "stageExpr", "target.metadata.labels.example.com/tier",
      "tier is no variable here; keys that are no names stand in brackets: labels['a/b']; there"),
     ("a template's braces", "downstream.packageExpr", "sites/{{ target.metadata.name }}",
-     "syntax error at column 31: unexpected '}'; CEL is no template: join texts with +"),
+     ("syntax error at column 31: unexpected '}'; CEL is not a template language: join strings"
+     " with +")),
 ]  # fmt: skip
 
 
@@ -145,21 +146,22 @@ def test_a_template_of_pull_requests(company: Fleet, field: str, text: str, told
 
 FUNCTIONS = [
     ("a key that it does not have", "{image: set-namespace, configMap: {namespce: web}}",
-     "set-namespace: namespce is not understood; did you mean namespace?"),
+     "set-namespace: unknown field namespce; did you mean namespace?"),
     ("a key too many", "{image: set-namespace, configMap: {namespace: web, force: 'true'}}",
-     "set-namespace: force is not understood; there are namespace, namespaceMatcher"),
+     "set-namespace: unknown field force; use namespace, namespaceMatcher"),
     ("no configuration at all", "{image: set-labels}",
-     "set-labels: no labels are given; name at least one label"),
+     "set-labels: no labels are given; add at least one label"),
     ("a configuration where none is asked for",
      "{image: 'gcr.io/kpt-fn/remove-local-config-resources:v0.1', configMap: {all: 'true'}}",
-     "remove-local-config-resources: all is not understood; remove it"),
+     "remove-local-config-resources: unknown field all; remove it"),
     ("a value that cannot be", "{image: set-namespace, configMap: {namespace: Web.}}",
-     "set-namespace: 'Web.' is no name for a namespace; lower case letters, digits and dashes"),
+     ("set-namespace: 'Web.' is not a valid namespace name; use at most 63 lower case letters,"
+      " digits and dashes")),
     ("no script", "{image: 'starlark:v0.5', configMap: {a: b}}",
-     "starlark: source is missing or no text; put the script there"),
+     "starlark: source is missing or not a string; write the script there"),
     ("an expression's key that it does not have",
      "{image: set-image, configMapExprs: [{key: nam, valueExpr: target.metadata.name}]}",
-     "set-image: nam is not understood; did you mean name?"),
+     "set-image: unknown field nam; did you mean name?"),
 ]  # fmt: skip
 
 

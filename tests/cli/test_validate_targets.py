@@ -80,7 +80,7 @@ ERRORS: list[tuple[str, Change, str, str, str]] = [
      f":12: {TEMPLATE}downstream.packageExpr: ", "ams", "write a relative path"),
     ("a type that does not fit", policy(("stageExpr: target.metadata.labels.tier",
                                          "stageExpr: target.metadata.labels")),
-     f":9: {TEMPLATE}stageExpr: ", "ams", "yields a map where text is needed"),
+     f":9: {TEMPLATE}stageExpr: ", "ams", "yields a map where a string is needed"),
     ("offlineWhen that fails", policy(("    template:", OFFLINE)),
      f":8: {FIELD}targets[0].offlineWhen: ", "ams", "target.status.gone: "),
 ]  # fmt: skip

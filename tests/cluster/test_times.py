@@ -25,12 +25,12 @@ WINDOWS = [
     ),
     (
         "31 February", 'deny: {schedule: "0 0 31 2 *", duration: 1h}',
-        [("deny.schedule: schedule '0 0 31 2 *': it never fires: no month it names has such a day; "
+        [("deny.schedule: schedule '0 0 31 2 *': it never fires: none of its months has that day; "
          "change day-of-month or month")],
     ),
     (
         "an end on 31 February", 'allow: {schedule: "@monthly", until: "0 0 31 2 *"}',
-        [("allow.until: schedule '0 0 31 2 *': it never fires: no month it names has such a day; "
+        [("allow.until: schedule '0 0 31 2 *': it never fires: none of its months has that day; "
          "change day-of-month or month")],
     ),
     (
@@ -40,7 +40,7 @@ WINDOWS = [
     ),
     (
         "no time at all", 'deny: {schedule: "@daily", duration: 0s}',
-        ["deny.duration: it lasts for no time; write one like 8h"],
+        ["deny.duration: the duration is zero; write one like 8h"],
     ),
     (
         "more than a year", 'deny: {schedule: "@yearly", duration: 8785h}',
@@ -48,13 +48,13 @@ WINDOWS = [
     ),
     (
         "until it begins", 'deny: {schedule: "@daily", until: "0 0 * * *"}',
-        ["deny.until: it ends when it begins: that is no time, or for ever; write when it ends"],
+        ["deny.until: its start and its end have the same schedule; write another end"],
     ),
     (
         "until an end that comes every four years",
         'deny: {schedule: "0 0 1 3 *", until: "0 0 29 2 *"}',
-        [("deny.until: what begins on 2000-03-01 lasts for longer than 366 days; "
-         "let it end every year")],
+        [("deny.until: the window that starts on 2000-03-01 lasts longer than 366 days; "
+         "let it end within a year")],
     ),
     (
         "everything at once", 'allow: {schedule: nightly, duration: 8785h, timeZone: Mars}',

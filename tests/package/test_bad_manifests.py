@@ -26,20 +26,28 @@ FAULTS = [
     ("a tag that makes Python objects", b"a: !!python/object:os.x y\n", ["1: the tag !!python"]),
     ("a tag of somebody's own", b"a: 1\nb: !Ref x\n", ["2: the tag !Ref is not allowed"]),
     ("a tag on a mapping", b"a: !!set {x, y}\n", ["1: the tag !!set is not allowed"]),
-    ("a tag that does not fit its value", b"a: !!int x\n", ["1: 'x' is no !!int"]),
-    ("a number that JSON has not", b"a: .inf\nb: .nan\n", ["1: Kubernetes has", "2: Kubernetes"]),
-    ("a key that is null", b"~: 1\n", ["1: a mapping has a key that is no text"]),
-    ("a key that is a list", b"? [a]\n: 1\n", ["1: a mapping has a key that is no text"]),
-    ("a template's braces without quotes", b"a: 1\nb: {{ x }}\n", ["2: braces begin a mapping"]),
+    ("a tag that does not fit its value", b"a: !!int x\n", ["1: 'x' is not a valid !!int"]),
+    (
+        "a number that JSON has not",
+        b"a: .inf\nb: .nan\n",
+        ["1: Kubernetes does not support", "2: Kubernetes"],
+    ),
+    ("a key that is null", b"~: 1\n", ["1: a mapping has a key that is not a string"]),
+    ("a key that is a list", b"? [a]\n: 1\n", ["1: a mapping has a key that is not a string"]),
+    (
+        "a template's braces without quotes",
+        b"a: 1\nb: {{ x }}\n",
+        [("2: {{ without quotes is a mapping")],
+    ),
     (
         "text behind quotes",
         b"a:\n  b: 'x' + y\n  c: 1\n",
-        ["2: YAML syntax: something stands behind"],
+        ["2: YAML syntax: text after the closing quote"],
     ),
-    ("text behind quotes in flow style", b'{a: "x" + y, c: 1}\n', ["1: YAML syntax: something"]),
+    ("text behind quotes in flow style", b'{a: "x" + y, c: 1}\n', ["1: YAML syntax: text after"]),
     ("an alias without its anchor", b"a: *b\n", ["1: the alias *b has no anchor"]),
-    ("an alias inside its own anchor", b"a: &b [*b]\n", ["1: the alias *b stands inside"]),
-    ("a merge of no mapping", b"<<: 1\n", ["1: << merges something that is no mapping"]),
+    ("an alias inside its own anchor", b"a: &b [*b]\n", ["1: the alias *b is inside"]),
+    ("a merge of no mapping", b"<<: 1\n", ["1: << merges a value that is not a mapping"]),
     ("aliases of aliases", BOMB.encode(), ["6: aliases make the document larger"]),
     ("a chain of aliases", CHAIN.encode(), ["100: aliases make the document more than 100"]),
     ("10,000 brackets", b"[" * 10_000, ["1: more than 100 levels deep"]),
@@ -71,7 +79,7 @@ def test_a_fault_is_told_with_its_line(read, sentence, data, expected):
 JSON_FAULTS = [
     ("a comma too many", '{\n"a": 1,\n}', "3: JSON syntax"),
     ("a key twice", '{"a": 1,\n "a": 2}', "2: the key a is already on line 1"),
-    ("not a number", '{"a": NaN}', "NaN is no JSON"),
+    ("not a number", '{"a": NaN}', "NaN is not JSON"),
     ("a number too large", '{"a": 1e999}', "a number is too large"),
     ("half of a surrogate pair", '{"a": "\\ud83d"}', "half of a surrogate pair"),
     ("too deep", "[" * 200 + "]" * 200, "more than 100 levels deep"),
@@ -115,7 +123,7 @@ READ = [
     ("of several merged the first wins", "b: &b {x: 1}\nc: &c {x: 2, z: 3}\na: {<<: [*b, *c]}",
      {"a": {"x": 1, "z": 3}}),
     ("a merge key in quotes is a key", "a: {'<<': 1}", {"a": {"<<": 1}}),
-    ("a byte order mark is no text", "\ufeffa: 1", {"a": 1}),
+    ("a byte order mark is not a string", "\ufeffa: 1", {"a": 1}),
     ("a value that looks like a merge key", "a: <<", {"a": "<<"}),
 ]  # fmt: skip
 
@@ -170,5 +178,5 @@ def test_lines_of_a_json_file(path, line):
 def test_lists_of_objects_are_their_items():
     listed = b"kind: List\nitems:\n- {kind: A}\n- {kind: B}\n---\nkind: C\nitems: 1\n"
     assert [o["kind"] for o in load_objects(listed, "f.yaml")] == ["A", "B", "C"]
-    with pytest.raises(InvalidManifest, match="a str is no Kubernetes object"):
+    with pytest.raises(InvalidManifest, match="a str is not a Kubernetes object"):
         load_objects(b"a: 1\n---\nhello\n", "f.yaml")

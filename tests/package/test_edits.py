@@ -191,9 +191,9 @@ def test_other_documents_stay_byte_for_byte_when_one_takes_the_slow_way():
 
 
 BLOCKED = [
-    ("a path through text", ("a", "x", "y"), "2: a.x: a is no mapping"),
-    ("a path through a number in a list", ("b", 0, "y"), "4: b[0].y: b[0] is no mapping"),
-    ("a position in a mapping", ("c", 0), "6: c[0]: c is no list"),
+    ("a path through text", ("a", "x", "y"), "2: a.x: a is not a mapping"),
+    ("a path through a number in a list", ("b", 0, "y"), "4: b[0].y: b[0] is not a mapping"),
+    ("a position in a mapping", ("c", 0), "6: c[0]: c is not a list"),
     ("a position behind the next one", ("b", 5), "3: b[5]: b has 1 elements, no [5]"),
 ]
 

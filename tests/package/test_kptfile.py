@@ -133,7 +133,7 @@ def test_conditions_are_set_by_type():
 NONE = [
     ("an empty file", "# nothing\n", "Kptfile:1: the Kptfile is empty"),
     ("two documents", KPTFILE + "---\na: 1\n", "Kptfile:8: the Kptfile has more than one document"),
-    ("a list", "- a\n", "Kptfile:1: the Kptfile is no mapping"),
+    ("a list", "- a\n", "Kptfile:1: the Kptfile is not a mapping"),
     (
         "another kind",
         "apiVersion: kpt.dev/v1\nkind: Kpt\n",
@@ -160,5 +160,5 @@ def test_gates_and_conditions_must_be_lists(edits):
     _, kptfile = parse(
         KPTFILE.replace("description: sample", "readinessGates: 1") + "status: {conditions: x}\n"
     )
-    with pytest.raises(InvalidInput, match="is no list"):
+    with pytest.raises(InvalidInput, match="is not a list"):
         edits(kptfile, [])

@@ -60,38 +60,38 @@ status:
 ROWS = [
     ("", []),
     ("info:\n", []),  # null is as good as not there
-    ("extra: 1\n", ["4 extra: the field is not known"]),
-    ("info: {sight: x}\n", ["4 info.sight: the field is not known"]),
-    ("info: [x]\n", ["4 info: a list is no map"]),
-    ("info: {emails: x}\n", ["4 info.emails: 'x' is no list"]),
-    ("info: {emails: [1]}\n", ["4 info.emails[0]: 1 is no text"]),
+    ("extra: 1\n", ["4 extra: unknown field"]),
+    ("info: {sight: x}\n", ["4 info.sight: unknown field"]),
+    ("info: [x]\n", ["4 info: a list is not a map"]),
+    ("info: {emails: x}\n", ["4 info.emails: 'x' is not a list"]),
+    ("info: {emails: [1]}\n", ["4 info.emails[0]: 1 is not a string"]),
     ("info: {readinessGates: [{}]}\n",
-     ["4 info.readinessGates[0].conditionType: the field is missing"]),
-    ("upstream: {type: svn}\n", ["4 upstream.type: 'svn' is not known"]),
-    ("upstream: {updateStrategy: x}\n", ["4 upstream.updateStrategy: 'x' is not known"]),
-    ("upstream:\n  git:\n    repo: x\n", ["5 upstream.git.ref: the field is missing"]),
-    ("upstreamLock: {git: {branch: x}}\n", ["4 upstreamLock.git.branch: the field is not known"]),
+     ["4 info.readinessGates[0].conditionType: required field is missing"]),
+    ("upstream: {type: svn}\n", ["4 upstream.type: unsupported value 'svn'"]),
+    ("upstream: {updateStrategy: x}\n", ["4 upstream.updateStrategy: unsupported value 'x'"]),
+    ("upstream:\n  git:\n    repo: x\n", ["5 upstream.git.ref: required field is missing"]),
+    ("upstreamLock: {git: {branch: x}}\n", ["4 upstreamLock.git.branch: unknown field"]),
     ("status: {conditions: [{type: a, status: Good}]}\n",
-     ["4 status.conditions[0].status: 'Good' is not known"]),
-    ("pipeline: {mutators: {image: x}}\n", ["4 pipeline.mutators: a map is no list"]),
-    ("pipeline: {mutators: [x]}\n", ["4 pipeline.mutators[0]: 'x' is no map"]),
-    ("pipeline: {generators: []}\n", ["4 pipeline.generators: the field is not known"]),
+     ["4 status.conditions[0].status: unsupported value 'Good'"]),
+    ("pipeline: {mutators: {image: x}}\n", ["4 pipeline.mutators: a map is not a list"]),
+    ("pipeline: {mutators: [x]}\n", ["4 pipeline.mutators[0]: 'x' is not a map"]),
+    ("pipeline: {generators: []}\n", ["4 pipeline.generators: unknown field"]),
     ("pipeline:\n  validators:\n  - name: x\n",
-     ["6 pipeline.validators[0]: it does not say which function"]),
+     ["6 pipeline.validators[0]: one function is required"]),
     ("pipeline: {mutators: [{image: x, exec: ./run}]}\n",
-     ["4 pipeline.mutators[0]: it does not say which function"]),
+     ["4 pipeline.mutators[0]: one function is required"]),
     ("pipeline: {mutators: [{image: x, configMap: {a: b}, configPath: c.yaml}]}\n",
-     ["4 pipeline.mutators[0]: configMap and configPath are both given"]),
+     ["4 pipeline.mutators[0]: configMap and configPath exclude each other"]),
     ("pipeline: {mutators: [{image: x, configMap: {a: 1}}]}\n",
-     ["4 pipeline.mutators[0].configMap.a: 1 is no text"]),
+     ["4 pipeline.mutators[0].configMap.a: 1 is not a string"]),
     ("pipeline: {mutators: [{image: x, configPath: a/../../b}]}\n",
-     ["4 pipeline.mutators[0].configPath: 'a/../../b' leads out of the package"]),
+     ["4 pipeline.mutators[0].configPath: 'a/../../b' is outside the package"]),
     ("pipeline: {mutators: [{image: x, configPath: /b}]}\n",
-     ["4 pipeline.mutators[0].configPath: '/b' leads out of the package"]),
+     ["4 pipeline.mutators[0].configPath: '/b' is outside the package"]),
     ("pipeline: {mutators: [{image: x, configRef: c.yaml}]}\n",
-     ["4 pipeline.mutators[0].configRef: the field is not known"]),
+     ["4 pipeline.mutators[0].configRef: unknown field"]),
     ("pipeline: {mutators: [{image: x, selectors: [{label: {a: b}}]}]}\n",
-     ["4 pipeline.mutators[0].selectors[0].label: the field is not known"]),
+     ["4 pipeline.mutators[0].selectors[0].label: unknown field"]),
 ]  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def test_every_breach_is_told_with_its_line(text, expected):
 @pytest.mark.parametrize("metadata", ["{}", "{name: ''}", "{name: null}"])
 def test_a_kptfile_has_a_name(metadata):
     text = HEAD.replace("{name: x}", metadata)
-    assert faults(text) == ["3 metadata.name: the field is missing"]
+    assert faults(text) == ["3 metadata.name: required field is missing"]
 
 
 IMAGES = [

@@ -10,7 +10,7 @@ from fanout.package.object_reader import NotPlainYaml, ScalarMemo, load_objects,
 from fanout.package.yaml_nodes import InvalidManifest, parse_yaml
 
 FILE = "objects.yaml"
-NO_OBJECT = "is no Kubernetes object"
+NO_OBJECT = "is not a Kubernetes object"
 OBJECT = """\
 apiVersion: infra.example.com/v1
 kind: Cluster
@@ -67,8 +67,8 @@ LEFT = [
     ("a mapping where a list is open", "a:\n  - b\n  c: d\n"),
     ("a key that is there twice", "a: 1\nb: 2\n'a': 3\n"),
     ("a key that is there twice in braces", "a: {b: 1, b: 2}\n"),
-    ("a key that is no text", "on: 1\n"),
-    ("a key that is no text in braces", "a: {y: 1}\n"),
+    ("a key that is not a string", "on: 1\n"),
+    ("a key that is not a string in braces", "a: {y: 1}\n"),
     ("an anchor", "a: &b c\n"),
     ("an alias", "a: *b\n"),
     ("a tag", "a: !!str 1\n"),

@@ -106,7 +106,7 @@ FAULTS = [
     ("an end too early", "target.metadata.name ==", "syntax error: the expression ends too early"),
     ("a bracket too many", "1 + 2)", "syntax error at column 6: unexpected ')'"),
     ("a fault in the second line", "1 +\n2)", "syntax error at line 2, column 2: unexpected ')'"),
-    ("an open string", "'abc", "syntax error at column 1: the text that begins there has no end"),
+    ("an open string", "'abc", "syntax error at column 1: the string is not closed"),
     ("nothing", "  ", "syntax error: the expression is empty"),
     ("has of a value", "has(1)", "has() takes one field (column 1)"),
     ("has of nothing", "has()", "has() takes one field"),
@@ -114,7 +114,7 @@ FAULTS = [
     ("a macro without a name", "[1].all(1, true)", "all() takes a name and an expression"),
     ("what only celpy has", "[1].reduce(r, i, 0, r + i)", "no function 'reduce' (column 5)"),
     ("a message", "Foo{a: 1}", "objects cannot be constructed"),
-    ("a function with a dot", ".size([1])", "a function has no dot in front"),
+    ("a function with a dot", ".size([1])", "a function call must not start with a dot"),
 ]  # fmt: skip
 
 
@@ -142,13 +142,15 @@ REMEDIES = [
     ("a misspelt method", "target.metadata.name.startswith('eu')", "did you mean startsWith?"),
     ("a misspelt function", "strin(1)", "did you mean string?"),
     ("a method of other programs", "target.metadata.name.split('-')[1]",
-     "there are all(), contains(), endsWith(), exists(), exists_one(), filter(), map(), matches()"),
+     ("use one of all(), contains(), endsWith(), exists(), exists_one(), filter(), map(),"
+      " matches()")),
     ("has of a value", "has(1)", "write has(target.spec.x), or 'x' in target.spec for keys"),
-    ("a template", "sites/{{ target.metadata.name }}", "CEL is no template: join texts with +"),
+    ("a template", "sites/{{ target.metadata.name }}", ("CEL is not a template language: join"
+                                                       " strings with +")),
     ("a filter", "target.metadata.name | lower", "CEL has no filters"),
-    ("words for signs", "target.a and target.b", "CEL writes &&, || and !"),
+    ("words for signs", "target.a and target.b", "use &&, || and !"),
     ("such words in a text alone", "'this and that' +", ""),
-    ("optional chaining", "target?.name", "ask with has(target.spec.x)"),
+    ("optional chaining", "target?.name", "use has(target.spec.x)"),
 ]  # fmt: skip
 
 

@@ -44,7 +44,7 @@ def test_a_refusal_is_told_once_and_its_end_too(tmp_path: Path):
     with capture_logs() as told:
         for _ in range(3):
             ledger.find_due(table, NOON)
-    assert [line["event"] for line in told] == ["The time of a sweep could not be recorded"]
+    assert [line["event"] for line in told] == ["The time of a sweep cannot be recorded"]
     hook.unlink()
     with capture_logs() as told:
         ledger.mark_done({}, NOON)

@@ -58,7 +58,9 @@ def test_the_same_path_in_two_repositories_is_two_places():
 
 def test_the_sentence_says_why_two_spellings_are_one_path():
     told = find_collisions([variant("a", "x"), variant("b", "X")], {})["default", "a"]
-    assert "path x in repository edge is, but for case or Unicode form, that of variant b" in told
+    assert (
+        "path x in repository edge differs only in case or Unicode form from that of variant b"
+    ) in told
 
 
 def test_the_sentence_names_the_other_variant_its_target_and_the_remedy():

@@ -102,13 +102,13 @@ OFFLINE = [
         "a text is neither",
         "x",
         "false",
-        (False, "x: yields text where true or false is needed; compare it with something"),
+        (False, "x: yields text where true or false is needed; compare it with a value"),
     ),
     (
         "nothing is neither",
         "x",
         None,
-        (False, "x: yields nothing where true or false is needed; compare it with something"),
+        (False, "x: yields nothing where true or false is needed; compare it with a value"),
     ),
 ]
 

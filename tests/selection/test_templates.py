@@ -82,7 +82,7 @@ def test_a_target_that_two_entries_choose_is_the_first_one_s():
     )
     assert [target.entry for target in targets] == [0]
     assert twice[0].field == "spec.targets[1]"
-    assert "which spec.targets[0] has already" in twice[0].problem
+    assert "which spec.targets[0] selects already" in twice[0].problem
 
 
 def test_what_a_namespace_may_use():
@@ -132,8 +132,8 @@ def test_answers_fill_the_template_and_win_over_what_is_static():
 BAD = [
     ("an expression without a value", {"P": ExpressionFailure("ExpressionError", "no key x")},
      "no key x"),
-    ("a number where text is needed", {"P": 7}, "yields a number where text is needed"),
-    ("nothing where text is needed", {"R": None}, "yields nothing where text is needed"),
+    ("a number where text is needed", {"P": 7}, "yields a number where a string is needed"),
+    ("nothing where text is needed", {"R": None}, "yields nothing where a string is needed"),
     ("a path that leaves the repository", {"P": "../x"}, "'../x'"),
     ("a path with a leading dash", {"P": "-x"}, "'-x'"),
     ("a context key that kpt writes itself", {"K": "package-path"}, "is reserved"),

@@ -22,7 +22,7 @@ PATH = "packageExpr"
 # Policy, its packageExpr, reason, words; of the path only, since every expression is alike.
 EXPRESSIONS = [
     ("does not compile", "syntax", "target.metadata.", "ExpressionError", "ends too early"),
-    ("is not text", "number", "1 + 2", "ExpressionError", "a number where text is needed"),
+    ("is not text", "number", "1 + 2", "ExpressionError", "a number where a string is needed"),
     ("reads what is not there", "absent", "target.spec.nothing", "ExpressionError", "no field"),
     ("loops", "loops", "string(target.spec.many.all(a, target.spec.many.all(b, a + b >= 0)))",
      "LimitExceeded", "more than 1 s of processor time"),
@@ -156,7 +156,7 @@ ENDLESS = "{% for a in range(9**5) %}{% for b in range(9**5) %}{% endfor %}{% en
 TEMPLATES = [
     ("reaches for __class__", "{{ ''.__class__.__mro__ }}", "__class__"),
     ("does not end", ENDLESS, "more than 1 s"),
-    ("is no template", "{{ stage", "syntax error"),
+    ("is not a template", "{{ stage", "syntax error"),
     ("gives nothing", "{% if stage == 'x' %}x{% endif %}", "empty text"),
 ]
 

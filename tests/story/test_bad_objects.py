@@ -177,4 +177,4 @@ def test_a_target_whose_label_is_no_text_is_told_by_name(
         "Proposed" if served else "Failed",
     )
     if not served:
-        assert "nobody can say whether Cluster.infra.example.com/default/ams is a targ" in swept.err
+        assert "cannot decide whether Cluster.infra.example.com/default/ams is a targ" in swept.err

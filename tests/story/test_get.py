@@ -164,7 +164,7 @@ def test_what_cannot_be_asked_for(fleet: Fleet, _: str, line: tuple[str, ...], w
 def test_a_selector_that_cannot_be_read_is_told(fleet: Fleet):
     told = fleet.run("get", "targets", "-l", "tier dev")
     assert (told.code, told.out) == (1, "")
-    assert "--selector: 'tier dev' is no selector: " in told.err
+    assert "--selector: 'tier dev' is not a label selector: " in told.err
 
 
 UNKNOWN = [

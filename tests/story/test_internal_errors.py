@@ -426,7 +426,7 @@ def test_a_mark_inside_a_file_beside_an_object_that_is_there_twice(company_of_tw
     fleet.write("z.yaml", f"{one}---\n\ufeff{one}")
     swept = fleet.sweep()
     assert swept.code == 3
-    assert "z.yaml:5: YAML syntax: a byte order mark stands inside the file" in swept.err
+    assert "z.yaml:5: YAML syntax: byte order mark inside the file" in swept.err
     assert swept.out == "7 drafts written\n"
 
 

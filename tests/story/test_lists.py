@@ -76,5 +76,5 @@ def test_what_is_printed_for_a_cluster_has_no_item_that_is_for_tools_alone(fleet
 def test_a_list_that_cannot_be_taken_apart_fails_its_variant_by_name(fleet: Fleet):
     fleet.release("v3", {"all.yaml": f"{LISTED}- {{name: x}}\n"})
     fleet.later(minutes=1).sweep()
-    assert "all.yaml:26: items[3] of the List is no object" in fleet.condition("sites/ams")[1]
+    assert "all.yaml:26: items[3] of the List is not an object" in fleet.condition("sites/ams")[1]
     assert fleet.published() == {"sites/ams": "v2"}

@@ -126,4 +126,4 @@ def test_an_administrator_says_what_may_be_injected(fleet: Fleet):
     )
     assert "retention: 15d" in text
     kptfile = fleet.repos["edge"].file("drafts/default/sites/ams/monitoring", "sites/ams/Kptfile")
-    assert "objects of kind ConfigMap may not be injected" in kptfile
+    assert "objects of kind ConfigMap must not be injected" in kptfile

@@ -270,7 +270,7 @@ def test_a_value_that_a_function_refuses_fails_that_variant_alone():
     assert together == alone
     assert made
     assert "pipeline.mutators[0]" in together[2]
-    assert "'No Name' is no name for a namespace" in together[2]
+    assert "'No Name' is not a valid namespace name" in together[2]
 
 
 SPELLINGS = [

@@ -53,9 +53,9 @@ def test_keys_for_it_fail_the_variant(keys):
         rendered({"package-context.yaml": OTHER}, **keys)
     assert caught.value.reason == "RenderFailed"
     assert str(caught.value) == (
-        "PackageVariant/monitoring-eu: packageContext: package-context.yaml of the package holds no"
-        " ConfigMap kptfile.kpt.dev, which keys could go to; rename the file upstream, or leave"
-        " packageContext out"
+        "PackageVariant/monitoring-eu: packageContext: package-context.yaml of the package has no"
+        " ConfigMap kptfile.kpt.dev for the keys of packageContext; rename the file upstream, or"
+        " remove packageContext"
     )
 
 

@@ -295,7 +295,7 @@ FAILURES = [
     ("a function of the policy that is not there", {}, FunctionSpec("gatekeeper"),
      "PackageVariant/monitoring-eu: pipeline.mutators[0]: the function gatekeeper is"),
     ("one that lacks its configuration", {}, FunctionSpec("set-namespace"),
-     "PackageVariant/monitoring-eu: pipeline.mutators[0]: set-namespace: no namespace is given"),
+     "PackageVariant/monitoring-eu: pipeline.mutators[0]: set-namespace: namespace is missing"),
     ("a label whose key is none", {}, FunctionSpec("set-labels", config={"bad key!": "b"}),
      "set-labels: 'bad key!' is not a valid label key"),
     ("a label whose value is none", {}, FunctionSpec("set-labels", config={"a": "two words"}),

@@ -37,12 +37,12 @@ CHOICES = [
      ("", "no ConfigMap a or b in namespace platform")),
     ("without injectors there is nothing", point(), [], [EU], ("", "the variant has no injectors")),
     ("injectors that do not fit are no injectors", point(), [by("eu", kind="Site")], [EU],
-     ("", "no injector is for the kind ConfigMap")),
+     ("", "no injector has kind ConfigMap")),
     ("the walk ends at the first object, also if it lacks the field", point(), [by("x"), by("eu")],
      [config_map("x", binaryData={}), EU], ("", "ConfigMap x has no data")),
     ("a Secret is never injected", point("Secret"), [by("eu")],
      [{**EU, "kind": "Secret", "spec": {"a": 1}}],
-     ("", "objects of kind Secret may not be injected")),
+     ("", "objects of kind Secret must not be injected")),
 ]  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def test_only_kinds_that_the_administrator_allows():
     inputs = resolve_inputs(
         prepared, spec(injectors=(by("eu"),)), ClusterObjectIndex([site("eu", spec={"a": 1})])
     )
-    assert inputs.missing_injections[0].problem == "objects of kind Site may not be injected"
+    assert inputs.missing_injections[0].problem == "objects of kind Site must not be injected"
 
 
 def test_an_optional_point_without_source_holds_nothing():

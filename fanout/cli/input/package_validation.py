@@ -182,8 +182,7 @@ def _check_points(manifests: _Manifests) -> _Faults:
                 first_point = points_by_key.setdefault(point.key, point)
                 if first_point is not point:
                     yield _invalid_package(
-                        f"there is an injection point {point.key} at"
-                        f" {first_point.file}:{first_point.line} too",
+                        f"injection point {point.key} is also at {first_point.file}:{first_point.line}",
                         "rename one of the two objects",
                         ErrorLocation(f"{point.kind}/{point.name}", "", path, point.line),
                     )
@@ -211,9 +210,7 @@ def _check_names(manifests: _Manifests) -> _Faults:
                     path,
                     part.line_of(path_of_value),
                 )
-                yield _invalid_package(
-                    f"{format_value(value)} is no text", "put it in quotes", where
-                )
+                yield _invalid_package(f"{format_value(value)} is not a string", "quote it", where)
 
 
 def _invalid_package(problem: str, remedy: str, where: ErrorLocation | None = None) -> InvalidInput:

@@ -54,7 +54,7 @@ def _describe_lost(
                 lost_counts[comment] -= 1
                 line = file.text.count("\n", 0, position) + 1
                 yield (
-                    f'{file.path}:{line}: the comment "{comment}" went with'
+                    f'{file.path}:{line}: the comment "{comment}" was removed with'
                     f" {_describe_location(file, position)}"
                 )
 
@@ -134,7 +134,7 @@ _NOT_A_STRING: Final = "|".join((*sorted(BOOLEAN_WORDS), r"[-+.0-9][^\n]*"))
 _SUSPECT_NAME: Final = re.compile(
     rf"\bname(?:space)?:[ \t]+(?:{_NOT_A_STRING})[ \t]*[\n#,}}]".encode()
 )
-_KEPT_AS_IS: Final = "it is kept as it is"
+_KEPT_AS_IS: Final = "kept unchanged"
 
 
 def find_doubtful_files(sides: tuple[Files, Files, Files], reader: DocumentReader) -> Iterator[str]:
@@ -163,9 +163,9 @@ def find_doubtful_files(sides: tuple[Files, Files, Files], reader: DocumentReade
 
 def _note_not_krm(path: str, file: MergeFile | None) -> Iterator[str]:
     if file is None:
-        yield f"{path}: no readable YAML; {_KEPT_AS_IS}"
+        yield f"{path}: not readable as YAML; {_KEPT_AS_IS}"
     elif not any(_is_krm(document.value.data) for document in file.documents):
-        yield f"{path}: no KRM object is in it; {_KEPT_AS_IS}"
+        yield f"{path}: contains no KRM object; {_KEPT_AS_IS}"
 
 
 def _is_krm(data: Any) -> bool:
@@ -183,8 +183,8 @@ def _note_invalid_names(file: MergeFile) -> Iterator[str]:
         kind = document.value.data["kind"]
         meaning = f"a boolean ({str(value).lower()})" if isinstance(value, bool) else "a number"
         yield (
-            f"{file.path}:{document.line + 1}: metadata.{field} of this {kind} is {meaning} to"
-            " Kubernetes, and names no object; put it in quotes"
+            f"{file.path}:{document.line + 1}: metadata.{field} of this {kind} is {meaning} in"
+            " Kubernetes, not a name; quote it"
         )
 
 

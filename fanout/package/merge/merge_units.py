@@ -261,8 +261,8 @@ def collect_units(
             if counts[unit.key] > 1:
                 duplicates.setdefault(unit.key, []).append(unit)
     notes = [
-        f"{units[0].document.file}: {units[0].name} is there twice, also in "
-        f"{units[1].document.file}; such objects are matched by their place"
+        f"{units[0].document.file}: {units[0].name} is declared twice, also in "
+        f"{units[1].document.file}; duplicates are matched by position"
         for units in duplicates.values()
     ]
     return [_index_by_key(units, duplicates) for units in units_by_side], notes

@@ -311,7 +311,7 @@ def _parse_manifest(path: str, sides: PackageSides, merge: PackageMerge) -> Pars
     unread = [side for side, c, f in zip(_SIDE_NAMES, contents, parsed, strict=True) if c and not f]
     if unread:
         if not is_json(path):
-            merge.notes.append(f"{path}: no readable YAML ({unread[0]}); it is merged as text")
+            merge.notes.append(f"{path}: not readable as YAML ({unread[0]}); merged as text")
         return None
     present = [file for file in parsed if file is not None]
     if not any(file.documents for file in present):
@@ -392,7 +392,7 @@ def _resolve_path_collisions(sides: PackageSides, merge: PackageMerge) -> None:
     for path in sorted(merge.files):
         other = folded.setdefault(path.casefold(), path)
         if other != path:
-            merge.notes.append(f"{path} and {other} are one file where case does not count")
+            merge.notes.append(f"{path} and {other} differ only in case")
         parent = path
         while parent := parent.rpartition("/")[0]:
             if parent in merge.files and path in merge.files:
@@ -484,9 +484,9 @@ def _refuse_local_changes(origin: Files, local: Files) -> None:
     ]
     if changed:
         raise InvalidInput(
-            f"the package cannot be fast-forwarded: {_list_paths(changed)} changed here",
+            f"the package cannot be fast-forwarded: {_list_paths(changed)} changed locally",
             reason=Reason.INVALID_PACKAGE,
-            remedy=f"take the changes back, or update by {KptUpdateStrategy.RESOURCE_MERGE}",
+            remedy=f"revert the changes, or use updateStrategy {KptUpdateStrategy.RESOURCE_MERGE}",
         )
 
 

@@ -289,4 +289,6 @@ def _find_refusal(function: Function) -> Iterator[tuple[str, str]]:
         implementation.configure({"apiVersion": "v1", "kind": "ConfigMap", "data": data})
     except InvalidInput as error:
         if not exprs or isinstance(error, UnknownField):
-            yield f"{implementation.name}: {error.problem.removeprefix('data.')}", error.remedy
+            # `configMap` has the keys of the ConfigMap's data.
+            problem = error.problem.removeprefix("data.").replace(" data.", " ", 1)
+            yield f"{implementation.name}: {problem}", error.remedy

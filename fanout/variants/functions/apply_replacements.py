@@ -69,7 +69,7 @@ def parse_field_path(text: str) -> tuple[PathPart, ...]:
             bracket = char == "[" if not bracket else char != "]"
             part += char
     if bracket or escaped:
-        raise InvalidInput(f"the field path {text} does not end", remedy="close the bracket")
+        raise InvalidInput(f"the field path {text} has an open bracket", remedy="close the bracket")
     return tuple(parts)
 
 
@@ -80,7 +80,7 @@ def _parse_part(text: str, path: str) -> PathPart:
             return ElementMatch(key, value)
         text = key
     if not text:
-        raise InvalidInput(f"the field path {path} has an empty part", remedy="take it out")
+        raise InvalidInput(f"the field path {path} has an empty part", remedy="remove it")
     return text
 
 
@@ -128,7 +128,7 @@ def plan_creation(value: object, parts: tuple[PathPart, ...]) -> Iterator[tuple[
     path: Path = ()
     for depth, part in enumerate(parts):
         if part == ANY_ELEMENT:
-            raise UnfitObject(path, "what every element is cannot be made", "name one element")
+            raise UnfitObject(path, "[*] cannot create an element", "select one element by name")
         keys = _matching_keys(value, part)
         if keys:
             path = (*path, keys[0])
@@ -137,16 +137,14 @@ def plan_creation(value: object, parts: tuple[PathPart, ...]) -> Iterator[tuple[
         if isinstance(part, ElementMatch):
             if not part.key or not (value is MISSING or value is None or isinstance(value, list)):
                 raise UnfitObject(
-                    path, f"there is no list for [{part.key}={part.value}]", "make one"
+                    path, f"there is no list for [{part.key}={part.value}]", "create it"
                 )
             path = (*path, len(value) if isinstance(value, list) else 0)
             yield path, {part.key: part.value}
             value = {part.key: part.value}
             continue
         if isinstance(value, list) or (depth and isinstance(value, str | int | float | bool)):
-            raise UnfitObject(
-                path, f"there is no {part} in what is there", "correct the field path"
-            )
+            raise UnfitObject(path, f"{part} does not exist", "correct the field path")
         path = (*path, part)
         value = MISSING
     yield path, MISSING
@@ -192,7 +190,8 @@ def parse_label_selector(text: str) -> tuple[LabelRequirement, ...]:
         match = _REQUIREMENT.match(text, position)
         if match is None:
             raise InvalidInput(
-                f"{text!r} is no selector", remedy="write it like app=web,tier in (a,b),!canary"
+                f"{text!r} is not a label selector",
+                remedy="write it like app=web,tier in (a,b),!canary",
             )
         requirements.append(_build_requirement(match))
         position = match.end()
@@ -309,7 +308,9 @@ def parse_replacements(config: Object) -> tuple[Replacement, ...]:
 def _parse_replacement(row: Mapping[str, Any], config_field: str) -> Replacement:
     _check_keys(row, config_field, ("source", "sourceValue", "targets"))
     if ("source" in row) is ("sourceValue" in row):
-        raise InvalidInput(f"{config_field}.source: there must be one source", remedy="give one")
+        raise InvalidInput(
+            f"{config_field}: one source is required", remedy="set either source or sourceValue"
+        )
     targets = _parse_each(row.get("targets"), f"{config_field}.targets", _parse_target)
     if "sourceValue" in row:
         value = _get_typed(row, config_field, "sourceValue", str, "")
@@ -339,7 +340,7 @@ def _parse_target(row: Mapping[str, Any], config_field: str) -> ReplacementTarge
     paths = row.get("fieldPaths") or [_NAME]
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise InvalidInput(
-            f"{config_field}.fieldPaths is no list of texts", remedy="list field paths"
+            f"{config_field}.fieldPaths is not a list of strings", remedy="list field paths"
         )
     parts = tuple(
         _parse_path(path, f"{config_field}.fieldPaths[{n}]") for n, path in enumerate(paths)
@@ -347,7 +348,7 @@ def _parse_target(row: Mapping[str, Any], config_field: str) -> ReplacementTarge
     options = _parse_options(row, config_field)
     if options.create and any(ANY_ELEMENT in path for path in parts):
         raise InvalidInput(
-            f"{config_field}.options.create does not go with *", remedy="drop one of the two"
+            f"{config_field}.options.create and * exclude each other", remedy="keep one of them"
         )
     selector = _parse_selector(select, f"{config_field}.select")
     return ReplacementTarget(config_field, selector, reject, parts, tuple(paths), options)
@@ -356,7 +357,7 @@ def _parse_target(row: Mapping[str, Any], config_field: str) -> ReplacementTarge
 def _parse_rejected(row: Mapping[str, Any], config_field: str) -> ReplacementSelector:
     _check_keys(row, config_field, (*_IDENTITY, *_SELECTOR_FIELDS))
     if not row:
-        raise InvalidInput(f"{config_field} rejects everything", remedy="say what is rejected")
+        raise InvalidInput(f"{config_field} rejects everything", remedy="select what is rejected")
     return _parse_selector(row, config_field)
 
 
@@ -397,7 +398,7 @@ def _parse_each(
     rows: object, config_field: str, parse_entry: Callable[[Mapping[str, Any], str], T]
 ) -> tuple[T, ...]:
     if not isinstance(rows, list) or not rows:
-        raise InvalidInput(f"{config_field} is no list with entries", remedy="give at least one")
+        raise InvalidInput(f"{config_field} is not a list with entries", remedy="add at least one")
     return tuple(
         parse_entry(_require_map(row, f"{config_field}[{n}]"), f"{config_field}[{n}]")
         for n, row in enumerate(rows)
@@ -406,7 +407,7 @@ def _parse_each(
 
 def _require_map(value: object, config_field: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise InvalidInput(f"{config_field} is no map", remedy="see kustomize's replacements")
+        raise InvalidInput(f"{config_field} is not a map", remedy="see kustomize's replacements")
     return value
 
 
@@ -414,7 +415,7 @@ def _check_keys(row: Mapping[str, Any], config_field: str, known_keys: tuple[str
     for key in row:
         if key not in known_keys:
             raise InvalidInput(
-                f"{config_field}.{key} is not understood", remedy=f"use {', '.join(known_keys)}"
+                f"unknown field {config_field}.{key}", remedy=f"use {', '.join(known_keys)}"
             )
 
 
@@ -423,8 +424,10 @@ def _get_typed(row: Mapping[str, Any], config_field: str, key: str, kind: type[T
     if value is None:
         return default
     if type(value) is not kind:
-        word = {str: "text", int: "whole number", bool: "true or false"}.get(kind, kind.__name__)
-        raise InvalidInput(f"{config_field}.{key} is no {word}", remedy="correct the value")
+        word = {str: "a string", int: "a whole number", bool: "true or false"}.get(
+            kind, kind.__name__
+        )
+        raise InvalidInput(f"{config_field}.{key} is not {word}", remedy="correct the value")
     return value
 
 
@@ -489,7 +492,7 @@ def _find_source_value(
         return replacement.value
     sources = [draft.value for draft in drafts if replacement.source.selects(draft.value)]
     if len(sources) != 1:
-        problem = "nothing is" if not sources else f"{len(sources)} objects are"
+        problem = "nothing matches" if not sources else f"{len(sources)} objects match"
         raise InvalidInput(
             f"{config_field}: {problem} {replacement.source}",
             remedy="select one object of the package",
@@ -498,7 +501,7 @@ def _find_source_value(
     value = get_value(sources[0], paths[0]) if len(paths) == 1 else None
     if value in (None, "", {}, []):
         raise InvalidInput(
-            f"{config_field}.fieldPath ({replacement.path_text}) leads to no value in"
+            f"{config_field}.fieldPath ({replacement.path_text}) has no value in"
             f" {sources[0].get('kind')}/"
             f"{sources[0].get('metadata', {}).get('name')}",
             remedy="correct the path",
@@ -517,7 +520,7 @@ def _find_source_value(
 
 def _to_text(value: object, config_field: str) -> str:
     if isinstance(value, dict | list):
-        raise InvalidInput(f"{config_field}.delimiter is for texts", remedy="take it out")
+        raise InvalidInput(f"{config_field}.delimiter needs a string", remedy="remove it")
     return value if isinstance(value, str) else "" if value is None else format_scalar(value)
 
 
@@ -539,7 +542,7 @@ def _set_field(
         raise UnfitObject(
             find_deepest_path(draft.value, parts),
             "the object has no such field",
-            "correct the path, or give options.create",
+            "correct the path, or set options.create",
         )
     if not paths:
         *element_changes, (path, _) = plan_creation(draft.value, parts)
@@ -562,7 +565,7 @@ def _new_value(
     """Return the field's new value. A text stays a text, whatever value is copied there."""
     if options.delimiter:
         if isinstance(present, dict | list) or isinstance(value, dict | list):
-            raise UnfitObject(path, "a delimiter is for texts", "take it out")
+            raise UnfitObject(path, "delimiter needs a string", "remove it")
         parts = _to_text("" if present is MISSING else present, "").split(options.delimiter)
         text = _to_text(value, "")
         if options.index < 0:

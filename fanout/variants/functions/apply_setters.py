@@ -54,7 +54,7 @@ def _scalar_value(
         raise UnfitObject(
             path,
             f"there is no value for {', '.join(dict.fromkeys(missing_names))}",
-            "give it, for it cannot be had from the present value",
+            "add it; it cannot be derived from the current value",
         )
     assert facts.size_limiter is not None, "it looks at the text"
     return infer_value(
@@ -65,10 +65,10 @@ def _scalar_value(
 def _list_value(values: Mapping[str, str], path: Path, pattern: str) -> list[object]:
     name = single_setter(pattern)
     if not name:
-        raise UnfitObject(path, f"{pattern} is no setter of a list", "name one setter")
+        raise UnfitObject(path, f"{pattern} is not a setter of a list", "name one setter")
     list_elements = parse_elements(values[name])
     if list_elements is None:
-        raise UnfitObject(path, f"{name} is no list", "give a list, written as YAML")
+        raise UnfitObject(path, f"{name} is not a list", "write a list as YAML")
     return list_elements
 
 

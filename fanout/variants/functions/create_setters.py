@@ -44,7 +44,7 @@ def _configure(config: Object) -> _Config:
     for name, text in parse_data(config):
         if not text.strip() or "}" in name:
             raise InvalidInput(
-                f"data.{name} is no setter", remedy="give a name without } and a value"
+                f"data.{name} is not a valid setter", remedy="write a name without } and a value"
             )
         elements = _parse_elements(name, text)
         if elements is None:
@@ -52,7 +52,7 @@ def _configure(config: Object) -> _Config:
         else:
             lists.setdefault(elements, name)
     if not scalars and not lists:
-        raise InvalidInput("data is empty", remedy="name at least one setter and its value")
+        raise InvalidInput("data is empty", remedy="add at least one setter and its value")
     # An alternation takes the first branch that matches: a value that begins with another
     # value must be tried before it.
     longest_first = sorted(scalars.items(), key=lambda pair: (-len(pair[0]), pair))
@@ -67,11 +67,11 @@ def _parse_elements(name: str, text: str) -> tuple[str, ...] | None:
         return None  # text that is not YAML is a single value
     if not isinstance(document.value, list):
         if isinstance(document.value, dict):
-            raise InvalidInput(f"data.{name} is a map", remedy="give one value, or a list")
+            raise InvalidInput(f"data.{name} is a map", remedy="write one value, or a list")
         return None
     spellings = [document.spellings().get((at,)) for at in range(len(document.value))]
     if not spellings or any(spelling is None or spelling.text is None for spelling in spellings):
-        raise InvalidInput(f"data.{name} is no list of values", remedy="give plain values")
+        raise InvalidInput(f"data.{name} is not a list of scalars", remedy="write scalars")
     return tuple(sorted(spelling.text or "" for spelling in spellings if spelling))
 
 
@@ -90,7 +90,8 @@ def _check_object(config: _Config, item: Object, facts: PackageFacts) -> Iterato
     for path, comment, fits_comment in _find_setters(config, item, (), facts):
         if not fits_comment:
             problem = (
-                f"no comment `{comment}` fits on its line; write what it is part of as a block"
+                f"no comment `{comment}` fits on its line; write the enclosing list or map"
+                " in block style"
             )
             yield ObjectFinding(path, problem, "warning")
 

@@ -236,23 +236,24 @@ def _configure(config: Object) -> _Config:
         field_specs, name_fields = config.get("fieldSpecs"), config.get("additionalNameFields")
         if field_specs is not None and name_fields is not None:
             raise InvalidInput(
-                "fieldSpecs is the old name of additionalNameFields", remedy="drop it"
+                "fieldSpecs and additionalNameFields exclude each other",
+                remedy="keep additionalNameFields",
             )
         rows = name_fields if field_specs is None else field_specs
     else:
         values = parse_fields(dict(parse_data(config)), "data", _MODES)
         if len(values) != 1:
             raise InvalidInput(
-                f"data has {len(values)} entries", remedy="give either prepend or append"
+                f"data has {len(values)} entries", remedy="set either prepend or append"
             )
         [(mode, text)] = values.items()
     if mode not in _MODES:
         raise InvalidInput(f"editMode is {mode!r}", remedy="use prepend or append")
     if not text:
-        raise InvalidInput(f"the text to {mode} is empty", remedy="give some")
+        raise InvalidInput(f"the text to {mode} is empty", remedy="write it")
     if len(text) > _MAX_NAME_LENGTH:
         problem = f"the text to {mode} has {len(text):,} characters"
-        raise InvalidInput(problem, remedy=f"a name has at most {_MAX_NAME_LENGTH}")
+        raise InvalidInput(problem, remedy=f"a name has at most {_MAX_NAME_LENGTH} characters")
     return _Config(text, mode == "append", parse_field_specs(rows, "additionalNameFields"))
 
 

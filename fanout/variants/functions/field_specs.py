@@ -52,7 +52,7 @@ def parse_field_specs(rows: object, name: str) -> tuple[FieldSpec, ...]:
     if rows is None:
         return ()
     if not isinstance(rows, list):
-        raise InvalidInput(f"{name} is no list", remedy="give entries with at least a path")
+        raise InvalidInput(f"{name} is not a list", remedy="write entries with at least a path")
     return tuple(_parse_field_spec(row, name) for row in rows)
 
 
@@ -62,8 +62,8 @@ def _parse_field_spec(row: object, name: str) -> FieldSpec:
     path = tuple(str(entry.get("path", "")).replace("[]", "/*").strip("/").split("/"))
     if unknown or not all(path):
         raise InvalidInput(
-            f"{name}: {', '.join(unknown) or 'path'} is not understood",
-            remedy="give path and, where it helps, group, version, kind and create",
+            f"{name}: {', '.join(unknown) or 'path'} is not supported",
+            remedy="use path, and optionally group, version, kind and create",
         )
     # Elements of a list are never created, and other fields only with `create`.
     after_list = len(path) - path[::-1].index("*") if "*" in path else 0

@@ -58,9 +58,9 @@ def parse_fields(values: object, field: str, known_names: Collection[str]) -> Ma
     texts = dict(_parse_texts(values, field))
     for key in texts:
         if key not in known_names:
-            alternatives = f"there are {', '.join(known_names)}" if known_names else "remove it"
+            alternatives = f"use {', '.join(known_names)}" if known_names else "remove it"
             raise UnknownField(
-                f"{field}.{key} is not understood",
+                f"unknown field {field}.{key}",
                 remedy=suggest_name(key, list(known_names), alternatives),
             )
     return texts
@@ -100,10 +100,10 @@ def parse_values(config: Object, kind: str, field: str) -> tuple[tuple[str, str]
 
 def _parse_texts(values: object, field: str) -> tuple[tuple[str, str], ...]:
     if values is not None and not isinstance(values, Mapping):
-        raise InvalidInput(f"{field} is no map", remedy="give names and values")
+        raise InvalidInput(f"{field} is not a map", remedy="write names and values")
     for key, value in mapping(values).items():
         if not isinstance(key, str) or not isinstance(value, str):
-            raise InvalidInput(f"{field}.{key} is not text", remedy="put the value in quotes")
+            raise InvalidInput(f"{field}.{key} is not a string", remedy="put the value in quotes")
     return tuple(sorted(mapping(values).items()))
 
 

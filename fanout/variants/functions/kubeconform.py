@@ -37,8 +37,8 @@ def _configure(config: Object) -> _Config:
     for key in _REMOTE_SCHEMA_KEYS:
         if data.pop(key, ""):
             raise InvalidInput(
-                f"data.{key}: schemas are not fetched",
-                remedy="remove it; kinds of CustomResourceDefinitions in the package are known",
+                f"data.{key}: schemas are never downloaded",
+                remedy="remove it; CustomResourceDefinitions of the package are used",
             )
     parsed = _Config(
         _parse_flag(data, "strict"),
@@ -48,8 +48,8 @@ def _configure(config: Object) -> _Config:
     )
     if data:
         raise InvalidInput(
-            f"data.{next(iter(data))} is not understood",
-            remedy=f"there are strict, ignore_missing_schemas, skip_kinds and {_VERSION_KEY}",
+            f"unknown field data.{next(iter(data))}",
+            remedy=f"use strict, ignore_missing_schemas, skip_kinds and {_VERSION_KEY}",
         )
     return parsed
 
@@ -57,7 +57,9 @@ def _configure(config: Object) -> _Config:
 def _parse_flag(data: dict[str, str], key: str) -> bool:
     text = data.pop(key, "").strip().lower()
     if text not in (*_TRUE_TEXTS, *_FALSE_TEXTS):
-        raise InvalidInput(f"data.{key}: {text!r} is no boolean", remedy="write 'true' or 'false'")
+        raise InvalidInput(
+            f"data.{key}: {text!r} is not a boolean", remedy="write 'true' or 'false'"
+        )
     return text in _TRUE_TEXTS
 
 
@@ -73,7 +75,7 @@ def _check_object(config: _Config, item: Object, facts: PackageFacts) -> Iterato
     if faults is None and not config.ignore_missing:
         yield ObjectFinding(
             ("kind",),
-            f"there is no schema of {kind[0]} {kind[1]} in Kubernetes {schemas.version} or in the"
+            f"no schema exists for {kind[0]} {kind[1]} in Kubernetes {schemas.version} or in the"
             " package; add its CustomResourceDefinition, or set ignore_missing_schemas or"
             " skip_kinds",
         )

@@ -33,14 +33,12 @@ _PROBLEMS: Final[Mapping[str, str]] = MappingProxyType(
         "missing ]": "a bracket is not closed in {fragment}",
         "no argument for repetition operator": "there is nothing to repeat with {fragment}",
         "bad repetition operator": "a repetition is repeated with {fragment}",
-        "invalid repetition size": (
-            "a repetition is too long or the wrong way round in {fragment}"
-        ),
-        "invalid character class range": "{fragment} is no class or range of characters",
-        "invalid escape sequence": "{fragment} is not understood",
-        "invalid perl operator": "there is no {fragment}",
-        "invalid named capture group": "{fragment} names no group",
-        "trailing \\": "something is missing behind the last \\",
+        "invalid repetition size": ("a repetition is too long or runs backward in {fragment}"),
+        "invalid character class range": "{fragment} is not a valid character class or range",
+        "invalid escape sequence": "{fragment} is not a valid escape",
+        "invalid perl operator": "{fragment} is not supported",
+        "invalid named capture group": "{fragment} is not a valid group name",
+        "trailing \\": "nothing follows the last \\",
     }
 )
 
@@ -74,7 +72,7 @@ def compile_regex(text: str) -> Regex:
     options.max_mem = _MEMORY_LIMIT
     options.log_errors = False  # RE2 would write them to standard error
     if any(match[1] for match in _SINGLE_BYTE.finditer(text)):
-        raise InvalidInput("\\C is not understood", remedy=_SYNTAX_REMEDY)
+        raise InvalidInput("\\C is not supported", remedy=_SYNTAX_REMEDY)
     try:
         pattern = re2.compile(text, options)
     except re2.error as error:
@@ -96,7 +94,7 @@ def _translate_error(message: str) -> InvalidInput:
         return _too_large()
     code, _, fragment = message.partition(": ")
     if code == "invalid perl operator" and fragment in _LOOKAROUND:
-        return InvalidInput("RE2 neither looks around nor refers back", remedy=_SYNTAX_REMEDY)
+        return InvalidInput("RE2 has neither lookaround nor backreferences", remedy=_SYNTAX_REMEDY)
     problem = _PROBLEMS.get(code, f"RE2 refuses the expression: {code}")
     if len(fragment) > _MAX_SHOWN:
         fragment = f"{fragment[:_MAX_SHOWN]}…"

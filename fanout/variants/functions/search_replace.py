@@ -175,13 +175,15 @@ def _configure(config: Object) -> _Config:
     values = parse_fields(dict(parse_data(config)), "data", (*_SEARCH_SETTINGS, *_PUT_SETTINGS))
     parsed = _Config(*(values.get(key, "") for key in (*_SEARCH_SETTINGS, *_PUT_SETTINGS)))
     if parsed.value and parsed.expression:
-        raise InvalidInput("data has by-value and by-value-regex", remedy="give one of them")
+        raise InvalidInput(
+            "by-value and by-value-regex exclude each other", remedy="keep one of them"
+        )
     if not parsed.searches_values and not parsed.path:
         raise InvalidInput(
-            "data says nothing to search by", remedy="give by-value, by-value-regex or by-path"
+            "data has no search condition", remedy="add by-value, by-value-regex or by-path"
         )
     if any(ord(char) < 32 for char in parsed.put_comment):
-        raise InvalidInput("data.put-comment is more than one line", remedy="make it one")
+        raise InvalidInput("data.put-comment has several lines", remedy="write one line")
     regex = _compile_setting("by-value-regex", parsed.expression, compile_regex)
     _compile_setting("by-file-path", parsed.files, compile_glob)
     for key in _PUT_SETTINGS if parsed.expression else ():
@@ -190,8 +192,8 @@ def _configure(config: Object) -> _Config:
             for number in _GROUP_REFERENCE.findall(values.get(key, ""))
         ):
             raise InvalidInput(
-                f"data.{key} refers to a group that by-value-regex has not",
-                remedy="count its parentheses, from 1",
+                f"data.{key} refers to a group that by-value-regex does not have",
+                remedy="groups are numbered from 1",
             )
     return parsed
 
@@ -290,7 +292,7 @@ def _set_match(
     if config.put_comment:
         if not spelling.has_comment_room:
             raise UnfitObject(
-                path, "there is no room for a comment", "write the value on its own line"
+                path, "a comment does not fit here", "write the value on its own line"
             )
         yield path, LineComment(_insert_groups(config, config.put_comment, groups, facts, path))
 
@@ -314,7 +316,9 @@ def _create_field(
     value: object = item
     for at, part in enumerate(path):
         if value is not None and not isinstance(value, dict):
-            raise UnfitObject(path[:at], "by-path leads through what is no map", "correct by-path")
+            raise UnfitObject(
+                path[:at], "by-path passes a value that is not a map", "correct by-path"
+            )
         value = (value or {}).get(part)
     if isinstance(value, dict):
         raise UnfitObject(path, "by-path leads to a map", "correct by-path")

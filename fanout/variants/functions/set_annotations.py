@@ -40,7 +40,7 @@ class _Config:
 def _configure(config: Object) -> _Config:
     values = parse_values(config, "SetAnnotations", "annotations")
     if not values:
-        raise InvalidInput("no annotations are given", remedy="name at least one annotation")
+        raise InvalidInput("no annotations are given", remedy="add at least one annotation")
     check_words([key for key, _ in values], LABEL_KEY)
     rows: object = None
     if is_function_kind(config, "SetAnnotations"):

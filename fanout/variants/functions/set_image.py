@@ -71,8 +71,10 @@ def _configure(config: Object) -> _Config:
         raise InvalidInput(f"{field}.name {problem}", remedy="name the image to be replaced")
     given_settings = [key for key in setting_names[1:] if values.get(key)]
     if not given_settings or {"newTag", "digest"} <= set(given_settings):
-        problem = "newTag and digest are both given" if given_settings else "nothing new is given"
-        raise InvalidInput(problem, remedy="give newName, or one of newTag and digest, or both")
+        problem = (
+            "newTag and digest exclude each other" if given_settings else "no new image is set"
+        )
+        raise InvalidInput(problem, remedy="set newName, newTag or digest")
     rows = config.get("additionalImageFields") if is_own_kind else None
     return _Config(
         name,

@@ -76,7 +76,7 @@ FIELDS: tuple[FieldSpec, ...] = (
 def _configure(config: Object) -> SortedTexts:
     values = parse_values(config, "SetLabels", "labels")
     if not values:
-        raise InvalidInput("no labels are given", remedy="name at least one label")
+        raise InvalidInput("no labels are given", remedy="add at least one label")
     check_words([key for key, _ in values], LABEL_KEY)
     check_words([value for _, value in values], LABEL_VALUE)
     return values

@@ -50,16 +50,19 @@ def _configure(config: Object) -> _Config:
         key = "name" if config_name == CONTEXT_NAME and not values.get("namespace") else "namespace"
     namespace = values.get(key)
     if namespace is not None and not isinstance(namespace, str):
-        raise InvalidInput(f"{key} is not text", remedy="put the value in quotes")
+        raise InvalidInput(f"{key} is not a string", remedy="put the value in quotes")
     if not namespace or not _LABEL.match(namespace):
-        problem = f"{namespace!r} is no name for a namespace" if namespace else f"no {key} is given"
+        problem = (
+            f"{namespace!r} is not a valid namespace name" if namespace else f"{key} is missing"
+        )
         raise InvalidInput(
             problem,
-            remedy="lower case letters, digits and dashes, at most 63, none at either end a dash",
+            remedy="use at most 63 lower case letters, digits and dashes, with no dash at either"
+            " end",
         )
     matcher = values.get("namespaceMatcher") or ""
     if not isinstance(matcher, str):
-        raise InvalidInput("namespaceMatcher is not text")
+        raise InvalidInput("namespaceMatcher is not a string")
     return _Config(namespace, matcher)
 
 

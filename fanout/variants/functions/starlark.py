@@ -41,7 +41,7 @@ def _script_source(config: Object) -> str:
     source = config.get("source") if is_own_kind else mapping(config.get("data")).get("source")
     if not isinstance(source, str) or not source.strip():
         field = "source" if is_own_kind else "data.source"
-        raise InvalidInput(f"{field} is missing or no text", remedy="put the script there")
+        raise InvalidInput(f"{field} is missing or not a string", remedy="write the script there")
     return source
 
 

@@ -48,7 +48,7 @@ def _configure(config: Object) -> _Objects:
         return _Objects([_parse_object(config, LOCAL_CONFIG, *_FUNCTION_ANNOTATIONS)])
     items = config.get("items")
     if not isinstance(items, list):
-        raise InvalidInput("items is no list", remedy="give the objects as a list")
+        raise InvalidInput("items is not a list", remedy="write the objects as a list")
     return _Objects(_parse_object(item, *_FUNCTION_ANNOTATIONS) for item in items)
 
 
@@ -56,8 +56,8 @@ def _parse_object(item: object, *removed_annotations: str) -> tuple[Any, str]:
     """Return the object without some annotations, and the file that it requests."""
     if not is_named_object(item):
         raise InvalidInput(
-            "the configuration is no object with apiVersion, kind and metadata.name",
-            remedy="give the object to be put into the package by configPath",
+            "the configuration is not an object with apiVersion, kind and metadata.name",
+            remedy="set configPath to the file of the object to add",
         )
     annotations = dict(mapping(item["metadata"].get("annotations")))
     file = str(annotations.pop(TARGET_PATH, ""))

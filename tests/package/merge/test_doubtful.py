@@ -29,7 +29,7 @@ def test_an_object_whose_name_is_a_boolean_is_noted(word: str, field: str):
 
 def test_a_name_of_digits_is_noted():
     [note] = noted("odd.yaml", CONFIG.format("123", "shop"))
-    assert "is a number to Kubernetes" in note
+    assert "is a number in Kubernetes" in note
 
 
 def test_what_upstream_names_oddly_is_noted():
@@ -40,16 +40,16 @@ def test_what_upstream_names_oddly_is_noted():
 
 
 NO_KRM = [
-    ("a mapping", "values.yaml", "a: 1\n", "no KRM object is in it"),
-    ("a list", "values.yml", "- 1\n", "no KRM object is in it"),
-    ("nothing", "values.yaml", "# later\n", "no KRM object is in it"),
-    ("a template", "web.yaml", "kind: {{ .Kind }}: x\n", "no readable YAML"),
+    ("a mapping", "values.yaml", "a: 1\n", "contains no KRM object"),
+    ("a list", "values.yml", "- 1\n", "contains no KRM object"),
+    ("nothing", "values.yaml", "# later\n", "contains no KRM object"),
+    ("a template", "web.yaml", "kind: {{ .Kind }}: x\n", "not readable as YAML"),
 ]
 
 
 @pytest.mark.parametrize(("_", "path", "text", "note"), NO_KRM, ids=[row[0] for row in NO_KRM])
 def test_a_local_file_that_is_no_krm_is_kept_and_noted(_, path, text, note):
-    assert noted(path, text) == [f"{path}: {note}; it is kept as it is"]
+    assert noted(path, text) == [f"{path}: {note}; kept unchanged"]
 
 
 OBJECTS = [

@@ -255,7 +255,7 @@ def test_kptfiles_that_kpt_accepts_are_refused_with_file_and_line(text: str, pro
 
 def test_fast_forward_refuses_an_added_file_by_name():
     origin = package({"Kptfile": kptfile()})
-    with pytest.raises(InvalidInput, match=r"mine\.txt changed here"):
+    with pytest.raises(InvalidInput, match=r"mine\.txt changed locally"):
         update_package(
             KptUpdateStrategy.FAST_FORWARD, origin, origin, {**origin, **package({"mine.txt": ""})}
         )

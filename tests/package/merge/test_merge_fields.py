@@ -44,7 +44,7 @@ def merged(kind, origin, upstream, local):
 
 # kind, origin, upstream, local, result, conflicts
 SCALARS = [
-    ("a value changed upstream arrives beside one changed here", "Custom",
+    ("a value changed upstream arrives beside one changed locally", "Custom",
      "spec: {}\na: 1\nb: 1\n", "spec: {}\na: 2\nb: 1\n", "spec: {}\na: 1\nb: 3\n",
      "spec: {}\na: 2\nb: 3\n", []),
     ("a value that both changed alike is no conflict", "Custom",

@@ -74,7 +74,7 @@ OBJECTS = [
      {"a.yaml": A}, {"a.yaml": A2}, []),
     ("an object deleted upstream goes", {"a.yaml": A, "b.yaml": B}, {"a.yaml": A},
      {"a.yaml": A2, "b.yaml": B}, {"a.yaml": A2}, []),
-    ("an object deleted upstream goes, though a comment changed here",
+    ("an object deleted upstream goes, though a comment changed locally",
      {"a.yaml": A, "b.yaml": B}, {"a.yaml": A}, {"a.yaml": A2, "b.yaml": "# mine\n" + B},
      {"a.yaml": A2}, []),
     ("an object deleted upstream and edited here stays", {"a.yaml": A, "b.yaml": B}, {"b.yaml": B},
@@ -395,6 +395,6 @@ def test_notes_name_what_is_there_twice_and_what_cannot_be_read():
         origin, upstream, package({"a.yaml": A, "b.yaml": A3, "t.yaml": "z: [\n"})
     )
     assert [note.split(";")[0] for note in result.notes] == [
-        "t.yaml: no readable YAML (origin)",
-        "a.yaml: ConfigMap/a is there twice, also in b.yaml",
+        "t.yaml: not readable as YAML (origin)",
+        "a.yaml: ConfigMap/a is declared twice, also in b.yaml",
     ]

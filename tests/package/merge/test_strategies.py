@@ -68,10 +68,10 @@ def test_fast_forward_does_not_mind_what_rendering_and_cloning_wrote():
 @pytest.mark.parametrize(
     ("local", "names"),
     [
-        (package("mine", a_txt="x\n", b_txt="b\n"), "a.txt changed here"),
-        (package("mine", a_txt="a\n", b_txt="b\n", z_txt="z\n"), "z.txt changed here"),
-        (package("mine", a_txt="a\n"), "b.txt changed here"),
-        (package("mine", site="other", a_txt="a\n", b_txt="b\n"), "Kptfile changed here"),
+        (package("mine", a_txt="x\n", b_txt="b\n"), "a.txt changed locally"),
+        (package("mine", a_txt="a\n", b_txt="b\n", z_txt="z\n"), "z.txt changed locally"),
+        (package("mine", a_txt="a\n"), "b.txt changed locally"),
+        (package("mine", site="other", a_txt="a\n", b_txt="b\n"), "Kptfile changed locally"),
     ],
     ids=["a changed file", "an added file", "a removed file", "a changed Kptfile"],
 )

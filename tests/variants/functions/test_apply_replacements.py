@@ -167,7 +167,7 @@ def test_it_sees_only_what_its_selectors_let_it():
     files["Kptfile"] = kptfile(
         "{image: apply-replacements, configPath: config.yaml, exclude: [{kind: ConfigMap}]}"
     )
-    with pytest.raises(InvalidInput, match="nothing is kind ConfigMap, name values"):
+    with pytest.raises(InvalidInput, match="nothing matches kind ConfigMap, name values"):
         run(files)
 
 
@@ -175,18 +175,18 @@ REFUSED = [
     ("two objects of the source", "{source: {version: v1}, targets: [{select: {kind: Pod}}]}",
      "Kptfile:7: Kptfile: pipeline.mutators[0]: apply-replacements: replacements[0].source: "),
     ("a source that is not there", copy("a", "data.none"),
-     "replacements[0].source.fieldPath (data.none) leads to no value in ConfigMap/values"),
+     "replacements[0].source.fieldPath (data.none) has no value in ConfigMap/values"),
     ("an index out of bounds", copy("metadata.name", "data.path",
      refine="{delimiter: '/', index: 3}"), "source.options.index 3: the value has 3 parts"),
     ("a delimiter for a map", copy("metadata.name", "data", refine="{delimiter: '/'}"),
-     "source.options.delimiter is for texts"),
+     "source.options.delimiter needs a string"),
     ("a delimiter in a map", copy("metadata", options="{delimiter: '/'}"),
      ("target.yaml:3: Deployment/app: metadata: apply-replacements: "
-     "replacements[0].targets[0].fieldPaths[0] (metadata): a delimiter is for texts")),
+     "replacements[0].targets[0].fieldPaths[0] (metadata): delimiter needs a string")),
     ("a target that is not there", copy("spec.none"),
      ("target.yaml:8: Deployment/app: spec: apply-replacements: "
      "replacements[0].targets[0].fieldPaths[0] (spec.none): the object has no such field; "
-     "correct the path, or give options.create")),
+     "correct the path, or set options.create")),
     ("a target that is not there in an element", copy("spec.containers.[name=two].env.9.value"),
      "target.yaml:17: Deployment/app: spec.containers[1].env: apply-replacements: "),
     ("the second path of the second target", ("{sourceValue: x, targets: ["
@@ -195,25 +195,27 @@ REFUSED = [
      "replacements[0].targets[1].fieldPaths[1] (spec.b): the object has no such field"),
     ("a target below a text", copy("spec.image.tag", options="{create: true}"),
      ("target.yaml:10: Deployment/app: spec.image: apply-replacements: "
-     "replacements[0].targets[0].fieldPaths[0] (spec.image.tag): there is no tag")),
+     "replacements[0].targets[0].fieldPaths[0] (spec.image.tag): tag does not exist")),
     ("an element far behind a list", copy("spec.containers.7.name", options="{create: true}"),
-     "there is no 7 in what is there"),
-    ("no source", "{targets: [{select: {kind: Pod}}]}", "replacements[0].source: there must be"),
-    ("no target", "{sourceValue: a}", "replacements[0].targets is no list with entries"),
+     "7 does not exist"),
+    ("no source", "{targets: [{select: {kind: Pod}}]}", "replacements[0]: one source is required"),
+    ("no target", "{sourceValue: a}", "replacements[0].targets is not a list with entries"),
     ("a target that selects nothing", "{sourceValue: a, targets: [{}]}",
-     "replacements[0].targets[0].select is no map"),
+     "replacements[0].targets[0].select is not a map"),
     ("an unknown field", "{sourceValue: a, path: b, targets: [{select: {}}]}",
-     "replacements[0].path is not understood"),
+     "unknown field replacements[0].path"),
     ("an unknown field of a selector", "{sourceValue: a, targets: [{select: {labels: b}}]}",
-     "replacements[0].targets[0].select.labels is not understood"),
+     "unknown field replacements[0].targets[0].select.labels"),
     ("a selector that is none", "{sourceValue: a, targets: [{select: {labelSelector: 'a~b'}}]}",
-     "replacements[0].targets[0].select: 'a~b' is no selector"),
+     "replacements[0].targets[0].select: 'a~b' is not a label selector"),
     ("a number for text", "{sourceValue: 1, targets: [{select: {}}]}",
-     "replacements[0].sourceValue is no text"),
-    ("an index that is no number", copy("a", options="{index: x}"), "index is no whole number"),
+     "replacements[0].sourceValue is not a string"),
+    ("an index that is not a number", copy("a", options="{index: x}"),
+     ("index is not a whole"
+      " number")),
     ("a wildcard where something is to be made", copy("a.*", options="{create: true}"),
-     "options.create does not go with *"),
-    ("a bracket that does not close", copy("a.[b=c"), "the field path a.[b=c does not end"),
+     "options.create and * exclude each other"),
+    ("a bracket that does not close", copy("a.[b=c"), "the field path a.[b=c has an open bracket"),
     ("an empty part", copy("a..b"), "has an empty part"),
     ("everything rejected", "{sourceValue: a, targets: [{select: {}, reject: [{}]}]}",
      "reject[0] rejects everything"),

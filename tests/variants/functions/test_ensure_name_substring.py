@@ -125,7 +125,7 @@ DEPENDENCIES = [
     ("one of several, each by itself", "/namespaces/ns/Secret/y, /namespaces/ns/Secret/x",
      '"/namespaces/ns/Secret/y, /namespaces/ns/Secret/dev-x"'),
     ("none outside the package", "/namespaces/other/Secret/x", "/namespaces/other/Secret/x"),
-    ("none that is not understood", "Secret/x", "Secret/x"),
+    ("none that is not supported", "Secret/x", "Secret/x"),
 ]  # fmt: skip
 
 
@@ -188,7 +188,7 @@ def test_a_further_field_is_made_where_that_is_asked_for():
 REFUSED = [
     ("nothing", {}, "ensure-name-substring: data has 0 entries"),
     ("both", {"prepend": "a", "append": "b"}, "data has 2 entries"),
-    ("something else", {"insert": "a"}, "data.insert is not understood"),
+    ("something else", {"insert": "a"}, "unknown field data.insert"),
     ("an empty text", {"append": ""}, "the text to append is empty"),
 ]
 
@@ -202,8 +202,12 @@ def test_a_policy_s_configuration_is_refused_that_says(data, sentence):
 WRONG = [
     ("another mode", "substring: a\neditMode: insert\n", "editMode is 'insert'"),
     ("no text", "editMode: append\n", "the text to append is empty"),
-    ("a number", "substring: 1\n", "substring is not text"),
-    ("fields twice", "substring: a\nfieldSpecs: []\nadditionalNameFields: []\n", "the old name"),
+    ("a number", "substring: 1\n", "substring is not a string"),
+    (
+        "fields twice",
+        "substring: a\nfieldSpecs: []\nadditionalNameFields: []\n",
+        "exclude each other",
+    ),
     ("a field without path", "substring: a\nfieldSpecs: [{}]\n", "additionalNameFields: path"),
 ]
 

@@ -203,13 +203,15 @@ def test_targets_differ_in_what_is_added_and_agree_in_their_ids():
 
 
 REFUSED = [
-    ("no object", {"config.yaml": "apiVersion: v1\nkind: Service\n"}, "no object with apiVersion"),
+    ("no object", {"config.yaml": "apiVersion: v1\nkind: Service\n"},
+     ("not an object with"
+      " apiVersion")),
     ("a List without items", {"config.yaml": "apiVersion: v1\nkind: List\nitems: x\n"},
-     "items is no list"),
+     "items is not a list"),
     ("a path out of the package", listed(named("x", **{"target-path": "../x.yaml"})), "../x.yaml"),
     ("a path that is no YAML file", listed(named("x", **{"target-path": "x.txt"})),
-     "x.txt is no name of a YAML file"),
-    ("a Kptfile's path", listed(named("x", **{"target-path": "Kptfile"})), "no name of a YAML"),
+     "x.txt is not the name of a YAML file"),
+    ("a Kptfile's path", listed(named("x", **{"target-path": "Kptfile"})), "not the name of a"),
     ("a name that is no file's", listed(named("'a/../../b'")), "upsert-resource:"),
 ]  # fmt: skip
 
@@ -223,5 +225,5 @@ def test_upsert_resource_refuses(files, sentence):
 
 
 def test_a_policy_cannot_upsert_a_map_of_texts():
-    with pytest.raises(InvalidInput, match=r"give the object .* by configPath"):
+    with pytest.raises(InvalidInput, match=r"set configPath to"):
         run({"Kptfile": KPTFILE}, FunctionSpec("upsert-resource", config={"a": "b"}))

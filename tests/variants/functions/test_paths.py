@@ -41,7 +41,7 @@ def test_a_policy_names_only_files_of_the_package(path, inside):
     if inside:
         assert check_file(path) == path
     else:
-        with pytest.raises(InvalidValue, match="leads out of the package"):
+        with pytest.raises(InvalidValue, match="is outside the package"):
             check_file(path)
 
 

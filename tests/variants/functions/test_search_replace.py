@@ -142,19 +142,19 @@ def test_dots_in_keys_part_elements_on_both_sides():
 
 
 REFUSED = [
-    ("nothing to search by", {"put-value": "a"}, "data says nothing to search by"),
-    ("files alone", {"by-file-path": "*", "put-value": "a"}, "data says nothing to search by"),
+    ("nothing to search by", {"put-value": "a"}, "data has no search condition"),
+    ("files alone", {"by-file-path": "*", "put-value": "a"}, "data has no search condition"),
     ("two ways to search a value", {"by-value": "a", "by-value-regex": "b", "put-value": "c"},
-     "data has by-value and by-value-regex"),
-    ("an unknown field", {"by-key": "a", "put-value": "b"}, "data.by-key is not understood"),
-    ("a number", {"by-value": 1, "put-value": "b"}, "data.by-value is not text"),
+     "by-value and by-value-regex exclude each other"),
+    ("an unknown field", {"by-key": "a", "put-value": "b"}, "unknown field data.by-key"),
+    ("a number", {"by-value": 1, "put-value": "b"}, "data.by-value is not a string"),
     ("an expression that is none", {"by-value-regex": "(", "put-value": "b"},
      "data.by-value-regex: a parenthesis is not closed"),
     ("a group that is not there", {"by-value-regex": "(a)", "put-value": "${2}"},
      "data.put-value refers to a group"),
     ("a file pattern that is none", {"by-value": "a", "by-file-path": "[a", "put-value": "b"},
      "data.by-file-path: in '\\[a' a \\[ is not closed"),
-    ("a comment of two lines", {"by-value": "a", "put-comment": "a\nb"}, "more than one line"),
+    ("a comment of two lines", {"by-value": "a", "put-comment": "a\nb"}, "several lines"),
 ]  # fmt: skip
 
 
@@ -166,9 +166,9 @@ def test_a_configuration_is_refused_with(data, sentence):
 
 UNFIT = [
     ("a comment between values", {"by-value": "3", "put-comment": "c"}, "a: [3, 4]",
-     "a.yaml:5: Gadget/x: a[0]: search-replace: there is no room for a comment"),
+     "a.yaml:5: Gadget/x: a[0]: search-replace: a comment does not fit here"),
     ("a path through a value", {"by-path": "a.b", "put-value": "c"}, "a: 3",
-     "a.yaml:5: Gadget/x: a: search-replace: by-path leads through what is no map"),
+     "a.yaml:5: Gadget/x: a: search-replace: by-path passes a value that is not a map"),
     ("a path to a map", {"by-path": "a", "put-value": "c"}, "a: {b: c}",
      "a.yaml:5: Gadget/x: a: search-replace: by-path leads to a map"),
 ]  # fmt: skip
@@ -183,7 +183,7 @@ def test_an_object_is_refused_with(data, line, sentence):
 
 def test_json_has_no_room_for_comments():
     text = '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}}\n'
-    with pytest.raises(InvalidInput, match=r"a.json:1: Service/x: metadata.name: .* no room"):
+    with pytest.raises(InvalidInput, match=r"a.json:1: Service/x: metadata.name: .* does not fit"):
         run({"a.json": text}, FunctionSpec("search-replace", config={
             "by-value": "x", "put-comment": "c"}))  # fmt: skip
 

@@ -30,7 +30,7 @@ IMAGES = [
     ("an image of a longer name is another one", TAG, "nginx-exporter:1", None),
     ("an image of another repository is another one", TAG, "bitnami/nginx:1", None),
     ("one that is there already stays", TAG, "nginx:1.27", None),
-    ("what is no text stays", TAG, 7, None),
+    ("what is not a string stays", TAG, 7, None),
 ]  # fmt: skip
 
 
@@ -101,13 +101,13 @@ def test_additional_fields(extra, content, expected):
 REFUSED = [
     ("no name", function_config(newTag="1"), "data.name is missing"),
     ("a name with a tag", function_config(name="nginx:1", newTag="1"), "data.name has a tag"),
-    ("nothing new", function_config(name="nginx"), "nothing new is given"),
+    ("nothing new", function_config(name="nginx"), "no new image is set"),
     ("a tag and a digest", function_config(**TAG, digest=DIGEST), "newTag and digest"),
-    ("an unknown field", function_config(**TAG, newtag="1"), "data.newtag is not understood"),
-    ("a number", function_config(name="nginx", newTag=1), "data.newTag is not text"),
-    ("an unknown field of its kind", own([], tag="1"), "image.tag is not understood"),
+    ("an unknown field", function_config(**TAG, newtag="1"), "unknown field data.newtag"),
+    ("a number", function_config(name="nginx", newTag=1), "data.newTag is not a string"),
+    ("an unknown field of its kind", own([], tag="1"), "unknown field image.tag"),
     ("a further field without path", own([{"kind": "A"}]), "additionalImageFields: path"),
-    ("further fields that are no list", own("a"), "additionalImageFields is no list"),
+    ("further fields that are no list", own("a"), "additionalImageFields is not a list"),
     ("another kind", {"apiVersion": "v1", "kind": "Pod"}, "of kind Pod"),
 ]
 

@@ -67,9 +67,9 @@ LOST = [
     ("one that two readings disagree about", {"c": "1"}, "v: a-b # kpt-set: ${a}-${a}${c}",
      "there is no value for a"),
     ("several setters for a list", {"a": "[1]"}, "v: [x] # kpt-set: ${a}${b}",
-     "a.yaml:5: Gadget/x: v: apply-setters: ${a}${b} is no setter of a list"),
-    ("a list's setter that is no list", {"a": "b: c"}, "v: [x] # kpt-set: ${a}", "a is no list"),
-    ("one that is no YAML", {"a": "[b"}, "v: [x] # kpt-set: ${a}", "a is no list"),
+     "a.yaml:5: Gadget/x: v: apply-setters: ${a}${b} is not a setter of a list"),
+    ("a list's setter without a list", {"a": "b: c"}, "v: [x] # kpt-set: ${a}", "a is not a list"),
+    ("one that is no YAML", {"a": "[b"}, "v: [x] # kpt-set: ${a}", "a is not a list"),
 ]  # fmt: skip
 
 
@@ -149,9 +149,14 @@ def test_create_setters(values, before, expected):
 
 WRONG = [
     ("create-setters: no setters", "create-setters", {}, "create-setters: data is empty"),
-    ("an empty value", "create-setters", {"a": " "}, "create-setters: data.a is no setter"),
+    (
+        "an empty value",
+        "create-setters",
+        {"a": " "},
+        ("create-setters: data.a is not a valid setter"),
+    ),
     ("a map", "create-setters", {"a": "b: c"}, "create-setters: data.a is a map"),
-    ("a list of maps", "create-setters", {"a": "[{b: c}]"}, "data.a is no list of values"),
+    ("a list of maps", "create-setters", {"a": "[{b: c}]"}, "data.a is not a list of scalars"),
 ]
 
 
@@ -221,6 +226,6 @@ def test_create_setters_warns_of(data, lines, warned):
     results = rendered({"a.yaml": text}, function).results
     assert [(item.field, item.severity, item.message) for item in results] == [
         (field, "warning",
-         f"no comment `{comment}` fits on its line; write what it is part of as a block")
+         f"no comment `{comment}` fits on its line; write the enclosing list or map in block style")
         for field, comment in warned
     ]  # fmt: skip

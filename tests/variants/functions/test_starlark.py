@@ -144,9 +144,9 @@ FAILURES = [
     ("a configuration of another kind", RUN.replace("StarlarkRun", "Run").replace(" |", " x"),
      "starlark: the configuration is of kind Run"),
     ("an object without a name", starlark_run("ctx.resource_list['items'] = [{'kind': 'A'}]"),
-     "starlark: items[0] of its output is no object with a kind and a name"),
+     "starlark: items[0] of its output is not an object with a kind and a name"),
     ("items that are no list", starlark_run("ctx.resource_list['items'] = 'a'"),
-     "starlark: its output is no ResourceList: items and results must be lists"),
+     "starlark: its output is not a ResourceList: items and results must be lists"),
 ]  # fmt: skip
 
 
