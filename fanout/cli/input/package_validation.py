@@ -182,7 +182,8 @@ def _check_points(manifests: _Manifests) -> _Faults:
                 first_point = points_by_key.setdefault(point.key, point)
                 if first_point is not point:
                     yield _invalid_package(
-                        f"injection point {point.key} is also at {first_point.file}:{first_point.line}",
+                        f"injection point {point.key} is also at"
+                        f" {first_point.file}:{first_point.line}",
                         "rename one of the two objects",
                         ErrorLocation(f"{point.kind}/{point.name}", "", path, point.line),
                     )
