@@ -94,6 +94,52 @@ def test_a_publication_takes_two_calls_for_each_request(gitea: Gitea, tmp_path: 
     assert set(fleet.published().values()) == {"v1"}
 
 
+DRAFT = ["PATCH pulls", "POST merge", "POST statuses"]
+READY = ["POST merge", "POST statuses"]
+
+
+@pytest.mark.parametrize(("opens_as_draft", "writes"), [(True, DRAFT), (False, READY)])
+def test_a_request_that_waited_is_published_by_few_writes(
+    gitea: Gitea, tmp_path: Path, opens_as_draft: bool, writes: list[str]
+):
+    fleet = build(gitea, tmp_path, {"east-dev-0": ("dev", "east"), "east-dev-1": ("dev", "east")})
+    signed = "{name: dev, requires: [{name: signed, approval: {from: [sre]}}]}"
+    fleet.write("policy.yaml", POLICY.replace("{name: dev}", signed))
+    ann = f"ann@example.com {gitea.host}/ann"
+    fleet.write(
+        "promotion.yaml",
+        PROMOTION.replace("ann@example.com", ann)
+        + f"  pullRequest: {{draft: {str(opens_as_draft).lower()}}}\n",
+    )
+    fleet.protect("east", enable_status_check=True, status_check_contexts=["fanout"])
+    log = ForgeLog(fleet)
+    with fleet.opened() as program:
+        log.rest(program, waiting=1)  # requests of others are listed where the status is required
+        request = fleet.only_request("east")
+        assert request["draft"] == opens_as_draft
+        fleet.review("east", request["number"], "ann")
+        fleet.await_mergeability("east")
+        log.read()
+        fleet.calls()
+        sweep(program)
+        asked = log.read()
+        calls = fleet.calls()
+    assert set(fleet.published().values()) == {"v1"}
+    assert asked.pushes == {"east": 1}
+    assert sorted(kinds_of_writes(calls)) == writes
+    assert "refs/heads/" + request["head"] not in fleet.repos["east"].refs()
+
+
+def kinds_of_writes(calls: list[str]) -> list[str]:
+    """Method and resource of each call that changes something: "POST merge"."""
+    words = [call.split(" ") for call in calls]
+    return [
+        f"{method} {next(it for it in reversed(path.split('/')) if it.isalpha())}"
+        for method, path, _ in words
+        if method != "GET"
+    ]
+
+
 def at_most(number: int) -> Counter[str]:
     """So many for each stage of each repository."""
     return Counter({name: number * len(STAGES) for name in REPOSITORIES})

@@ -110,10 +110,13 @@ def _plan_open(group: RequestGroup, text: RequestText, settings: RequestSettings
             added_labels=settings.labels,
             reviewers=settings.reviewers,
         )
+    edit = _plan_edit(open_request, text, is_draft=is_draft)
+    if group.is_merged and edit is not None and edit.is_draft is None:
+        edit = None  # nobody waits for the text of what is merged now: a call less
     return replace(
         change,
         request=open_request.request,
-        edit=_plan_edit(open_request, text, is_draft=is_draft),
+        edit=edit,
         added_labels=tuple(it for it in settings.labels if it not in open_request.request.labels),
         merge=_plan_merge(group, settings),
     )
