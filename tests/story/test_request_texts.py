@@ -133,29 +133,75 @@ def test_templates_give_title_and_text(fleet: ForgeFleet):
 
 
 LOOP = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+# Title and text, and what is said about them.
 FAILING = [
-    ("{{ variants[0].owner }}", "ExpressionError: "),
-    (LOOP, "LimitExceeded: "),
-    (" {{ '' }}", "ExpressionError: it gives an empty text; "),
+    ("{{ variants[0].owner }}", "ExpressionError: ", LOOP, "LimitExceeded: "),
+    (
+        " {{ '' }}",
+        "ExpressionError: it gives an empty text; ",
+        "{{ 'x' * 1048576 }}",
+        "LimitExceeded: ",
+    ),
 ]
+OTHERS = """\
+apiVersion: fanout.dev/v1alpha1
+kind: UpstreamPolicy
+metadata: {name: logging}
+spec:
+  upstream: {repository: blueprints, package: monitoring, revision: {semver: ">=1 <9"}}
+  targets: [{repositories: [{name: west, packageNames: [logs]}], template: {stage: dev}}]
+  stages: [{name: dev}]
+---
+apiVersion: fanout.dev/v1alpha1
+kind: PromotionPolicy
+metadata: {name: logging}
+spec:
+  policies: [logging]
+  autoPromotion: {stages: ["*"]}
+  pullRequest: {bodyTemplate: "Logs at {{ variants[0].revision }}."}
+"""
+
+
+def template_conditions(fleet: ForgeFleet, policy: str) -> list[str]:
+    """The messages of the policy's conditions about templates."""
+    conditions = fleet.run("get", "policies", policy, "-o", "json").items[0]["status"]["conditions"]
+    return [it["message"] for it in conditions if it["type"] == "ExpressionError"]
 
 
 def test_a_template_that_yields_nothing_leaves_the_built_in_text(fleet: ForgeFleet):
-    sweep(fleet)
+    policy = POLICY[: POLICY.index("  stages:")] + STAGES
+    fleet.write("policy.yaml", policy.replace(">=1 <9", ">=1 <2"))
+    fleet.repository("west")
+    fleet.write("others.yaml", OTHERS)
+    only_monitoring = PROMOTION.replace('"*"', "monitoring", 1)
+    fleet.write("promotion.yaml", only_monitoring)
+    for _ in range(2):
+        sweep(fleet)
+        fleet.await_mergeability("west")
     before = fleet.only_request("edge")
-    for template, problem in FAILING:
-        pull_request(fleet, titleTemplate=template, bodyTemplate=template)
+    for number, (title, title_problem, text, text_problem) in enumerate(FAILING, 2):
+        fields = f"    titleTemplate: {json.dumps(title)}\n    bodyTemplate: {json.dumps(text)}\n"
+        fleet.write("promotion.yaml", f"{only_monitoring}  pullRequest:\n{fields}")
+        fleet.release(f"v{number}")
         warnings = sweep(fleet)
-        for line, name in ((9, "titleTemplate"), (10, "bodyTemplate")):
-            where = f"promotion.yaml:{line}: PromotionPolicy/everything: spec.pullRequest.{name}: "
-            assert where + problem in warnings
+        where = "PromotionPolicy/everything: spec.pullRequest"
+        assert f"promotion.yaml:9: {where}.titleTemplate: {title_problem}" in warnings
+        assert f"promotion.yaml:10: {where}.bodyTemplate: {text_problem}" in warnings
         assert "the pull request has the built-in text" in warnings
         assert fleet.only_request("edge") == before
-        [policy] = fleet.run("get", "policies", "-o", "json").items
-        [condition] = [
-            it for it in policy["status"]["conditions"] if it["type"] == "ExpressionError"
-        ]
-        assert "promotion.yaml:9: " in condition["message"]
+        [message] = template_conditions(fleet, "monitoring")
+        assert "promotion.yaml:9: " in message
+        # Other policies are served: their templates, and in the next pass their publications.
+        assert f"Logs at `v{number}`." in fleet.requests("west")[-1]["body"]
+        fleet.await_mergeability("west")
+        sweep(fleet)
+        assert fleet.published()["logs"] == f"v{number}"
+    assert template_conditions(fleet, "logging") == []
+    pull_request(fleet, titleTemplate="Mended", bodyTemplate="Read this.")
+    sweep(fleet)
+    request = fleet.only_request("edge")
+    assert (request["title"], "Read this." in request["body"]) == ("Mended", True)
+    assert template_conditions(fleet, "monitoring") == []
 
 
 HOSTILE_PATHS = ["sites/@ann", "sites/#1", "!1", "<b>x</b>", "a`b|c", "x-->", "0123456789abcdef"]
