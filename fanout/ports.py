@@ -1,7 +1,7 @@
 """Protocols through which the reconciler reaches Git, forges, sandbox, probes and records."""
 
 from base64 import b64encode
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
 from datetime import datetime
@@ -198,6 +198,12 @@ class Forge(Protocol):
 
     def open_requests(self, repository: RepositoryName) -> Sequence[ObservedRequest]:
         """Return the open pull requests to any branch, also those from other repositories."""
+
+    def closed_requests(self, repository: RepositoryName, author: str) -> Iterator[ObservedRequest]:
+        """Yield the closed and merged pull requests of an author, those changed last first.
+
+        `head_commit` is the one that each was closed with. They are read while they are taken.
+        """
 
     def open_request(self, repository: RepositoryName, draft: RequestDraft) -> ObservedRequest:
         """Open a pull request.

@@ -114,9 +114,10 @@ class GiteaForge:
     def request(self, repository: RepositoryName, number: int) -> ObservedRequest | None:
         """Return the pull request of this number; None if there is none."""
         request = self._one_or_none(repository, ("pulls", str(number)), _read_request)
-        if request is None or request.state is not RequestState.MERGED:
+        if request is None or request.state is RequestState.OPEN:
             return request
-        # Of the branch Gitea answers the present head; what was merged is kept under a ref.
+        # Gitea answers the present head of the branch. Its head when it was merged or closed is
+        # kept under a ref.
         ref = ("git", "refs", "pull", str(number), "head")
         [head, *_] = (*self._all((*_path(repository), *ref), _read_ref, is_optional=True), "")
         return replace(request, head_commit=head) if head else request
@@ -125,6 +126,13 @@ class GiteaForge:
         """Return the open pull requests to any branch, also those from other repositories."""
         # The call for one base and head answers the oldest, which may be closed.
         return self._all((*_path(repository), "pulls"), _read_request, ("state", "open"))
+
+    def closed_requests(self, repository: RepositoryName, author: str) -> Iterator[ObservedRequest]:
+        """Yield the closed and merged pull requests of an author, those changed last first."""
+        # Unlike the call for one request, the list has the head that each was closed with.
+        query = (("state", "closed"), ("sort", "recentupdate"), ("poster", author))
+        for page in self._pages((*_path(repository), "pulls"), query, _read_request):
+            yield from page.values
 
     def search_requests(self, since: datetime) -> SearchedRequests:
         """Return the pull requests by fanout's account updated at or after an instant."""
@@ -518,7 +526,7 @@ def _read_request(answer: AnswerObject) -> ObservedRequest:
             ]
         ),
         head_repository=None if head_repository is None else _read_name(head_repository),
-        head_branch=head.text("ref"),
+        head_branch=_read_head_branch(head),
         head_commit=head.text("sha"),
         base_branch=base.text("ref"),
         created=answer.instant("created_at"),
@@ -528,6 +536,12 @@ def _read_request(answer: AnswerObject) -> ObservedRequest:
         merged_by=_login(answer, "merged_by"),
         merged_commit=answer.text("merge_commit_sha", "") if is_merged else "",
     )
+
+
+def _read_head_branch(head: AnswerObject) -> str:
+    # Of a branch that is deleted, only the label has the name.
+    ref = head.text("ref")
+    return head.text("label", "") if ref.startswith("refs/pull/") else ref
 
 
 def _read_match(answer: AnswerObject) -> RequestMatch:

@@ -297,6 +297,27 @@ def test_a_deleted_branch_closes_its_request(place):
     place.gitea.ask("DELETE", f"{place.path}/branches/{HEAD}", by="ann")
     closed = retried_until(lambda: place.seen(opened), lambda it: it.state is RequestState.CLOSED)
     assert place.forge.closed_by(place.name, closed) == "ann"
+    assert closed.head_branch == HEAD
+    assert list(place.forge.closed_requests(place.name, BOT)) == [closed]
+
+
+def test_closed_requests_have_the_heads_that_they_were_closed_with(place):
+    first = place.open()
+    place.forge.close_request(place.name, first.number)
+    place.commit(HEAD, "later.yaml", "a: 1\n")
+    draft = RequestDraft(HEAD, "main", "Again", "", False)
+    second = place.forge.open_request(place.name, draft)
+    place.merge(second)
+    place.commit(HEAD, "last.yaml", "a: 1\n")
+    theirs = {"head": HEAD, "base": "main", "title": "Mine"}
+    number = place.gitea.post(f"{place.path}/pulls", theirs, by="ann")["number"]
+    place.gitea.ask("PATCH", f"{place.path}/pulls/{number}", {"state": "closed"}, by="ann")
+    closed = list(place.forge.closed_requests(place.name, BOT))
+    assert {it.number: (it.state, it.head_commit) for it in closed} == {
+        first.number: (RequestState.CLOSED, first.head_commit),
+        second.number: (RequestState.MERGED, second.head_commit),
+    }
+    assert [place.seen(it).head_commit for it in closed] == [it.head_commit for it in closed]
 
 
 def retried_until(look: Callable[[], Value], condition: Callable[[Value], bool]) -> Value:

@@ -19,7 +19,7 @@ from unittest import mock
 import pytest
 from fleet import PACKAGE, Repo
 from forge_fleet import ForgeFleet
-from forge_proxy import proxying
+from forge_proxy import ForgeProxy, proxying
 from gitea_server import Gitea
 from killing import killer
 
@@ -188,6 +188,52 @@ def start(fleet: ForgeFleet, machine: str) -> subprocess.Popen[str]:
         stderr=subprocess.STDOUT,
         text=True,
     )
+
+
+def kill_at(fleet: ForgeFleet, proxy: ForgeProxy, method: str, part: str) -> None:
+    """A sweep of machine one, which is killed when it makes a call of this method and path."""
+    if not fleet.records().path.exists():
+        subprocess.run(["git", "init", "-q", "--bare", str(fleet.records().path)], check=True)
+
+    def kill(called: str, path: str) -> None:
+        if called == method and part in path:
+            process.kill()
+
+    proxy.before = kill
+    process = start(fleet, "one")
+    printed = process.communicate()[0]
+    assert process.returncode == -signal.SIGKILL, printed
+
+
+def sweep_on(fleet: ForgeFleet, machine: str) -> None:
+    process = start(fleet.later(minutes=2), machine)
+    printed = process.communicate()[0]
+    assert process.returncode == 0, printed
+
+
+@pytest.mark.parametrize("act", ["close", "delete"])
+def test_what_a_person_closes_after_a_kill_stays_closed(gitea: Gitea, tmp_path: Path, act: str):
+    """The request was opened and is not on record; the next pass is another machine's."""
+    sites = {"ams": ("dev", "edge"), "ber": ("dev", "edge")}
+    with proxying(gitea.url) as proxy:
+        fleet = build(gitea, tmp_path / "fleet", sites, api=proxy.api)
+        kill_at(fleet, proxy, "POST", "/statuses/")
+    fleet.configure()
+    opened = fleet.only_request("edge")
+    assert opened["state"] == "open"
+    if act == "close":
+        fleet.close("edge", opened["number"])
+    else:
+        fleet.delete_branch("edge", opened["head"])
+    for machine in ("two", "three", "three"):
+        sweep_on(fleet, machine)
+    assert fleet.only_request("edge")["state"] == "closed"
+    assert fleet.condition("sites/ams")[0] == "RequestClosed"
+    fleet.release("v2")
+    for _ in range(2):
+        sweep_on(fleet, "three")
+    [declined, _] = fleet.requests("edge")
+    assert (declined["number"], declined["state"]) == (opened["number"], "closed")
 
 
 def test_two_processes_at_once_open_one_request(

@@ -42,6 +42,13 @@ def locate_draft(
     return other if other.draft is not None and other.draft.has_edits else wanted
 
 
+def draft_branch(spec: VariantSpec, install: str, *, is_shared: bool) -> str:
+    """Return the full ref of the branch of the variant's draft."""
+    if is_shared:
+        return stage_draft_ref(install, spec.namespace, spec.policy, spec.stage)
+    return draft_ref(install, spec.path, spec.policy or spec.name)
+
+
 def shares_drafts(draft_per: DraftPer, repository_state: RepositoryState) -> bool:
     """Return whether the released variants of a stage share one draft in the repository.
 
@@ -66,11 +73,8 @@ def find_draft(
 def _at(
     spec: VariantSpec, repository_state: RepositoryState, install: str, *, is_shared: bool
 ) -> DraftLocation:
-    if is_shared:
-        ref = stage_draft_ref(install, spec.namespace, spec.policy, spec.stage)
-        key = shared_draft_key(ref, spec.path)
-    else:
-        ref = key = draft_ref(install, spec.path, spec.policy or spec.name)
+    ref = draft_branch(spec, install, is_shared=is_shared)
+    key = shared_draft_key(ref, spec.path) if is_shared else ref
     draft = repository_state.drafts.get(key)
     if draft is None or draft.trailers.variant == spec.name:
         return DraftLocation(ref, is_shared, key, draft)

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
+from itertools import islice
 
 from fanout.errors import Unavailable
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
@@ -34,6 +35,8 @@ from fanout.values import frozen, replace
 
 _BRANCH = "refs/heads/"
 _OVER = (RequestState.CLOSED, RequestState.MERGED)
+# Closed requests that are looked through for heads that are not on record, beside one a head.
+_MOST_RECENT = 50
 
 
 @frozen
@@ -43,6 +46,7 @@ class HostedRepository:
     _: KW_ONLY
     state: RepositoryState
     recorded: Mapping[str, RequestLine]  # requests by full ref of the head
+    granted_heads: frozenset[str]  # full refs of the drafts of released variants
     status_subjects: Sequence[StatusSubject]
     owned_paths: frozenset[str] | None  # of its packages; None: not all records can be read
     forge: Forge
@@ -101,15 +105,17 @@ class ForgeReader:
     def _find_heads(self, repository: HostedRepository) -> dict[str, HeadMemo | None]:
         """Return the heads to ask about, by full ref, with what is known of them.
 
-        These are the branches of drafts, and the heads of requests that are not over, whose
-        branches may be gone.
+        These are the branches of drafts, and heads whose branches may be gone: of requests that
+        are not over, and of releases without a request on record. A pass that ended before its
+        records may have opened one.
         """
         refs, recorded = repository.state.refs, repository.recorded
         prefix = drafts_prefix(self.install)
         heads: dict[str, HeadMemo | None] = {}
         head_memos = self.memo.repository(repository.name).heads
         pending = (ref for ref, it in recorded.items() if it.state not in _OVER)
-        for ref in {*(it for it in refs if it.startswith(prefix)), *pending}:
+        unrecorded = repository.granted_heads - recorded.keys()
+        for ref in {*(it for it in refs if it.startswith(prefix)), *pending, *unrecorded}:
             memo, number = head_memos.get(ref), _recorded_number(repository, ref)
             is_current = memo is not None and memo.is_current(
                 listed_commit=refs.get(ref, ""),
@@ -127,25 +133,19 @@ class ForgeReader:
         heads: dict[str, HeadMemo | None],
     ) -> bool:
         """Read the heads of which nothing is known; return whether there was any."""
-        forge, refs = repository.forge, repository.state.refs
         # Those on record are found by their head, or over.
-        recorded_numbers = {it.number for it in repository.recorded.values()}
-        by_number = {
-            number: forge.request(repository.name, number)
-            for number in sorted(memo.unread_numbers - recorded_numbers)
-        }
-        request_by_ref = {
-            f"{_BRANCH}{it.head_branch}": it for it in by_number.values() if it is not None
-        }
-        for ref in request_by_ref.keys() & heads.keys():
-            heads[ref] = None
+        if memo.unread_numbers - {it.number for it in repository.recorded.values()}:
+            for ref, it in heads.items():
+                heads[ref] = it if it is not None and it.facts is not None else None
         missing = [ref for ref in sorted(heads) if heads[ref] is None]
+        unrecorded = {ref for ref in missing if _recorded_number(repository, ref) is None}
         opened: Sequence[ObservedRequest] = ()
-        if any(ref in refs for ref in missing):
-            listed = forge.open_requests(repository.name)
+        if unrecorded or any(ref in repository.state.refs for ref in missing):
+            listed = repository.forge.open_requests(repository.name)
             opened = [it for it in listed if it.is_from(repository.name)]
+        closed = self._find_closed(repository, unrecorded - _own_heads(repository, opened))
         for ref in missing:
-            heads[ref] = self._read_head(repository, ref, opened, request_by_ref.get(ref))
+            heads[ref] = self._read_head(repository, ref, opened, closed.get(ref))
         if missing or memo.unread_numbers or memo.heads.keys() != heads.keys():
             self.memo.has_changed = True
             memo.unread_numbers.clear()
@@ -157,39 +157,55 @@ class ForgeReader:
         repository: HostedRepository,
         ref: str,
         opened: Iterable[ObservedRequest],
-        matched: ObservedRequest | None,
+        closed_number: int | None,
     ) -> HeadMemo:
         """Read what there is about a head, given the open requests of the repository.
 
         Of all from one head the open one to the Repository's branch is fanout's; else it is the
-        one on record, or one of this very commit that a search `matched`.
+        one on record, or the closed one of `closed_number`.
         """
         forge, name, base = repository.forge, repository.name, repository.base_branch
         of_head = [it for it in opened if it.head_branch == ref.removeprefix(_BRANCH)]
         own = next((it for it in of_head if it.base_branch == base), None)
-        recorded_number = _recorded_number(repository, ref)
-        if own is None and recorded_number is not None:
-            own = forge.request(name, recorded_number)
-        listed_commit = repository.state.refs.get(ref, "")
-        if own is None and recorded_number is None:
-            former = matched or self._read_former(repository, ref)
-            own = former if former is not None and former.head_commit == listed_commit else None
+        number = _recorded_number(repository, ref) or closed_number
+        if own is None and number is not None:
+            own = forge.request(name, number)
         if own is not None and own.base_branch != base:
             own = None
         return HeadMemo(
             facts=self._read_facts(repository, ref, own) if own is not None else None,
             foreign_requests=tuple(it for it in of_head if it.base_branch != base),
-            listed_commit=listed_commit,
+            listed_commit=repository.state.refs.get(ref, ""),
             base_commit=repository.state.head,
             read=self.instant,
         )
 
-    def _read_former(self, repository: HostedRepository, ref: str) -> ObservedRequest | None:
-        """Return the request that was known from a head and is not open, or not any more."""
-        head_memo = self.memo.repository(repository.name).heads.get(ref)
-        if head_memo is None or head_memo.facts is None:
-            return None
-        return repository.forge.request(repository.name, head_memo.facts.request.number)
+    def _find_closed(
+        self, repository: HostedRepository, unrecorded: Collection[str]
+    ) -> Mapping[str, int]:
+        """Return the numbers of closed and merged requests of heads that are not on record.
+
+        Only those of the very commit that Git lists. Where the branch is gone, the newest one if
+        nobody merged it: that it was merged, Git shows.
+        """
+        if not unrecorded:
+            return {}
+        newest: dict[str, ObservedRequest] = {}
+        requests = repository.forge.closed_requests(repository.name, self.memo.login)
+        for request in islice(requests, len(unrecorded) + _MOST_RECENT):
+            ref = f"{_BRANCH}{request.head_branch}"
+            if (
+                ref in unrecorded
+                and request.base_branch == repository.base_branch
+                and repository.state.refs.get(ref, request.head_commit) == request.head_commit
+                and (ref not in newest or newest[ref].number < request.number)
+            ):
+                newest[ref] = request
+        return {
+            ref: it.number
+            for ref, it in newest.items()
+            if ref in repository.state.refs or it.state is RequestState.CLOSED
+        }
 
     def _read_facts(
         self, repository: HostedRepository, ref: str, request: ObservedRequest
@@ -260,6 +276,13 @@ class ForgeReader:
                         path: it.tree for path, it in path_states.items() if it.tree is not None
                     }
         return trees
+
+
+def _own_heads(repository: HostedRepository, opened: Iterable[ObservedRequest]) -> frozenset[str]:
+    """Return the heads of open requests to the Repository's branch."""
+    return frozenset(
+        f"{_BRANCH}{it.head_branch}" for it in opened if it.base_branch == repository.base_branch
+    )
 
 
 def _recorded_number(repository: HostedRepository, ref: str) -> int | None:

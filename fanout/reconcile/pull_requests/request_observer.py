@@ -6,13 +6,14 @@ changed, and the repositories with changes are read in bounded threads. What fai
 repository.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
 from fanout.api.git_repository import ForgeType, Repository
+from fanout.api.upstream_policy import DraftPer
 from fanout.api.urls import canonicalize_url
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
 from fanout.plan.observation.forge_state import ForgeState
@@ -21,7 +22,9 @@ from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.pull_requests.awaited_statuses import StatusSubject, has_status_checks
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RequestLine, parse_status
+from fanout.plan.stage_drafts.draft_location import draft_branch
 from fanout.ports import Forge, ForgeDirectory, GitStore, RequestSearch
+from fanout.reconcile.observation.repository_listing import get_draft_per
 from fanout.reconcile.ownership.owned_paths import find_owned_paths, with_observed_paths
 from fanout.reconcile.pass_scope import PassScope
 from fanout.reconcile.pull_requests.forge_reading import ForgeReader, HostedRepository
@@ -141,6 +144,7 @@ class RequestObserver:
         `names` are the identities of the Repositories, by URL.
         """
         recorded, subjects = _read_recorded(scope.policy_states), _find_status_subjects(scope)
+        granted_heads = _find_granted_heads(scope, self.install)
         owned_paths = find_owned_paths(scope.path_ownership.recorded_paths, scope.policy_states)
         forge_states: dict[int, ForgeState] = {}
         by_account: dict[str, list[HostedRepository]] = {}
@@ -158,6 +162,7 @@ class RequestObserver:
             repository = HostedRepository(
                 state=state,
                 recorded=recorded.get(state.identity, {}),
+                granted_heads=frozenset(granted_heads.get(state.identity, ())),
                 status_subjects=subjects.get(state.identity, ()),
                 owned_paths=with_observed_paths(owned_paths, state),
                 forge=forge,
@@ -245,6 +250,20 @@ def _read_recorded(
         for (repository, head_ref), line in requests.items():
             recorded.setdefault(repository, {})[head_ref] = line
     return recorded
+
+
+def _find_granted_heads(scope: PassScope, install: str) -> Mapping[str, Set[str]]:
+    """Return the full refs of the drafts of released variants, by repository."""
+    heads: dict[str, set[str]] = {}
+    for resolved_policy in scope.evaluated:
+        lines = scope.policy_states[resolved_policy.records_key].status
+        is_shared = get_draft_per(resolved_policy) is not DraftPer.VARIANT
+        for spec in resolved_policy.variants:
+            if lines.get(f"variant/{spec.name}", {}).get("grant"):
+                place = resolved_policy.place_by_variant[spec.name]
+                ref = draft_branch(spec, install, is_shared=is_shared)
+                heads.setdefault(place, set()).add(ref)
+    return heads
 
 
 def _find_status_subjects(scope: PassScope) -> Mapping[str, Sequence[StatusSubject]]:
