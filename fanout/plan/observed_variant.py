@@ -53,7 +53,8 @@ class ObservedVariant:
     published_faults: tuple[InvalidInput, ...] = ()  # introduced by edits of the published package
     missing_tag: str = ""  # of the published revision, if upstream no longer has it
     rewound_records: str = ""  # a sentence, if its newest publication is missing in the records
-    unfinished_push: PristineRenderings | None = None  # renderings before an interrupted push
+    # Renderings before an interrupted push, or before a draft that replaced a merged one.
+    unfinished_push: PristineRenderings | None = None
     declined_revision: str = ""  # a person closed the pull request for it; "": none
     obstacle: Hold | None = None  # prevents any draft, whatever the candidate
 

@@ -49,6 +49,7 @@ from fanout.reconcile.records.publication_recovery import (
     find_interrupted_publication,
     is_unrecorded_publication,
     recover_publication,
+    recover_replaced_draft,
 )
 from fanout.reconcile.records.rewound_records import (
     RecordBaseline,
@@ -457,15 +458,18 @@ class VariantObserver:
         return _Move(previous_location)
 
     def _inspect(self, variant: ObservedVariant) -> ObservedVariant:
-        if variant.is_unrecorded:
-            return self._with_tag(variant)
-        if variant.published is not None:
+        if variant.published is not None and not variant.is_unrecorded:
             variant = compare_with_publication(
                 variant, self.record_baseline, self._open_reader, self._publication_memo
             )
             variant = self.edit_detector.add_edits(
                 variant, self._open_reader, self._publication_memo
             )
+        variant = recover_replaced_draft(
+            variant, self._open_reader, self._publication_memo, self.now
+        )
+        if variant.is_unrecorded:
+            return self._with_tag(variant)
         is_adoption = variant.is_unmanaged and variant.may_adopt and variant.obstacle is None
         return find_origin(variant, self.resolved_policy, self.git) if is_adoption else variant
 

@@ -110,17 +110,27 @@ def test_a_merge_with_deletion_before_the_push_is_recorded_as_what_it_was(
     assert "replicas: 3" in fleet.repos["edge"].file("main", DEPLOYMENT)
 
 
-def test_a_merge_before_the_push_is_not_taken_for_the_new_revision(
-    gitea: Gitea, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("style", ["merge", "squash"])
+def test_a_merge_before_the_push_is_recorded_and_followed_by_the_new_revision(
+    gitea: Gitea, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, style: str
 ):
     fleet = ForgeFleet.on(gitea, tmp_path, SITES)
     request_v2(fleet)
-    meanwhile(monkeypatch, lambda: fleet.merge("edge", 2))
+    meanwhile(monkeypatch, lambda: fleet.merge("edge", 2, style=style))
     fleet.release("v3")
     sweep(fleet)
-    fleet.later(minutes=1).sweep()
-    assert "v3" not in fleet.published().values()
-    assert "replicas: 2" in fleet.repos["edge"].file("main", DEPLOYMENT)
+    assert "replicas: 3" in fleet.repos["edge"].file(HEAD, DEPLOYMENT)
+    swept = fleet.later(minutes=1).sweep()
+    assert "a person merged its draft without its gates" in swept.err
+    assert fleet.published() == {"sites/a": "v2", "sites/b": "v2"}
+    assert "replicas: 2" in fleet.repos["edge"].file("sites/a/v2", DEPLOYMENT)
+    sweep(fleet, 2)
+    assert [it["state"] for it in fleet.requests("edge")] == ["merged", "merged", "open"]
+    fleet.merge("edge", 3)
+    sweep(fleet)
+    assert fleet.published() == {"sites/a": "v3", "sites/b": "v3"}
+    assert "replicas: 3" in fleet.repos["edge"].file("main", DEPLOYMENT)
+    assert sweep(fleet) == "nothing to do\n"
 
 
 def test_a_merge_without_gates_is_told_after_a_pass_that_could_not_push(

@@ -12,6 +12,8 @@ from fleet import PACKAGE, POLICY, PROMOTION, Fleet
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from fanout.git.mirror_store import MirrorStore
+
 DEV = "_stages/default.monitoring/dev"
 STAGES = """\
   stages:
@@ -45,9 +47,9 @@ def fleet(root: Path) -> Fleet:
     return build(root, 12, "Stage")
 
 
-def approve(fleet: Fleet, site: str) -> None:
+def approve(fleet: Fleet, site: str, revision: str = "v1") -> None:
     approved = fleet.later(minutes=1).run(
-        "approve", "monitoring", "--stage", "dev", "--revision", "v1", "--variant", site,
+        "approve", "monitoring", "--stage", "dev", "--revision", revision, "--variant", site,
         "--by", "Ann <ann@example.com>",
     )  # fmt: skip
     assert approved.code == 0, approved.err
@@ -238,6 +240,55 @@ def test_a_person_merges_the_branch(fleet: Fleet, how: str):
     fleet.release("v2")
     fleet.later(minutes=1).settle()
     assert fleet.published()["sites/c06"] == "v2"
+
+
+@pytest.mark.parametrize("how", ["merge", "fast-forward"])
+@pytest.mark.parametrize("draft", ["Stage", "Variant"])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_person_merges_a_revision_while_the_next_one_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_first: bool, draft: str, how: str
+):
+    fleet = Fleet.build(tmp_path, {"a": ("dev", "edge")})
+    fleet.write("policy.yaml", per(draft, SIGNED))
+    repo = fleet.repos["edge"]
+    fleet.settle()
+    if not is_first:
+        approve(fleet, "a")
+        fleet.settle()
+        fleet.release("v2")
+        fleet.later(minutes=1).settle()
+    [name], change = repo.drafts(), MirrorStore.change
+    branch = f"drafts/default/{name}"
+    tip = repo.refs()[f"refs/heads/{branch}"]
+
+    def merge_first(store, changes):
+        patch.undo()
+        parents = ("-p", "main", "-p", tip)
+        merge = repo.git("commit-tree", f"{tip}^{{tree}}", *parents, "-m", how)
+        repo.git("update-ref", "refs/heads/main", merge if how == "merge" else tip)
+        return change(store, changes)
+
+    merged, newer = ("v1", "v2") if is_first else ("v2", "v3")
+    fleet.release(newer)
+    with monkeypatch.context() as patch:
+        patch.setattr(MirrorStore, "change", merge_first)
+        fleet.later(minutes=1).sweep()
+    replicas = f"replicas: {newer[1]}"
+    assert replicas in repo.file(branch, "sites/a/deployment.yaml")
+    repo.commit(branch, {"sites/a/mine.txt": "of a person\n"})
+    swept = fleet.later(minutes=1).sweep()
+    # The release of a draft of its own is recorded after it: that of what was merged still counts.
+    is_told = "a person merged its draft without its gates" in swept.err
+    assert is_told == (draft == "Stage")
+    assert fleet.published() == {"sites/a": merged}
+    assert repo.refs()[f"refs/tags/sites/a/{merged}"] == repo.refs()["refs/heads/main"]
+    fleet.settle()
+    assert replicas in repo.file(branch, "sites/a/deployment.yaml")
+    assert repo.file(branch, "sites/a/mine.txt") == "of a person\n"
+    approve(fleet, "a", newer)
+    fleet.settle()
+    assert fleet.published() == {"sites/a": newer}
+    assert repo.tags() == [f"sites/a/v{number}" for number in range(1, int(newer[1]) + 1)]
 
 
 def test_lost_records_are_found_again(fleet: Fleet):

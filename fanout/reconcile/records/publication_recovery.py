@@ -9,9 +9,10 @@ contained did not happen (design §3).
 
 from datetime import datetime
 
+from fanout.api.reasons import Reason
 from fanout.plan.observation.repository_state import EMPTY_PATH, PristineRenderings, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.records.policy_status import VariantLine
+from fanout.plan.records.policy_status import PublishedLine, VariantLine
 from fanout.plan.stage_drafts.draft_location import find_draft
 from fanout.ports import ObjectReader
 from fanout.reconcile.observation.mirror_access import OpenReader
@@ -57,6 +58,67 @@ def recover_publication(
         return variant
     return replace(
         variant, published=published, status_line=replace(variant.status_line, published=published)
+    )
+
+
+def recover_replaced_draft(
+    variant: ObservedVariant,
+    open_reader: OpenReader,
+    publication_memo: PublicationMemo,
+    now: datetime,
+) -> ObservedVariant:
+    """Return the variant with the publication of a draft that was merged and then replaced.
+
+    A person merged it while a pass wrote a newer one in its place: the draft branch and the branch
+    of renderings have the newer one.
+    """
+    state, tree, published = variant.repository_state, variant.path_state.tree, variant.published
+    if tree is None or variant.is_moving or not _may_be_replaced(variant):
+        return variant
+    recorded = variant.status_line.published
+    history = PublicationHistory(open_reader(state.remote), state, variant.spec, publication_memo)
+    trailers = history.find_merge_since(recorded.merge if recorded is not None else "")
+    pristine_tree = trailers.rendered if trailers is not None else history.find_drafted(tree)
+    if not variant.is_unrecorded:
+        if trailers is None or not history.shows_commit(tree, trailers.commit):
+            return variant
+        published = PublishedLine(
+            revision=trailers.revision,
+            commit=trailers.commit,
+            digest=trailers.digest,
+            tree=tree,
+            at=now,
+            merge=state.head,
+            out_of_band=True,  # what is on record is the release of the newer draft
+        )
+    assert published is not None, "it is on record, in Git or both"
+    # The package seemed to be nobody's.
+    is_taken = variant.obstacle is not None and variant.obstacle.reason == Reason.PATH_TAKEN
+    return replace(
+        variant,
+        published=replace(published, pristine=pristine_tree),
+        is_unrecorded=True,
+        reverted_publication=None,
+        obstacle=None if variant.is_unmanaged and is_taken else variant.obstacle,
+        # Commits by people may be on the newer draft: one that is shared waits for the next pass.
+        draft=None if variant.shares_draft else variant.draft,
+        unfinished_push=PristineRenderings(variant.published_rendering, pristine_tree or None),
+    )
+
+
+def _may_be_replaced(variant: ObservedVariant) -> bool:
+    """Return whether the package in force may be of a draft that is not there any more.
+
+    It looks reverted then, or unmanaged if it was the first one, unless its release is on record.
+    """
+    published, draft = variant.published, variant.draft
+    if not variant.is_unrecorded:
+        is_first = variant.is_unmanaged and variant.status_line.grant is not None
+        return variant.reverted_publication is not None or (is_first and draft is not None)
+    assert published is not None, "it was found in Git"
+    return draft is not None and (draft.trailers.revision, draft.trailers.digest) != (
+        published.revision,
+        published.digest,
     )
 
 

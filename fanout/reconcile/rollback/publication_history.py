@@ -45,13 +45,16 @@ def parse_publication_number(tag: str, path: str) -> int:
     return int(number) if number != tag and number.isdecimal() else 0
 
 
-def list_renderings(reader: ObjectReader, vendor: str, path: str) -> Iterator[str]:
-    """Yield trees that the rendering branch had published at the path, newest first."""
+def list_renderings(reader: ObjectReader, vendor: str, directory: str) -> Iterator[str]:
+    """Yield trees that the rendering branch had at `published/PATH` or `drafts/PATH`.
+
+    The newest one is first.
+    """
     commit, previous_tree = vendor, ""
     for _ in range(_MAX_RENDERING_COMMITS):
         if not commit or not reader.has(commit):
             return
-        tree = reader.paths(commit, [f"published/{path}"])[f"published/{path}"].tree
+        tree = reader.paths(commit, [directory])[directory].tree
         if tree is not None and tree != previous_tree:
             yield tree
             previous_tree = tree
@@ -192,6 +195,17 @@ class PublicationHistory:
                 return self._with_last_tree(publication, last_commit, replaced_tree)
         return None
 
+    def find_merge_since(self, commit: str) -> DraftTrailers | None:
+        """Return the trailers of the variant's draft that was merged last since a commit, if any.
+
+        "" stands for the begin of the branch. None also where that does not descend from the commit
+        any more.
+        """
+        for merge, trailers in self._list_merges(stop=commit):
+            is_descendant = not commit or self.reader.contains(merge, commit)
+            return trailers if is_descendant else None
+        return None
+
     @property
     def _lacks_commits(self) -> bool:
         """True if publications have neither tag nor statement, or two of them have one commit.
@@ -210,23 +224,31 @@ class PublicationHistory:
 
     def _list_by_commits(self) -> Iterator[tuple[EarlierPublication, str, str]]:
         """Yield publications by the branch commits that merged a draft of the variant."""
-        commit = last_commit = self.repository_state.head
-        replaced_tree = ""
-        for _ in range(_MAX_BRANCH_COMMITS):
-            if not commit or not self.reader.has(commit):
-                return
-            parents = self.reader.commit(commit).parents
-            first_parent = parents[0] if parents else ""
+        last_commit, replaced_tree = self.repository_state.head, ""
+        for commit, trailers in self._list_merges():
             tree = self._tree_at(commit)
-            trailers = None
+            publication = self._describe_publication(tree, trailers) if tree is not None else None
+            if publication is not None:
+                yield publication, last_commit, replaced_tree
+            last_commit = self._first_parent(commit)
+            replaced_tree = trailers.onto
+
+    def _list_merges(self, stop: str = "") -> Iterator[tuple[str, DraftTrailers]]:
+        """Yield the branch commits down to `stop` that merged a draft of the variant."""
+        commit = self.repository_state.head
+        for _ in range(_MAX_BRANCH_COMMITS):
+            if commit in ("", stop) or not self.reader.has(commit):
+                return
+            first_parent, tree = self._first_parent(commit), self._tree_at(commit)
             if tree is not None and not (first_parent and self._tree_at(first_parent) == tree):
                 trailers = self._find_trailers(commit)
-            if trailers is not None and tree is not None:
-                publication = self._describe_publication(tree, trailers)
-                if publication is not None:
-                    yield publication, last_commit, replaced_tree
-                last_commit, replaced_tree = first_parent, trailers.onto
+                if trailers is not None:
+                    yield commit, trailers
             commit = first_parent
+
+    def _first_parent(self, commit: str) -> str:
+        parents = self.reader.commit(commit).parents
+        return parents[0] if parents else ""
 
     def _list_by_numbers(self) -> Iterator[tuple[EarlierPublication, str, str]]:
         """Yield each publication with its last commit and the tree that replaced it."""
@@ -307,7 +329,12 @@ class PublicationHistory:
         if own_trailers is not None and own_trailers.variant == self.spec.name:
             return own_trailers
         is_stage_commit = parse_stage_commit(commit_object.message) is not None
-        for tip in (*([commit] if is_stage_commit else []), *commit_object.parents[1:]):
+        tips = (*([commit] if is_stage_commit else []), *commit_object.parents[1:])
+        # A squash has no trailers, but the forge knows the head that it was made from.
+        forge = self.repository_state.forge
+        requests = [facts.request for facts in forge.requests.values()] if forge else []
+        heads = (it.head_commit for it in requests if it.merged_commit == commit)
+        for tip in (*tips, *heads):
             trailers = self._draft_trailers(tip).get(self.spec.name)
             if trailers is not None:
                 return trailers
@@ -335,9 +362,20 @@ class PublicationHistory:
             commit = commit_object.parents[0]
         return {}
 
-    def _find_rendering(self, lock: UpstreamLock) -> str:
-        """Return the newest published rendering of the same upstream state, or ""."""
-        for tree in list_renderings(self.reader, self.repository_state.vendor_head, self.spec.path):
+    def find_drafted(self, tree: str) -> str:
+        """Return the newest drafted rendering of the upstream state of a package, or ""."""
+        lock = find_upstream_lock(self.reader, tree)
+        return self._find_rendering(lock, "drafts") if lock is not None else ""
+
+    def shows_commit(self, tree: str, commit: str) -> bool:
+        """Return whether the Kptfile of a package names an upstream commit."""
+        lock = find_upstream_lock(self.reader, tree)
+        return lock is not None and lock.commit == commit
+
+    def _find_rendering(self, lock: UpstreamLock, kind: str = "published") -> str:
+        """Return the newest rendering of the same upstream state, or ""."""
+        directory = f"{kind}/{self.spec.path}"
+        for tree in list_renderings(self.reader, self.repository_state.vendor_head, directory):
             rendered = find_upstream_lock(self.reader, tree)
             if (
                 rendered is not None
