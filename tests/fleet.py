@@ -132,6 +132,25 @@ class Result:
         """The items with the fields of their spec and status beside their own."""
         return [it | it.get("spec", {}) | it.get("status", {}) for it in self.items]
 
+    @property
+    def problems(self) -> list[tuple[str, str]]:
+        """Subject and reason of each problem and hold of a pass that was printed as JSON.
+
+        The subject is a repository, target or variant; "" is the policy.
+        """
+        lists = ("problems", "failedTargets", "failedVariants", "held")
+        return [
+            (next((it[noun] for noun in ("repository", "target", "variant") if noun in it), ""),
+             it["reason"])
+            for name in lists
+            for it in self.json[name]
+        ]  # fmt: skip
+
+    @property
+    def reasons(self) -> set[str]:
+        """The reasons of `problems`."""
+        return {reason for _, reason in self.problems}
+
 
 def stored(content: str | bytes | tuple[str, bytes]) -> tuple[str, bytes]:
     """Mode and bytes of a file."""

@@ -71,7 +71,7 @@ def describe_edited_draft(branch: str, drafted: str, revision: str) -> str:
 def describe_missing_rendering(location: str, revision: str) -> str:
     """Describe a rollback whose edits have no base."""
     return (
-        f"the rendered branch lacks {revision} of {location}, so edits cannot be told from"
+        f"the vendor branch lacks {revision} of {location}, so edits cannot be told from"
         " upstream; restore that branch"
     )
 
@@ -244,7 +244,7 @@ def describe_missing_base(location: str, *, has_other: bool) -> str:
     """Describe an edited package without its rendering."""
     state = "has another rendering of it" if has_other else "lacks it"
     return (
-        f"{location} has edits and the rendered branch {state}; restore that branch, or set"
+        f"{location} has edits and the vendor branch {state}; restore that branch, or set"
         " adoptionPolicy: AdoptExisting to use its upstreamLock as base"
     )
 

@@ -9,7 +9,6 @@ from datetime import datetime
 from functools import partial
 
 from fanout.api.reasons import NEEDS_REPAIR, Reason
-from fanout.api.text_fields import pluralize
 from fanout.errors import FanoutError, RateLimited
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
@@ -30,6 +29,7 @@ from fanout.plan.records.policy_records import PolicyRecords, RecordEntry, Recor
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.repository_changes import CommitSettings
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.package_damage import describe_faults, find_lost_renderings
 from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problem
 from fanout.reconcile.removal.orphaned_variants import OrphanLocations, describe_orphans
@@ -299,8 +299,7 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
             sentence=sentence,
             noun="repository",
             failed=False,
-            again="the branch of renderings does not have what is published there; see"
-            f" `fanout explain {policy_result.resolved_policy.name}`",
+            again=wording.remind_lost_renderings(policy_result.resolved_policy.name),
         )
     yield from _find_forge_failures(policy_result)
     yield from _find_foreign_requests(policy_result)
@@ -348,8 +347,9 @@ def _find_foreign_requests(policy_result: PolicyResult) -> Iterator[PassProblem]
                 policy=policy_result.title,
                 subject=observed.spec.repository,
                 reason=str(Reason.REQUEST_FOREIGN),
-                sentence=f"pull request {request.number} to {request.base_branch} is from"
-                f" {request.head_branch}, and not fanout's; fanout leaves it alone",
+                sentence=wording.describe_foreign_request(
+                    request.number, request.base_branch, request.head_branch
+                ),
                 noun="repository",
                 failed=False,
             )
@@ -394,7 +394,7 @@ def _find_variant_problems(
     for leftover in policy_result.remaining_leftovers.get(name, ()):
         yield problem(leftover.reason, leftover.sentence)
     if observed.is_unrecorded and observed.published is not None and observed.published.out_of_band:
-        yield problem(Reason.OUT_OF_BAND, "a person merged its draft without its gates")
+        yield problem(Reason.OUT_OF_BAND, wording.MERGED_EARLY)
 
 
 def _build_problem(
@@ -424,16 +424,11 @@ def _build_conflict_problem(
 ) -> PassProblem:
     """Build the problem of a draft's merge conflicts: in full when written, then short."""
     spec, reminder = variant.spec, ""
-    conflicts = pluralize(conflict_count, "merge conflict")
-    undecided = pluralize(conflict_count, "undecided merge conflict")
     if spec.name in policy_result.publishing:
-        sentence = f"its draft is published as it stands, with {conflicts} that a person accepted"
+        sentence = wording.describe_accepted_conflicts(conflict_count)
     else:
-        sentence = (
-            f"{conflicts} in its draft: see `fanout diff {spec.name}`; commit to the draft what is"
-            " right, or accept the draft as it stands with"
-            f" `fanout resolve {policy_result.resolved_policy.name} --variant {spec.name}"
-            " --reason WHY`"
+        sentence = wording.describe_open_conflicts(
+            conflict_count, policy_result.resolved_policy.name, spec.name
         )
         if variant.merged is None:
             parts = (
@@ -441,8 +436,7 @@ def _build_conflict_problem(
                 if spec.policy
                 else (spec.name,)
             )
-            explain_argument = "/".join(parts)
-            reminder = f"{undecided}; see `fanout explain {explain_argument}`"
+            reminder = wording.remind_open_conflicts(conflict_count, "/".join(parts))
     problem = _build_problem(policy_result, variant, Reason.MERGE_CONFLICT, sentence, reminder)
     return replace(problem, accepted=spec.name in policy_result.publishing)
 

@@ -58,6 +58,7 @@ from fanout.plan.removal.removal_drafts import (
 from fanout.plan.rendered_variant import without_candidate
 from fanout.plan.stage_drafts.stage_draft_holds import hold_back_stage_drafts
 from fanout.ports import GitStore
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.evidence.check_probes import CheckProber
 from fanout.reconcile.evidence.evidence_matching import match_evidence
@@ -559,7 +560,7 @@ def _read_recorded_status(inputs: PolicyInputs, variant_memo: VariantMemo) -> Re
         return variant_memo.read_status(inputs.policy_state.status)
     except ValueError as error:
         raise InvalidInput(
-            f"the status on record has a line that cannot be understood: {error}",
+            wording.describe_broken_line(error),
             reason="RecordUnreadable",
-            remedy="use the newer fanout that wrote it, or restore the line from the commit before",
+            remedy=wording.BROKEN_LINE_REMEDY,
         ) from error

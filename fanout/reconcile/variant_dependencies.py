@@ -14,10 +14,9 @@ from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_facts import DependencyFacts
 from fanout.plan.gates.variant_facts import AttributesByVariant, VariantAttributes
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
-
-_AUTHOR = "the variant's author: dependsOn"
 
 
 def build_variant_details(
@@ -173,12 +172,12 @@ class VariantDependencies:
                 dependency.variant or dependency.target or "",
                 False,
                 _describe_missing(dependency_policy, dependency),
-                _AUTHOR,
+                wording.DEPENDENCY_AUTHOR,
             )
         cycle = self._cycle_by_key.get(resolved_policy.key, ())
         if cycle and name in cycle:
-            sentence = f"variants form a cycle: {' → '.join(cycle)}"
-            return DependencyFacts(name, False, sentence, _AUTHOR)
+            sentence = wording.describe_cycle(cycle)
+            return DependencyFacts(name, False, sentence, wording.DEPENDENCY_AUTHOR)
         return _check_readiness(name, results.get(dependency_policy.key))
 
 
@@ -190,46 +189,39 @@ def _check_readiness(name: str, policy_result: PolicyResult | None) -> Dependenc
     decision = policy_result.decision if policy_result is not None else None
     variant_decision = decision.variants.get(name) if decision is not None else None
     if decision is None or variant_decision is None:
-        return DependencyFacts(
-            name, False, f"it waits for variant {name}, of which nothing is known"
-        )
+        return DependencyFacts(name, False, wording.describe_unknown_dependency(name))
     if variant_decision.state is VariantState.READY:
         return DependencyFacts(name, True)
-    candidate_text = f" at {variant_decision.candidate}" if variant_decision.candidate else ""
-    sentence = (
-        f"it waits for variant {name}, which is {variant_decision.state}{candidate_text} and not"
-        " ready"
+    hold = next(iter(variant_decision.holds), None)
+    sentence = wording.describe_unready_dependency(
+        name,
+        variant_decision.state,
+        variant_decision.candidate or "",
+        hold.sentence if hold is not None else "",
     )
-    who = ""
-    if variant_decision.holds:
-        first_hold = variant_decision.holds[0]
-        sentence, who = f"{sentence}: {first_hold.sentence}", first_hold.actor
-    return DependencyFacts(name, False, sentence, who, decision.next)
+    return DependencyFacts(
+        name, False, sentence, hold.actor if hold is not None else "", decision.next
+    )
 
 
 def _describe_missing(
     dependency_policy: ResolvedPolicy | None, dependency: DeclaredDependency
 ) -> str:
     if dependency.policy is None:
-        return f"it waits for variant {dependency.variant}, and there is none of this name"
+        return wording.describe_missing_dependency("variant", dependency.variant or "")
     if dependency_policy is None:
-        return f"it waits for a variant of UpstreamPolicy {dependency.policy}, which is not there"
+        return wording.describe_missing_dependency("UpstreamPolicy", dependency.policy)
     failure_text = next(
         (it.problem for it in dependency_policy.failures if it.target == dependency.target), ""
     )
     if failure_text:
-        return (
-            f"it waits for target {dependency.target} of {dependency.policy}, which has no"
-            f" variant: {failure_text}"
+        return wording.describe_failed_dependency(
+            dependency.target or "", dependency.policy, failure_text
         )
     target_keys = sorted(spec.target for spec in dependency_policy.variants)
-    remedy = suggest_name(
-        dependency.target or "", target_keys[:1000], "correct spec.dependsOn, or add the target"
-    )
-    return (
-        f"it waits for target {dependency.target}, which UpstreamPolicy {dependency.policy} has"
-        f" not; {remedy}"
-    )
+    target = dependency.target or ""
+    remedy = suggest_name(target, target_keys[:1000], wording.DEPENDENCY_REMEDY)
+    return wording.describe_missing_target(target, dependency.policy, remedy)
 
 
 def _declared_dependencies(resolved_policy: ResolvedPolicy) -> tuple[DeclaredDependency, ...]:

@@ -26,10 +26,12 @@ from fanout.plan.moves.move_locations import (
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import EMPTY_PATH, OpenDraft, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.plan_wording import NEXT_RUN, format_maintainers
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.plan.stage_drafts.draft_location import DraftLocation, locate_draft, shares_drafts
 from fanout.plan.variant_observation import ObservationContext, observe_variant
 from fanout.ports import GitStore
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.adoption.clone_origin import find_origin
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.memo.variant_memo import VariantMemo
@@ -317,11 +319,10 @@ class VariantObserver:
         variant = self._observe(previous_spec, located.state, status_line)
         if not variant.is_unrecorded:
             return None
-        sentence = (
-            f"{spec.name} is to be at {spec.path} in {spec.repository}; that it was published at"
-            f" {place[1]} in {located.repository} is put on record first"
+        sentence = wording.describe_unrecorded_move(
+            spec.name, f"{located.repository}:{place[1]}", f"{spec.repository}:{spec.path}"
         )
-        waiting_hold = Hold("PathChanged", sentence, actor="the next pass")
+        waiting_hold = Hold("PathChanged", sentence, actor=NEXT_RUN)
         return replace(
             variant, obstacle=None, wait_hold=waiting_hold, misplaced_drafts=(), abandoned=()
         )
@@ -516,31 +517,25 @@ def _move_status_line(status_line: VariantLine, key: str) -> VariantLine:
 
 
 def _unreachable_hold(spec: VariantSpec, status_line: VariantLine, error: object) -> Hold:
-    detail = f": {error}" if error else ", and no Repository that may be used is there"
-    return Hold(
-        "PathChanged",
-        f"{spec.name} is at {status_line.path} in {status_line.repository}{detail}; it is needed"
-        " to take the"
-        " package along: declare it with this url and branch",
-        actor=location_author(spec),
+    sentence = wording.describe_unreachable_path(
+        spec.name, status_line.path, status_line.repository, str(error or "")
     )
+    return Hold("PathChanged", sentence, actor=location_author(spec))
 
 
 def _displaced_hold(spec: VariantSpec, status_line: VariantLine, other: PathOwner) -> Hold:
     return Hold(
         "PathTaken",
-        f"{status_line.path}, where {spec.name} was, is that of variant {other[1]} now, and"
-        f" {spec.name} is not at its new path yet; merge its draft by hand",
-        actor="the maintainers of " + spec.repository,
+        wording.describe_displaced_variant(spec.name, status_line.path, other[1]),
+        actor=format_maintainers(spec.repository),
     )
 
 
 def _edited_leftover_hold(spec: VariantSpec) -> Hold:
     return Hold(
         "EditedDownstream",
-        f"{spec.repository}:{spec.path}, which {spec.name} has left, was changed since; take the"
-        " changes to where it is now and remove it, or choose another path",
-        actor="the maintainers of " + spec.repository,
+        wording.describe_edited_leftover(spec.name, f"{spec.repository}:{spec.path}"),
+        actor=format_maintainers(spec.repository),
     )
 
 

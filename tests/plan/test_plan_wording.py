@@ -25,7 +25,7 @@ SENTENCES = [
      ("branch drafts/x has people's commits on a draft of v2, which a rollback to v1 would drop;"
      " save them in another branch and remove this one")),
     (wording.describe_missing_rendering(AMS, "v1"),
-     ("the rendered branch lacks v1 of edge:sites/ams, so edits cannot be told from upstream;"
+     ("the vendor branch lacks v1 of edge:sites/ams, so edits cannot be told from upstream;"
      " restore that branch")),
     (wording.describe_reverted(AMS, "is at v1", "v2", "restore it (`git revert`)"),
      "edge:sites/ams is at v1, and v2 was published: it was reverted; restore it (`git revert`)"),
@@ -94,10 +94,10 @@ SENTENCES = [
     (wording.describe_draft_faults("S", "drafts/x", 2),
      "S on branch drafts/x (and 2 more), or remove the branch to have the draft rewritten"),
     (wording.describe_missing_base(AMS, has_other=False),
-     ("edge:sites/ams has edits and the rendered branch lacks it; restore that branch, or set"
+     ("edge:sites/ams has edits and the vendor branch lacks it; restore that branch, or set"
      " adoptionPolicy: AdoptExisting to use its upstreamLock as base")),
     (wording.describe_missing_base(AMS, has_other=True),
-     ("edge:sites/ams has edits and the rendered branch has another rendering of it; restore that"
+     ("edge:sites/ams has edits and the vendor branch has another rendering of it; restore that"
      " branch, or set adoptionPolicy: AdoptExisting to use its upstreamLock as base")),
     (wording.describe_missing_injections(AMS, "ConfigMap.site"),
      "edge:sites/ams: nothing to inject: ConfigMap.site"),

@@ -26,7 +26,7 @@ def test_a_rule_allows_revisions_oldest_first(rule, listed, allowed):
 
 def test_tags_of_other_packages_do_not_count():
     listings = {UPSTREAM_URL: tags("v2", package="logging")}
-    with pytest.raises(InvalidInput, match="has no tag monitoring/v<N>") as caught:
+    with pytest.raises(InvalidInput, match="monitoring/v<N>") as caught:
         find_revisions(resolved(), listings, {})
     assert caught.value.reason == "NoRevision"
 
@@ -34,7 +34,7 @@ def test_tags_of_other_packages_do_not_count():
 def test_a_tag_that_moved_since_it_was_used_is_refused():
     listings = {UPSTREAM_URL: tags("v1", v2="e" * 40)}
     recorded = {"v1": COMMITS["v1"], "v2": COMMITS["v2"]}
-    with pytest.raises(InvalidInput, match="tag monitoring/v2 pointed to") as caught:
+    with pytest.raises(InvalidInput, match="monitoring/v2") as caught:
         find_revisions(resolved(), listings, recorded)
     assert caught.value.reason == "TagMoved"
 

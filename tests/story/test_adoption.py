@@ -224,7 +224,7 @@ FAULTS = [
         "a commit that upstream does not have",
         lost_commit,
         "AdoptionBaseMissing",
-        "leads to commit abab",
+        "abab",
     ),
     ("a Kptfile that is no YAML", no_yaml, "AdoptionBaseMissing", "sites/ams/Kptfile:"),
     ("a clone of another repository", elsewhere, "PathTaken", "https://example.com/other.git"),

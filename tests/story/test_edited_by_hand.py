@@ -6,6 +6,8 @@ import pytest
 from companies import company
 from fleet import PACKAGE, Fleet
 
+from fanout.reconcile import reconcile_wording as wording
+
 AMS, BER = "sites/ams", "sites/ber"
 DEPLOYMENT = f"{AMS}/deployment.yaml"
 TEXT = PACKAGE["deployment.yaml"]
@@ -66,16 +68,11 @@ def test_a_lost_branch_of_renderings_is_told_at_once(fleet: Fleet):
     fleet.later(minutes=1).settle()
     before = edge.refs()[RENDERED]
     edge.git("update-ref", "-d", RENDERED)
-    said = (
-        "edge: branch fanout/default/rendered does not have the renderings of 2 published packages"
-    )
-    again = "edge: the branch of renderings does not have what is published there; see `fanout"
+    again = f"edge: {wording.remind_lost_renderings('monitoring')}"
     for line in (["plan"], ["sweep"]):
         assert fleet.run(*line).err.count(again) == 1
     told = fleet.run("explain", "monitoring").out
-    assert said in told
-    assert "restore the branch" in told
-    assert "1 in which people's edits were merged" in told
+    assert wording.describe_lost_renderings("fanout/default/rendered", 2, 1) in told
     assert "fanout/default/rendered" in fleet.run("explain", f"monitoring/dev/edge:{AMS}").out
     edge.git("update-ref", RENDERED, before)
     assert again not in fleet.plan().err

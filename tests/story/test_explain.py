@@ -87,7 +87,7 @@ def test_a_decision_says_what_it_decided(fleet: Fleet):
     lines = [line for line in out.splitlines() if "; local won; " in line]
     assert len(lines) == 2
     for line in lines:
-        assert "; Ann <ann@x.org> decided so in " in line
+        assert "; decided by Ann <ann@x.org> (" in line
         assert line.endswith(": seven it is")
     assert fleet.run("explain", "monitoring").out.count("MergeConflict") == 0
 

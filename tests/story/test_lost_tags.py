@@ -23,8 +23,9 @@ def test_a_lost_tag_is_told_once_with_the_commit_to_put_it_back_on(fleet: Fleet)
     commit = fleet.repos["blueprints"].refs()["refs/heads/main"]
     told = fleet.sweep()
     assert told.code == 3
-    assert told.err.count("tag monitoring/v2 is gone from blueprints, and v2 is published") == 1
-    assert f"put the tag back ({commit}), or release a newer revision" in told.err
+    assert told.err.count("tag monitoring/v2") == 1
+    assert commit in told.err
+    assert fleet.plan("-o", "json").reasons == {"TagMissing"}
     assert "TagMissing" in fleet.run("get", "variants").out
     for subject in ("monitoring", "monitoring/dev", "monitoring/dev/ams"):
         assert fleet.run("explain", subject).out.count("TagMissing  ") == 1

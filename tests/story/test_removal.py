@@ -7,6 +7,8 @@ from companies import company
 from fleet import PACKAGE, PLAIN, POLICY, Fleet
 from killing import killer
 
+from fanout.reconcile import reconcile_wording as wording
+
 ANN = ("--reason", "the site is closed", "--by", "Ann <ann@example.com>")
 AMS, BER = "sites/ams", "sites/ber"
 EDITED = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 9")
@@ -195,14 +197,15 @@ def test_a_variant_whose_target_is_there_is_refused(fleet: Fleet):
     before = fleet.refs(), fleet.records().refs()
     refused = remove(fleet, name)
     assert refused.code == 4
-    assert "it would come back" in refused.err
+    assert wording.describe_present_target(name) in refused.err
     assert (fleet.refs(), fleet.records().refs()) == before
 
 
 def test_a_name_that_nothing_has_is_refused(fleet: Fleet):
     refused = remove(fleet, "monitoring-xyz")
     assert refused.code == 1
-    assert "has no variant monitoring-xyz without a target" in refused.err
+    assert "monitoring-xyz" in refused.err
+    assert "fanout get targets" in refused.err
 
 
 def test_a_repository_without_any_other_variant_is_found(fleet: Fleet):

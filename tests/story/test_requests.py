@@ -8,6 +8,8 @@ from fleet import POLICY, PROMOTION
 from forge_fleet import ForgeFleet
 from gitea_server import Gitea
 
+from fanout.reconcile import reconcile_wording as wording
+
 pytestmark = pytest.mark.forge
 HEAD = "drafts/default/_stages/default.monitoring/dev"
 REMOVALS = "drafts/default/_removals/default.monitoring/dev"
@@ -245,8 +247,8 @@ def test_out_of_band_is_what_the_gates_did_not_let_through(fleet: ForgeFleet):
     sweep(fleet, 2)
     fleet.retitle("edge", 1, "mine")
     fleet.merge("edge", 1)
-    swept = fleet.later(minutes=1).sweep()
-    assert "merged its draft without its gates" in swept.err
+    swept = fleet.later(minutes=1).sweep("-o", "json")
+    assert "OutOfBand" in swept.reasons
     assert fleet.published() == {"sites/a": "v1", "sites/b": "v1"}
 
 
@@ -259,7 +261,7 @@ def test_a_request_of_somebody_else_from_the_branch_is_left_alone_and_told(fleet
     )
     swept = fleet.later(minutes=1).sweep()
     assert (swept.code, swept.out) == (0, "nothing to do\n")
-    assert f"pull request {opened['number']} to trunk is from {HEAD}" in swept.err
+    assert wording.describe_foreign_request(opened["number"], "trunk", HEAD) in swept.err
     assert [it["state"] for it in fleet.requests("edge")] == ["open", "open"]
 
 
@@ -267,7 +269,7 @@ def test_labels_are_set_again_and_unknown_reviewers_told(fleet: ForgeFleet):
     request = "  pullRequest: {labels: [team-a], reviewers: [ann, nobody-here]}\n"
     fleet.write("promotion.yaml", MANUAL + request)
     swept = fleet.sweep()
-    assert "nobody-here cannot be asked for a review" in swept.err
+    assert "nobody-here" in swept.err
     assert fleet.only_request("edge")["labels"] == ["team-a"]
     fleet.unlabel("edge", 1, "team-a")
     assert sweep(fleet) == "1 pull request updated\n"

@@ -81,14 +81,14 @@ def test_it_is_held_in_the_same_pass_and_says_what_can_be_done(fleet: Fleet, und
     table = fleet.run("get", "variants").out.splitlines()
     [row] = [it.split() for it in table if AMS in it]
     assert {"Held", "EditedDownstream", "Reverted"} <= set(row), table
-    assert "edge:sites/ams shows v2 by its Kptfile, and v3 was published" in sentence
+    assert all(word in sentence for word in ("edge:sites/ams", "v2", "v3"))
     assert "fanout promote monitoring" in sentence
     plan = fleet.plan()
     assert plan.code == 3
-    assert "shows v2" in plan.err
+    assert sentence in plan.err
     told = fleet.run("explain", f"monitoring/dev/edge:{AMS}").out
     assert ": Held, " in told
-    assert "shows v2" in told
+    assert "EditedDownstream" in told
 
 
 def test_evidence_about_what_was_taken_back_does_not_count_for_it(fleet: Fleet):

@@ -76,7 +76,7 @@ def test_a_branch_that_was_deleted_is_missed_also_before_anything_is_written(tmp
     fleet.policy("other")
     assert fleet.run("suspend", "other", *WHY).code == 0
     fleet.records().git("update-ref", "-d", BOOK)
-    assert "does not descend from commit" in held(fleet)
+    assert BOOK in held(fleet)
 
 
 def test_the_branch_is_restored_and_all_goes_on(fleet: Fleet):
@@ -124,7 +124,7 @@ def test_a_publication_names_the_last_record_of_its_release(fleet: Fleet):
 def test_a_fresh_machine_notices_by_the_publications(fleet: Fleet):
     put_back(fleet, published_everywhere(fleet))
     told = held(moved(fleet, "another"))
-    assert "was recorded and is not on record any more" in told
+    assert "sites/ams/v2" in told
     assert "fanout accept-records monitoring" in told
 
 

@@ -138,7 +138,7 @@ NEEDS_MORE = [
 @pytest.mark.parametrize(("_", "line"), NEEDS_MORE, ids=map(itemgetter(0), NEEDS_MORE))
 @pytest.mark.parametrize(
     ("happens", "words"),
-    [(moved_tag, "put the tag back"), (upstream_away, "git/blueprints.git")],
+    [(moved_tag, "monitoring/v1"), (upstream_away, "git/blueprints.git")],
     ids=["a tag has moved", "upstream does not answer"],
 )
 def test_what_needs_a_revision_leaves_as_a_sweep_does(

@@ -12,7 +12,9 @@ from fanout.plan.adoption.adoption_base import (
 )
 from fanout.plan.observation.repository_state import Remote
 from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.plan_wording import format_maintainers
 from fanout.ports import GitStore, ObjectReader
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.repository_listing import build_remote
 from fanout.reconcile.observation.upstream_packages import get_upstream_path
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
@@ -23,7 +25,7 @@ def find_origin(
     variant: ObservedVariant, resolved_policy: ResolvedPolicy, git: GitStore
 ) -> ObservedVariant:
     """Return the variant with the origin of the package at its path, or with an obstacle."""
-    maintainers = "the maintainers of " + variant.spec.repository
+    maintainers = format_maintainers(variant.spec.repository)
     assert resolved_policy.upstream is not None, "a policy without its upstream has no variants"
     remote = build_remote(resolved_policy.upstream)
     path = get_upstream_path(resolved_policy)
@@ -33,10 +35,8 @@ def find_origin(
         with git.reader(variant.repository_state.remote) as reader:
             lock = _read_upstream_lock(reader, variant.path_state.tree, f"{variant.spec.path}/")
         if not lock.refers_to(remote.url, path):
-            sentence = (
-                f"{package_location} is a clone of {lock.directory} in {lock.repo}, and its"
-                " upstream is to be"
-                f" {path} in {remote.url}; choose another path, or correct its upstreamLock"
+            sentence = wording.describe_other_clone(
+                package_location, lock.directory, lock.repo, path, remote.url
             )
             return replace(variant, obstacle=Hold("PathTaken", sentence, actor=maintainers))
         return replace(variant, origin=_read_origin(git, remote, path, lock.commit))
@@ -46,8 +46,9 @@ def find_origin(
 
 def add_adoption_obstacle(variant: ObservedVariant, error: FanoutError) -> ObservedVariant:
     """Return the variant with an obstacle: its original upstream state is unavailable."""
-    sentence = f"{variant.spec.repository}:{variant.spec.path} cannot be adopted: {error}"
-    maintainers = "the maintainers of " + variant.spec.repository
+    spec = variant.spec
+    sentence = wording.describe_unadoptable(f"{spec.repository}:{spec.path}", error)
+    maintainers = format_maintainers(spec.repository)
     return replace(
         variant, obstacle=Hold(Reason.ADOPTION_BASE_MISSING, sentence, actor=maintainers)
     )
@@ -73,7 +74,7 @@ def _read_origin(git: GitStore, remote: Remote, path: str, commit: str) -> Upstr
         tree = reader.paths(commit, [path])[path].tree if reader.has(commit) else None
     if tree is None:
         raise InvalidInput(
-            f"no branch and no tag of {remote.url} leads to commit {commit} with {path} in it",
+            wording.describe_unknown_lock(commit, path, remote.url),
             reason=Reason.ADOPTION_BASE_MISSING,
             remedy=LOCK_REMEDY,
         )

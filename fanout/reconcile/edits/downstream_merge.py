@@ -14,6 +14,7 @@ from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.ports import GitStore, ObjectReader
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.reconcile.observation.mirror_access import PackageContentCache
 from fanout.telemetry.metrics import Counters
@@ -147,9 +148,9 @@ class _MergeInputs:
             return self._read_files(repository_state, trailers.tree)
         if not pristine or not self._has_tree(repository_state, pristine):
             raise Unavailable(
-                "what fanout wrote on the draft's branch is in no commit any more",
+                wording.DRAFT_RENDERING_LOST,
                 reason="BaseMissing",
-                remedy="remove the branch; the next pass writes the draft anew",
+                remedy=wording.DRAFT_RENDERING_REMEDY,
             )
         rendering = self._read_files(repository_state, pristine)
         if not trailers.takes:

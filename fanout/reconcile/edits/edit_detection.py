@@ -20,6 +20,7 @@ from fanout.plan.rollback.earlier_publication import (
     locked_revision,
 )
 from fanout.ports import ObjectReader
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.mirror_access import OpenReader, PackageContentCache
 from fanout.reconcile.rollback.publication_history import PublicationMemo
 from fanout.selection.variant_naming import tag_ref
@@ -118,17 +119,19 @@ class _EditInspection:
             and not lock.refers_to(published_lock.repo, published_lock.directory)
         ):
             return RevertedPublication(
-                f"is a clone of {lock.directory} in {lock.repo}", is_other_package=True
+                wording.describe_cloned_state(lock.directory, lock.repo), is_other_package=True
             )
         if lock is not None and (
             is_other_state(lock, published_lock) if published_lock else self._is_other_commit(lock)
         ):
             shown_revision = locked_revision(lock, variant.spec.upstream_package)
             return RevertedPublication(
-                f"shows {shown_revision} by its Kptfile", self._find_rendering(lock)
+                wording.describe_locked_state(shown_revision), self._find_rendering(lock)
             )
         if publication and lock is not None:
-            return RevertedPublication(f"is as {publication} has it", self._find_rendering(lock))
+            return RevertedPublication(
+                wording.describe_equal_state(publication), self._find_rendering(lock)
+            )
         return None
 
     def _is_other_commit(self, lock: UpstreamLock) -> bool:

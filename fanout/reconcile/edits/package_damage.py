@@ -6,17 +6,17 @@ affected.
 
 from collections.abc import Iterable, Iterator
 
-from fanout.api.text_fields import pluralize
 from fanout.plan.edits.draft_errors import with_remedy
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
+from fanout.reconcile import reconcile_wording as wording
 from fanout.selection.variant_naming import install_of, vendor_ref
 
 
 def describe_edits(variant: ObservedVariant) -> str:
     """State that the published package has been edited."""
     location = variant.package_location
-    return f"{location.repository}:{location.path} has edits of people, which drafts take over"
+    return wording.describe_edited_package(f"{location.repository}:{location.path}")
 
 
 def describe_faults(variant: ObservedVariant) -> str:
@@ -40,11 +40,7 @@ def describe_leftover_draft(variant: RenderedVariant) -> str:
     ):
         return ""
     branch = variant.observed.draft_ref.removeprefix("refs/heads/")
-    return (
-        f"branch {branch} of {variant.spec.repository} has a draft that is published, and is still"
-        " there; each sweep tries to remove it. If the server refuses deletions, let its owner"
-        " allow them below drafts/, or remove the branch by hand"
-    )
+    return wording.describe_remaining_branch(branch, variant.spec.repository)
 
 
 def find_lost_renderings(variants: Iterable[ObservedVariant]) -> Iterator[tuple[str, str]]:
@@ -58,20 +54,10 @@ def find_lost_renderings(variants: Iterable[ObservedVariant]) -> Iterator[tuple[
     for repository, affected_variants in variants_by_repository.items():
         branch = vendor_ref(install_of(affected_variants[0].draft_ref)).removeprefix("refs/heads/")
         merged_count = sum(variant.lacks_base for variant in affected_variants)
-        consequence = (
-            f"; {merged_count} in which people's edits were merged will be held (BaseMissing)"
-            " when a"
-            " draft is due"
-            if merged_count
-            else ""
+        yield (
+            repository,
+            wording.describe_lost_renderings(branch, len(affected_variants), merged_count),
         )
-        sentence = (
-            f"branch {branch} does not have the renderings of"
-            f" {pluralize(len(affected_variants), 'published package')} any more, from which"
-            " people's edits are"
-            f" told; restore the branch: push it from a clone that has it{consequence}"
-        )
-        yield repository, sentence
 
 
 def _lacks_rendering(variant: ObservedVariant) -> bool:

@@ -28,6 +28,7 @@ from fanout.plan.records.policy_status import (
     changed_lines,
 )
 from fanout.plan.repository_changes import last_publication_tag, next_publication_tag
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PassPlan, PassReport
 from fanout.reconcile.pass_scope import PassMode, PassSubject
 from fanout.reconcile.policy_isolation import (
@@ -157,7 +158,7 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     }
     effects = _Effects(urls, push_results, request_outcomes)
     warnings = tuple(
-        f"{url}: {', '.join(outcome.unknown_reviewers)} cannot be asked for a review"
+        wording.describe_unknown_reviewers(url, outcome.unknown_reviewers)
         for (url, _), outcome in sorted(request_outcomes.items())
         if outcome.unknown_reviewers
     )

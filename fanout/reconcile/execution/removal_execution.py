@@ -18,6 +18,7 @@ from fanout.plan.observation.repository_state import RefListingRequest, Reposito
 from fanout.plan.records.policy_records import PolicyRecords, StatusChange
 from fanout.plan.records.policy_status import StatusLines, parse_status
 from fanout.plan.removal.removal_plan import PackageRemoval, build_removal_change
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.repository_listing import (
     build_remote,
     list_downstream_refs,
@@ -94,7 +95,9 @@ def remove_by_level(
             # Compared by tree: the person confirmed the loss of exactly these edits.
             later_edits = [it for it, tree in removal.edits.items() if tree not in confirmed_trees]
             if later_edits:
-                raise Conflict(f"{later_edits[0]} was changed just now", remedy="look at it again")
+                raise Conflict(
+                    wording.describe_new_edits(later_edits[0]), remedy=wording.NEW_EDITS_REMEDY
+                )
         execute_removals(world, policy_result, removals, request)
         policy_result = _without_variants(policy_result, level_names)
         yield removals
@@ -151,11 +154,9 @@ def find_removals(
         )
         if name not in repository_states and not orphan:
             raise InvalidInput(
-                f"{variant} is {path} in {name}, and no Repository that"
-                f" {policy_result.resolved_policy.namespace} may use is there",
+                wording.describe_unusable_place(variant, path, name),
                 reason="UnknownRepository",
-                remedy="declare it again with this url and branch; or give it up with"
-                " deletionPolicy: Orphan",
+                remedy=wording.REPOSITORY_REMEDY,
             )
         removals.append(
             PackageRemoval(
@@ -224,9 +225,9 @@ def find_undeclared_variant(
     unreadable_declarations = [*declared.unread, *(str(key) for key in declared.left_out)]
     if unreadable_declarations:
         raise InvalidInput(
-            f"{name} may be in what cannot be read: {unreadable_declarations[0]}",
+            wording.describe_unreadable_declaration(name, unreadable_declarations[0]),
             reason=Reason.INVALID_OBJECT,
-            remedy="correct that first, see `fanout validate`",
+            remedy=wording.UNREADABLE_DECLARATION_REMEDY,
         )
     resolved_policy = ResolvedPolicy(
         namespace=namespace, name=name, upstream_policy=None, package_variant=None, upstream=None
@@ -286,9 +287,9 @@ def execute_removals(
         remaining_refs = set(change.removed_drafts) - set(push_result.removed_refs)
         if remaining_refs:
             raise Unavailable(
-                f"the draft {min(remaining_refs).removeprefix('refs/heads/')} could not be removed",
+                wording.describe_kept_branch(min(remaining_refs).removeprefix("refs/heads/")),
                 reason="RemoteFailed",
-                remedy="run it again",
+                remedy=wording.COMMAND_REMEDY,
             )
     key = policy_result.resolved_policy.records_key
     policy_state = world.records.read([key])[key]
@@ -358,14 +359,14 @@ def _not_removable_error(policy_result: PolicyResult, variant: str) -> InvalidIn
     present_variants = {variant.spec.name for variant in policy_result.variants}
     if variant in present_variants or variant in policy_result.status.variants:
         return InvalidInput(
-            f"{variant} has left nothing behind, and its target is still there: it would come back",
+            wording.describe_present_target(variant),
             reason="NothingToDo",
-            remedy="to remove what it has now, take the target out of the policy first",
+            remedy=wording.PRESENT_TARGET_REMEDY,
         )
     return InvalidInput(
-        f"{policy_result.title} has no variant {variant} without a target",
+        wording.describe_missing_orphan(policy_result.title, variant),
         reason="NotFound",
-        remedy="see `fanout get targets`: those that are gone say TargetGone",
+        remedy=wording.ORPHAN_NAME_REMEDY,
     )
 
 

@@ -24,6 +24,7 @@ from fanout.plan.evidence.record_times import counts_at_once, records_ahead
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.rendered_variant import RenderedVariant
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.package_damage import describe_edits
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.report.enforcement_conditions import list_unenforced
@@ -136,7 +137,7 @@ def _pending_removals(item: PolicyResult) -> Iterator[ExplanationNote]:
     """Yield the orphaned variants that the next sweep removes."""
     if removed_next := item.removals.removable:
         names = format_names(removed_next)
-        sentence = f"the next sweep removes variants whose targets are gone: {names}"
+        sentence = wording.describe_next_removals(names)
         yield ExplanationNote(str(Reason.TARGET_GONE), sentence, command="fanout sweep")
 
 
@@ -222,7 +223,7 @@ def _build_conflict(
     name = variant.spec.name
     if decision := _find_resolution(item, variant, key):
         why = decision.spec.get("reason", "")
-        sentence = f"{text}; {decision.by} decided so in {decision.name}: {why}"
+        sentence = wording.describe_decided_conflict(text, decision.by, decision.name, why)
         return ConflictNote(name, key, sentence, is_decided=True, since=decision.at)
     draft = find_release_draft(variant)
     if draft is not None and key in draft.settled_keys:
@@ -258,7 +259,7 @@ def _out_of_band_notes(variants: Iterable[RenderedVariant]) -> Iterator[Explanat
             by_revision.setdefault(published.revision, []).append(publication)
     for revision, publications in by_revision.items():
         names = format_names(name for name, _ in publications)
-        sentence = f"{names}: a person merged {revision} without its gates"
+        sentence = wording.describe_early_merge(names, revision)
         since = min(at for _, at in publications)
         yield ExplanationNote(str(Reason.OUT_OF_BAND), sentence, since)
 

@@ -11,6 +11,7 @@ from fanout.errors import FanoutError
 from fanout.package.revision import select_tag
 from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.observed_variant import ObservedVariant
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.upstream_packages import get_upstream_path, list_tags
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.values import replace
@@ -30,19 +31,15 @@ def find_tag_problem(variant: ObservedVariant) -> tuple[Reason, str] | None:
     tag_target = repository_state.refs.get(ref, "")
     if tag_target == published_line.merge:
         return None
-    tag_text = f"tag {published_line.tag}"
-    restore_command = f"`git push {repository_state.remote.url} {published_line.merge}:{ref}`"
+    restore_command = f"git push {repository_state.remote.url} {published_line.merge}:{ref}"
+    name, repository = published_line.tag, variant.package_location.repository
+    revision = published_line.revision
     if tag_target:
-        return Reason.TAG_MOVED, (
-            f"{tag_text} of {variant.package_location.repository} points to {tag_target[:12]}, and"
-            f" {published_line.revision} was"
-            f" published with it at {published_line.merge}; delete it and put it back:"
-            f" {restore_command}"
+        return Reason.TAG_MOVED, wording.describe_moved_publication(
+            name, repository, tag_target[:12], revision, restore_command
         )
-    return Reason.TAG_MISSING, (
-        f"{tag_text} is gone from {variant.package_location.repository}, and"
-        f" {published_line.revision} was published with"
-        f" it; put it back: {restore_command}"
+    return Reason.TAG_MISSING, wording.describe_lost_publication(
+        name, repository, revision, restore_command
     )
 
 
@@ -83,8 +80,10 @@ def mark_lost_tags(
 def describe_lost_tag(variant: ObservedVariant) -> str:
     """Describe the lost upstream tag of the published revision, and the remedy."""
     assert variant.published is not None, "it has lost a tag"
-    return (
-        f"tag {variant.missing_tag} is gone from {variant.spec.upstream_repository}, and"
-        f" {variant.published.revision} is published; put the tag back"
-        f" ({variant.published.commit}), or release a newer revision: automation never goes back"
+    published = variant.published
+    return wording.describe_lost_upstream_tag(
+        variant.missing_tag,
+        variant.spec.upstream_repository,
+        published.revision,
+        published.commit,
     )

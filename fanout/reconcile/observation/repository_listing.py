@@ -8,6 +8,7 @@ from fanout.api.upstream_policy import DraftPer
 from fanout.api.urls import canonicalize_url
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.plan.observation.repository_state import RefListingRequest, Remote
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.selection.policy_resolution import (
     ResolvedPolicy,
     full_branch_name,
@@ -121,11 +122,11 @@ def find_branch_conflicts(resolved_policies: Sequence[ResolvedPolicy]) -> dict[s
         )
         if first_repository.spec.branch != repository.spec.branch:
             errors[identity] = InvalidInput(
-                f"{repository.spec.url} is also {first_repository.identity} with branch"
-                f" {first_repository.spec.branch};"
-                " one repository is published to on one branch",
+                wording.describe_second_branch(
+                    repository.spec.url, first_repository.identity, first_repository.spec.branch
+                ),
                 reason="RepositoryUnavailable",
-                remedy="give both the same branch, or use another repository",
+                remedy=wording.BRANCH_REMEDY,
                 where=ErrorLocation(repository.identity, "spec.branch"),
             )
     return errors

@@ -16,6 +16,7 @@ from fanout.package.revision import (
 )
 from fanout.plan.observation.repository_state import RefListing, RefListingRequest
 from fanout.ports import GitStore
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.mirror_access import read_with_recovery
 from fanout.reconcile.observation.repository_listing import build_remote, join_upstream_path
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
@@ -60,11 +61,9 @@ def find_revisions(
     for name, commit in commit_by_revision.items():
         if pinned_commits.get(name, commit) != commit:
             raise InvalidInput(
-                f"tag {path}/{name} pointed to {pinned_commits[name]} when it was used and now"
-                " points to"
-                f" {commit}",
+                wording.describe_moved_tag(f"{path}/{name}", pinned_commits[name], commit),
                 reason="TagMoved",
-                remedy="put the tag back, and release the change under a new one",
+                remedy=wording.MOVED_TAG_REMEDY,
                 where=_locate_field(resolved_policy, "revision"),
             )
     return commit_by_revision
@@ -94,16 +93,15 @@ def _no_revision_error(
     url = resolved_policy.upstream.spec.url
     if rule.tag:
         return InvalidInput(
-            f"repository {url} has no tag {path}/{rule.tag}",
+            wording.describe_missing_tag(url, f"{path}/{rule.tag}"),
             reason="TagMissing",
-            remedy="push the tag, or name one that exists",
+            remedy=wording.TAG_REMEDY,
             where=_locate_field(resolved_policy, "revision.tag"),
         )
-    rule_text = f"the range {rule.semver}" if rule.semver else "`latest`, which takes no prerelease"
     return InvalidInput(
-        f"repository {url} has no tag {path}/v<N> that fits {rule_text}",
+        wording.describe_unmatched_rule(url, path, rule.semver or ""),
         reason="NoRevision",
-        remedy="release a revision, or widen the range",
+        remedy=wording.RANGE_REMEDY,
         where=_locate_field(resolved_policy, "revision"),
     )
 
@@ -181,17 +179,18 @@ class UpstreamPackages:
         with self.git.reader(build_remote(repository)) as reader:
             if not reader.has(commit):
                 raise InvalidInput(
-                    f"repository {repository.spec.url} has no commit {commit} on any branch",
+                    wording.describe_missing_commit(repository.spec.url, commit),
                     reason="NoRevision",
-                    remedy="push the commit to a branch, or name one that exists",
+                    remedy=wording.COMMIT_REMEDY,
                 )
             state = reader.paths(commit, [path])[path]
             if state.tree is None:
                 raise InvalidInput(
-                    f"there is no directory {path} at {name} ({commit}) of"
-                    f" {repository.spec.url}{': ' + state.problem if state.problem else ''}",
+                    wording.describe_missing_directory(
+                        path, f"{name} ({commit})", repository.spec.url, state.problem
+                    ),
                     reason="NoRevision",
-                    remedy="correct spec.upstream.package, or the tag",
+                    remedy=wording.DIRECTORY_REMEDY,
                 )
             try:
                 files = reader.files(state.tree)

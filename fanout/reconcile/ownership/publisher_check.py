@@ -11,10 +11,12 @@ from fanout.gates.gate_facts import Hold
 from fanout.plan.draft_trailers import parse_trailers
 from fanout.plan.moves.move_locations import location_author
 from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState
+from fanout.plan.plan_wording import format_maintainers
 from fanout.plan.records.policy_status import PublishedLine
 from fanout.plan.stage_drafts.draft_location import find_draft
 from fanout.plan.stage_drafts.stage_commit import parse_stage_commit
 from fanout.ports import GitStore, ObjectReader
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.adoption.clone_origin import find_upstream_lock
 from fanout.reconcile.observation.upstream_packages import get_upstream_path
 from fanout.reconcile.ownership.path_ownership import trailer_owner
@@ -97,8 +99,9 @@ def _taken_hold(
     owner: str,
     all_policies: Sequence[ResolvedPolicy],
 ) -> Hold:
-    package_location = f"{spec.repository}:{spec.path}"
-    sentence_start = f"{package_location} holds what was published for {owner.rstrip('/')}"
+    sentence_start = wording.describe_other_publisher(
+        f"{spec.repository}:{spec.path}", owner.rstrip("/")
+    )
     own_repository = resolved_policy.repositories[spec.name]
     for other_policy in all_policies:
         for variant in other_policy.variants if trailer_owner(other_policy) == owner else ():
@@ -108,19 +111,17 @@ def _taken_hold(
             ):
                 return Hold(
                     "PathTaken",
-                    f"{sentence_start}: {own_repository.identity} and"
-                    f" {other_repository.identity} are one repository at two"
-                    f" addresses, {repository_state.remote.url} and {other_repository.spec.url};"
-                    " give both the same url,"
-                    " and one of the variants another downstream.package",
+                    wording.describe_two_addresses(
+                        sentence_start,
+                        [own_repository.identity, other_repository.identity],
+                        [repository_state.remote.url, other_repository.spec.url],
+                    ),
                     actor=location_author(spec),
                 )
     return Hold(
         "PathTaken",
-        f"{sentence_start}, and nothing says that it was given up; choose another path for"
-        f" {spec.name}, or"
-        " take the package off the branch if nobody wants it any more",
-        actor="the maintainers of " + spec.repository,
+        wording.describe_other_owner(sentence_start, spec.name),
+        actor=format_maintainers(spec.repository),
     )
 
 
@@ -136,8 +137,8 @@ def _find_clone_hold(
         return None
     return Hold(
         "PathTaken",
-        f"{spec.repository}:{spec.path} holds a clone of {lock.directory} in {lock.repo}, and"
-        f" nothing says that it was published for {spec.name}; choose another path, or take the"
-        " package off the branch if nobody wants it any more",
-        actor="the maintainers of " + spec.repository,
+        wording.describe_foreign_clone(
+            f"{spec.repository}:{spec.path}", lock.directory, lock.repo, spec.name
+        ),
+        actor=format_maintainers(spec.repository),
     )

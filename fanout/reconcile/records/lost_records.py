@@ -11,14 +11,10 @@ from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.observation.repository_state import RefListing, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.ports import GitStore
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.ownership.path_ownership import trailer_owner
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.variant_naming import vendor_ref
-
-REMEDY = (
-    "name the right records repository with --records; or, if suspensions, approvals and evidence"
-    " are to be forgotten, say --new-records"
-)
 
 
 def refuse_lost_records(
@@ -34,9 +30,9 @@ def refuse_lost_records(
         if not isinstance(listing, FanoutError) and vendor in listing.refs:
             branch = vendor.removeprefix("refs/heads/")
             raise InvalidInput(
-                f"{blank_reason}, but {url} has branch {branch} of this installation",
+                wording.describe_found_branch(blank_reason, url, branch),
                 reason="RecordsLost",
-                remedy=REMEDY,
+                remedy=wording.RECORDS_REMEDY,
             )
 
 
@@ -51,9 +47,9 @@ def refuse_lost_policy_state(
         resolved_policy, repository_states, variants, git
     ):
         raise InvalidInput(
-            f"nothing of it is on record, but {repository_state.remote.url} has {artifact}",
+            wording.describe_lost_policy_records(repository_state.remote.url, artifact),
             reason="RecordsLost",
-            remedy=REMEDY,
+            remedy=wording.RECORDS_REMEDY,
         )
 
 

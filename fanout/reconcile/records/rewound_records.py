@@ -14,6 +14,7 @@ from fanout.plan.draft_trailers import NO_VALUE, parse_last_record
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_records import PolicyRecords, RewoundBranch
 from fanout.plan.records.policy_status import PublishedLine
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.mirror_access import OpenReader
 from fanout.reconcile.rollback.publication_history import PublicationHistory, PublicationMemo
 from fanout.values import frozen, replace
@@ -101,11 +102,11 @@ def refuse_rewound_branch(title: str, rewound: RewoundBranch | None) -> None:
     if rewound is None:
         return
     raise InvalidInput(
-        f"{rewound.branch} does not descend from commit {rewound.last_seen[:12]}, at which this"
-        " state"
-        f" directory saw it last: records were put back{_format_missing(rewound)}",
+        wording.describe_reset_branch(
+            rewound.branch, rewound.last_seen[:12], _format_missing(rewound)
+        ),
         reason="RecordsRewound",
-        remedy=f"restore the branch (that commit, or a later one); {_accept_remedy(title)}",
+        remedy=wording.format_reset_remedy("restore the branch", title),
     )
 
 
@@ -115,11 +116,12 @@ def refuse_missing_records(
     """Raise InvalidInput if a publication shows that records are missing."""
     sentences = [variant.rewound_records for variant in variants if variant.rewound_records]
     if sentences:
-        more = f" (and {len(sentences) - 1} more)" if len(sentences) > 1 else ""
         raise InvalidInput(
-            f"{sentences[0]}{more}: the records, at commit {policy_state.head[:12]}, were put back",
+            wording.describe_reset_records(
+                sentences[0], len(sentences) - 1, policy_state.head[:12]
+            ),
             reason="RecordsRewound",
-            remedy=f"restore the newer records; {_accept_remedy(title)}",
+            remedy=wording.format_reset_remedy("restore the newer records", title),
         )
 
 
@@ -150,15 +152,6 @@ def _describe_spec(spec: object) -> str:
 
 def _describe_unrecorded(variant: ObservedVariant, published: PublishedLine) -> str:
     publication = published.tag or variant.spec.path
-    return (
-        f"publication {publication} ({published.merge[:12]}) of {variant.spec.repository} was"
-        " recorded and is not on record any more"
-    )
-
-
-def _accept_remedy(title: str) -> str:
-    namespace, _, name = title.partition("/")
-    return (
-        "or, if the older copy is meant, take what the repositories have published as the truth:"
-        f" `fanout accept-records {name} -n {namespace} --reason WHY`"
+    return wording.describe_unrecorded_publication(
+        publication, published.merge[:12], variant.spec.repository
     )

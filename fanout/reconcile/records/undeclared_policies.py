@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.world import World
 
 
@@ -28,12 +29,11 @@ def find_undeclared(
         (it.namespace, it.name) for it in declared.left_out if it.kind == "UpstreamPolicy"
     }
     policies = (
-        f"policy {key.namespace}/{key.policy} is not declared, and it has {has}; {_REMEDY}"
-        f" `fanout remove {key.policy} --all-gone --reason WHY`"
+        wording.describe_undeclared_policy(key.namespace, key.policy, contents)
         for key, policy_state in sorted(policy_states.items())
         if key.policy and (key.namespace, key.policy) not in declared_names
         if namespace in ("", key.namespace)
-        if (has := " and ".join(_describe_state(policy_state)))
+        if (contents := list(_describe_state(policy_state)))
     )
     variants = (
         sentence
@@ -56,18 +56,12 @@ def _find_undeclared_variants(
         kind, _, name = key.partition("/")
         if kind != "variant" or (namespace, name) in declared_names:
             continue
-        consequence = (
-            "its package stays published" if status_line.get("published") else "it is on record"
+        yield wording.describe_undeclared_variant(
+            namespace,
+            name,
+            f"{status_line['repository']}, {status_line['path']}",
+            is_published=bool(status_line.get("published")),
         )
-        yield (
-            f"PackageVariant {namespace}/{name} is not declared any more: {consequence}"
-            f" ({status_line['repository']}, {status_line['path']}) and nothing looks after it;"
-            " declare it again,"
-            f" or remove it: fanout remove {name} --reason WHY"
-        )
-
-
-_REMEDY = "declare it again; if it is to go, give it targets that choose nothing, and then"
 
 
 def _describe_state(policy_state: PolicyRecords) -> Iterator[str]:
@@ -95,8 +89,7 @@ def refuse_undeclared(world: World, declared: DeclaredObjects, namespace: str, p
     warnings = find_undeclared({key: world.records.read([key])[key]}, declared, namespace)
     if warnings:
         raise InvalidInput(
-            f"policy {namespace}/{policy} is on record and not declared",
+            wording.describe_recorded_policy(namespace, policy),
             reason="NotFound",
-            remedy="declare it again, with targets that choose nothing, and run this again: its"
-            " deletionPolicy says whether its packages stay",
+            remedy=wording.UNDECLARED_REMEDY,
         )

@@ -26,6 +26,7 @@ from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.gates.gate_records import CONFIRM_REMOVAL
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.plan_wording import AUTHOR
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.plan.removal.removal_drafts import DraftedRemoval, find_foreign_branch
@@ -36,6 +37,7 @@ from fanout.plan.removal.removal_plan import (
     removal_draft_owner,
     removal_due_since,
 )
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.repository_listing import orphans_packages
 from fanout.reconcile.ownership.path_ownership import PathOwnership, trailer_owner
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
@@ -50,7 +52,7 @@ def find_removal_doubt(declared: DeclaredObjects) -> str:
     # Expressions that fail are not among these: their targets are present, by their keys.
     unusable_declarations = [*declared.unread, *declared.unusable]
     if unusable_declarations:
-        return f"a target may be in what cannot be used: {unusable_declarations[0]}"
+        return wording.describe_unusable_declaration(unusable_declarations[0])
     return ""
 
 
@@ -289,16 +291,16 @@ def _draft_removals(
         return
     hold = holds[0] if holds else None
     if hold is None and not is_publishing:
-        hold = Hold(Reason.SWEEP_AWAITED, "this pass updates drafts, and removes nothing")
+        hold = Hold(Reason.SWEEP_AWAITED, wording.REMOVED_IN_SWEEPS)
     for removal in removal_steps:
         if removal.awaits_request:
-            yield draft_removal(removal, "its target is gone", hold)
+            yield draft_removal(removal, wording.TARGET_GONE, hold)
 
 
 def _build_safety_hold(doubt: str) -> Hold | None:
     if not doubt:
         return None
-    return Hold(Reason.INVALID_OBJECT, doubt, "whoever keeps the files: fanout validate")
+    return Hold(Reason.INVALID_OBJECT, doubt, wording.OWNER_OF_FILES)
 
 
 def _build_removals(
@@ -371,7 +373,7 @@ def _unreachable_hold(
     for removal in removal_steps:
         if removal.repository_state is not None and removal.repository_state.failure is not None:
             failure = removal.repository_state.failure
-            return Hold(str(failure.reason), str(failure), "whoever keeps the repository")
+            return Hold(str(failure.reason), str(failure), wording.OWNER_OF_REPOSITORY)
     missing_places = [
         location.place
         for location in orphan_locations.locations
@@ -382,9 +384,9 @@ def _unreachable_hold(
     name, path = missing_places[0]
     return Hold(
         Reason.UNKNOWN_REPOSITORY,
-        f"it is {path} in {name}, and no Repository that may be used is there: declare it again"
-        " with this url and branch, or give it up with deletionPolicy: Orphan",
-        "the policy's author",
+        f"{wording.describe_unusable_place(orphan_locations.name, path, name)};"
+        f" {wording.REPOSITORY_REMEDY}",
+        AUTHOR,
     )
 
 
@@ -450,22 +452,20 @@ def _describe_orphan(
     orphan_locations: OrphanLocations,
     removal_decision: RemovalEvaluation,
 ) -> str:
-    places = ", ".join(
-        f"{location.place[1]} in {location.place[0]}" for location in orphan_locations.locations
-    )
-    holds = removal_decision.holds.get(orphan_locations.name)
-    description = f"variant {orphan_locations.name} ({places}) has no target any more"
+    name, locations = orphan_locations.name, orphan_locations.locations
+    holds = removal_decision.holds.get(name)
+    hold = describe_hold(holds[0]) if holds else ""
+    branches = [it.removal_branch for it in locations if it.removal_branch]
     if holds is None:
-        command = f"fanout remove {resolved_policy.name} {orphan_locations.name} --reason WHY"
-        return f"{description}; it is kept as it is until somebody removes it: {command}"
-    branches = [it.removal_branch for it in orphan_locations.locations if it.removal_branch]
-    if branches:
-        why = f"; {describe_hold(holds[0])}" if holds else ""
-        return f"{description}; it goes with the pull request of {branches[0]}{why}"
-    if not holds:
-        return f"{description}; the next sweep removes it"
-    who = f"; who can act: {holds[0].actor}" if holds[0].actor else ""
-    return f"{description}; it is kept for now: {describe_hold(holds[0])}{who}"
+        consequence = wording.describe_kept_orphan(resolved_policy.name, name)
+    elif branches:
+        consequence = wording.describe_requested_orphan(branches[0], hold)
+    elif holds:
+        consequence = wording.describe_held_orphan(hold, holds[0].actor)
+    else:
+        consequence = wording.REMOVED_NEXT
+    places = [f"{path} in {repository}" for repository, path in (it.place for it in locations)]
+    return wording.describe_orphan(name, places, consequence)
 
 
 def add_removal_hold(

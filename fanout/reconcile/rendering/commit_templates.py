@@ -10,6 +10,7 @@ from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.repository_changes import PublicationGroup, group_publications
 from fanout.ports import Sandbox
+from fanout.reconcile import reconcile_wording as wording
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.telemetry.error_isolation import BARRIER
 from fanout.values import frozen
@@ -48,16 +49,16 @@ def build_commit_messages(
                     [template], [context for _, context in publications_and_contexts]
                 )
         except FanoutError as error:
-            warnings.append(f"{where}: {error}; the commit has the default message")
+            warnings.append(wording.warn_default_message(where, error))
             continue
         for (key, _), text in zip(publications_and_contexts, filled_texts, strict=True):
-            problem = "it gives an empty text"
+            problem = wording.EMPTY_TEXT
             if isinstance(text, ExpressionFailure):
                 problem = text.problem
             elif text.strip():
                 texts[key] = f"{text.strip()}\n"
                 continue
-            warnings.append(f"{where}: {problem}; correct it, the commit has the default message")
+            warnings.append(wording.warn_default_message(where, problem))
     return CommitMessages(texts, tuple(dict.fromkeys(warnings)))
 
 

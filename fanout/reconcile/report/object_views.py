@@ -30,6 +30,7 @@ from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import format_instant
 from fanout.plan.rendered_variant import RenderedVariant
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.package_damage import (
     describe_edits,
     describe_faults,
@@ -367,7 +368,7 @@ def _find_conditions(variant: RenderedVariant, undecided: int) -> Iterator[tuple
     """Yield type, reason and message of each true condition beside Ready."""
     observed = variant.observed
     if observed.published is not None and observed.published.out_of_band:
-        yield "OutOfBand", "OutOfBand", "a person merged the draft without its gates"
+        yield "OutOfBand", "OutOfBand", wording.MERGED_EARLY
     yield from build_conflict_conditions(variant, undecided)
     if observed.has_edits_in_force:
         yield "Edited", "EditedDownstream", describe_edits(observed)

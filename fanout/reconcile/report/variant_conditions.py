@@ -12,6 +12,7 @@ from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.variant_observation import unreadable_repository_hold
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.removal.orphaned_variants import summarize_orphans
 from fanout.reconcile.report.enforcement_conditions import report_enforcement
@@ -73,9 +74,8 @@ def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple
         hold = unreadable_repository_hold(
             first_unreadable.observed.package_location.repository_state.failure, ""
         )
-        summary_text = (
-            f"{pluralize(len(unreadable_variants), 'variant')} cannot be looked at,"
-            f" {first_unreadable.spec.name} first"
+        summary_text = wording.describe_unreadable_repositories(
+            len(unreadable_variants), first_unreadable.spec.name
         )
         return "False", hold.reason, f"{summary_text}: {hold.sentence}; {ready_sentence}"
     if policy_result.orphans:

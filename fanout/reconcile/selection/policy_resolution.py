@@ -22,6 +22,7 @@ from fanout.plan.gates.policy_windows import governing_promotions
 from fanout.plan.observation.repository_state import repository_identity
 from fanout.plan.records.policy_records import RecordsKey
 from fanout.ports import Sandbox
+from fanout.reconcile import reconcile_wording as wording
 from fanout.selection.target_selection import (
     TargetInventory,
     VariantTarget,
@@ -445,11 +446,10 @@ def _with_values(sandbox: Sandbox, resolve: Callable[[Responses], Value]) -> Val
 def _unknown_repository_error(
     name: str, namespace: str, repository_by_name: Mapping[str, Repository], where: ErrorLocation
 ) -> InvalidInput:
-    default_remedy = "create it, or add the namespace to its spec.allowedNamespaces"
     return InvalidInput(
-        f"there is no Repository {name} that namespace {namespace} may use",
+        wording.describe_unknown_repository(name, namespace),
         reason="UnknownRepository",
-        remedy=suggest_name(name, sorted(repository_by_name), default_remedy),
+        remedy=suggest_name(name, sorted(repository_by_name), wording.UNKNOWN_REPOSITORY_REMEDY),
         where=where,
     )
 
@@ -527,7 +527,6 @@ def describe_disabled_automation(
         if key.kind == "PromotionPolicy" and key.namespace in namespaces
     ]
     return tuple(
-        f"nothing is promoted automatically while {what} cannot be read: a PromotionPolicy may"
-        " restrict what others allow; correct it"
-        for what in (*declared.unread, *dict.fromkeys(unusable_promotions))
+        wording.describe_unreadable_promotion(declaration)
+        for declaration in (*declared.unread, *dict.fromkeys(unusable_promotions))
     )

@@ -18,13 +18,14 @@ from fanout.gates.gate_rules import UNKNOWN, PropagationCondition, Variables
 from fanout.package.field_edits import canonical_text
 from fanout.pending_inputs import ExpressionRequest, InputPending, complete
 from fanout.ports import Sandbox
+from fanout.reconcile import reconcile_wording as wording
 from fanout.selection.variant_spec import ExpressionFailure
 
 MAX_ROUNDS = 64  # of questions in one pass; what is unanswered then is held until the next one
 _TOO_MANY_ROUNDS = ExpressionFailure(
     Reason.LIMIT_EXCEEDED,
-    "its answers brought up too many further questions in one pass",
-    "write what does not depend on `stage` as an entry of its own",
+    wording.TOO_MANY_ROUNDS,
+    wording.TOO_MANY_ROUNDS_REMEDY,
 )
 _LIMIT_REASON = Reason.LIMIT_EXCEEDED
 MAX_ANSWERS = 100_000  # answers; all are forgotten at once where there are more
