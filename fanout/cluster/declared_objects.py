@@ -14,6 +14,7 @@ from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.scenario import Scenario
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.cross_references import InvalidObjects, cross_check
+from fanout.cluster import cluster_wording as wording
 from fanout.cluster.manifest_documents import (
     FileFinding,
     ManifestContent,
@@ -227,8 +228,7 @@ def _describe_unusable(
     for content in contents.values():
         yield from content.nameless
     for key, places in duplicates.items():
-        times = f"{len(places)} times" if len(places) > 1 else "more than once"
-        yield f"{key.kind}/{key.name}, which is declared {times}"
+        yield wording.describe_repeated_object(f"{key.kind}/{key.name}", len(places))
     yield from (f"{key.kind}/{key.name}" for key in left_out if key.kind == "Repository")
 
 
@@ -238,8 +238,8 @@ def _duplicate_findings(
     for key, locations in positions.items():
         for position in locations[1:]:
             at = f"{locations[0].file}:{locations[0].line(_NAME_PATH)}"
-            problem = f"is already declared in namespace {key.namespace} at {at}; none is used"
-            fault = FieldError(_NAME_PATH, problem, "rename or remove one")
+            problem = wording.describe_second_declaration(key.namespace, at)
+            fault = FieldError(_NAME_PATH, problem, wording.DUPLICATE_REMEDY)
             yield build_finding(f"{key.kind}/{key.name}", position, fault)
 
 
@@ -251,9 +251,8 @@ def _unlocated_duplicate_findings(
     for key, files in duplicates.items():
         if len(positions.get(key, ())) < 2:
             where = ErrorLocation(f"{key.kind}/{key.name}", format_path(_NAME_PATH), files[0])
-            also = f", also in {listed}" if (listed := ", ".join(files[1:])) else ""
-            problem = f"is declared more than once in namespace {key.namespace}{also}; none is used"
-            yield FileFinding(where, problem, "rename or remove one")
+            problem = wording.describe_repeated_declaration(key.namespace, files[1:])
+            yield FileFinding(where, problem, wording.DUPLICATE_REMEDY)
 
 
 def _sort_key(finding: FileFinding) -> tuple[str, int]:

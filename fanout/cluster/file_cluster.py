@@ -18,6 +18,7 @@ from typing import Any
 
 from fanout.api.fanout_configuration import FanoutConfiguration
 from fanout.api.object_meta import DEFAULT_NAMESPACE
+from fanout.cluster import cluster_wording as wording
 from fanout.cluster.declared_objects import (
     DeclaredObjects,
     merge_declared,
@@ -48,8 +49,8 @@ def read_configuration(path: Path) -> FanoutConfiguration:
     try:
         data = path.read_bytes()
     except OSError as error:
-        problem = f"cannot be read: {error.strerror}"
-        raise InvalidFiles([_file_finding(path, problem, "correct --config")]) from error
+        problem = wording.describe_unreadable_file(error.strerror)
+        raise InvalidFiles([_file_finding(path, problem, wording.CONFIG_REMEDY)]) from error
     content = read_content(data, str(path), DEFAULT_NAMESPACE)
     configurations = [
         item for item, _ in content.own_objects if isinstance(item, FanoutConfiguration)
@@ -58,9 +59,8 @@ def read_configuration(path: Path) -> FanoutConfiguration:
     if not findings and (
         len(configurations) != 1 or len(content.own_objects) > 1 or content.plain_objects
     ):
-        remedy = "write one FanoutConfiguration and nothing else"
         findings.append(
-            _file_finding(path, "does not hold exactly one FanoutConfiguration", remedy)
+            _file_finding(path, wording.CONFIGURATION_COUNT, wording.CONFIGURATION_REMEDY)
         )
     if findings:
         raise InvalidFiles(findings)
@@ -224,8 +224,8 @@ class FileCluster:
                 # One byte more than allowed: parsing then reports the file as too large.
                 data = file.read(MAX_OBJECTS + 1)
         except OSError as error:
-            problem = f"cannot be read: {error.strerror}"
-            raise Unavailable(problem, remedy="make it readable") from error
+            problem = wording.describe_unreadable_file(error.strerror)
+            raise Unavailable(problem, remedy=wording.READABLE_REMEDY) from error
         changed = max(status.st_mtime_ns, status.st_ctime_ns)
         stamp = _stamp(status) if time.time_ns() - changed > _SETTLED_NS else None
         digest = hashlib.sha256(data).digest()

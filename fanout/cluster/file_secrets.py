@@ -14,6 +14,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
+from fanout.cluster import cluster_wording as wording
 from fanout.errors import Denied
 from fanout.ports import TOKEN_USER, Credentials
 from fanout.telemetry.redaction import Redactor
@@ -64,30 +65,30 @@ class FileSecrets:
         Raises Denied if it is missing or unusable; the message never shows content.
         """
         if not _NAME_PATTERN.fullmatch(name):
-            raise _denied(name, "is no name of a secret", "use lower-case letters, digits, - and .")
+            raise _denied(name, wording.INVALID_NAME, wording.INVALID_NAME_REMEDY)
         secret = self._find(name)
         for content in (secret.password, secret.private_key):
             self._redactor.register(content, secret.username)
         return secret
 
     def _find(self, name: str) -> Credentials:
-        remedy = f"set the environment variable {secret_variable(name)}"
+        path = None if self._directory is None else self._directory / name
+        remedy = wording.format_secret_remedy(secret_variable(name), path)
         text = self._environment.get(secret_variable(name))
-        if text is None and self._directory is not None:
-            path = self._directory / name
-            remedy += f" or write the file {path}"
+        if text is None and path is not None:
             if path.is_dir():
                 return self._read_fields(name, path)
             text = self._read(name, path)
         if text is None:
-            raise _denied(name, "was not found", remedy)
+            raise _denied(name, wording.NOT_FOUND, remedy)
         return _parse_secret(name, text.strip(), remedy)
 
     def _read_fields(self, name: str, directory: Path) -> Credentials:
         texts = {file: self._read(name, directory / file) for file in _FIELDS}
         fields = {_FIELDS[file]: text.strip() for file, text in texts.items() if text}
         if "password" not in fields and "private_key" not in fields:
-            raise _denied(name, f"has neither password nor key ({directory})", "add one of them")
+            problem = wording.describe_missing_fields(directory)
+            raise _denied(name, problem, wording.MISSING_FIELDS_REMEDY)
         return Credentials(**{"username": TOKEN_USER, **fields})
 
     def _read(self, name: str, path: Path) -> str | None:
@@ -98,25 +99,28 @@ class FileSecrets:
             return None
         except UnicodeDecodeError:
             # The original error carries the content.
-            raise _denied(name, f"is no text ({path})", "write a token or a key to it") from None
+            problem = wording.describe_binary_secret(path)
+            raise _denied(name, problem, wording.NOT_TEXT_REMEDY) from None
         except OSError as error:
-            raise _denied(name, f"cannot be read: {error.strerror} ({path})") from error
+            problem = wording.describe_unreadable_file(f"{error.strerror} ({path})")
+            raise _denied(name, problem) from error
         if mode & _OPEN_TO_OTHERS and path not in self._warned:
             self._warned.add(path)
-            _log.warning("A secret's file can be read by others; chmod 600 it: %s", path)
+            _log.warning("Other users can read the file of a secret; run chmod 600 %s", path)
         return text
 
 
 def _parse_secret(name: str, text: str, remedy: str) -> Credentials:
     if not text:
-        raise _denied(name, "is empty", remedy)
+        raise _denied(name, wording.EMPTY_CONTENT, remedy)
     if text.startswith(_KEY_HEADER):
         return Credentials(private_key=text)
     if len(text.splitlines()) > 1:
-        raise _denied(name, "has several lines", "write user:password, a token, or an SSH key")
+        raise _denied(name, wording.SEVERAL_LINES, wording.SEVERAL_LINES_REMEDY)
     username, colon, password = text.partition(":")
     return Credentials(username, password) if colon else Credentials(TOKEN_USER, text)
 
 
 def _denied(name: str, problem: str, remedy: str = "") -> Denied:
-    return Denied(f"secret {name!r} {problem}", reason="SecretUnusable", remedy=remedy)
+    problem = wording.describe_secret(name, problem)
+    return Denied(problem, reason="SecretUnusable", remedy=remedy)

@@ -21,11 +21,11 @@ from fanout.api.kind_registry import KINDS
 from fanout.api.object_meta import API_VERSION, GROUP, KRMObject
 from fanout.api.promotion_policy import Period, PromotionPolicy, PromotionPolicySpec
 from fanout.api.scenario import Scenario
-from fanout.api.text_fields import describe_value
 from fanout.api.validators.object_validation import is_fanout_object, validate_object
 from fanout.calendar.cron_schedule import parse_schedule
 from fanout.calendar.publication_calendar import check_duration, check_until
 from fanout.calendar.time_zone import parse_zone
+from fanout.cluster import cluster_wording as wording
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import get_value
 from fanout.package.manifest import Document, Manifest
@@ -123,8 +123,7 @@ def discover_manifests(roots: Sequence[Path]) -> ManifestDiscovery:
     visited: set[str] = set()  # real paths, so that a file and links to it count once
     for root in roots:
         if not root.exists():
-            problem = "no such file or directory"
-            _add_finding(discovery, root, problem, "correct the path given to -f")
+            _add_finding(discovery, root, wording.MISSING_PATH, wording.PATH_REMEDY)
         elif root.is_dir():
             real_root = os.path.realpath(root)
             for path in _walk(root, real_root, discovery, visited):
@@ -147,8 +146,8 @@ def _walk(
         with os.scandir(directory) as scan:
             entries = sorted(scan, key=lambda entry: entry.name)
     except OSError as error:
-        problem = f"cannot be listed: {error.strerror}"
-        _add_finding(discovery, directory, problem, "make it readable")
+        problem = wording.describe_unlisted_directory(error.strerror)
+        _add_finding(discovery, directory, problem, wording.READABLE_REMEDY)
         return
     for entry in entries:
         if entry.name.startswith("."):
@@ -168,8 +167,7 @@ def _is_inside(link: Path, root: str, discovery: ManifestDiscovery) -> bool:
     if os.path.commonpath((real, root)) == root:
         return True
     if link.is_dir() or link.name.endswith(MANIFEST_SUFFIXES):
-        problem = "is a symlink to a path outside of the directory"
-        _add_finding(discovery, link, problem, "replace it by the file")
+        _add_finding(discovery, link, wording.LINK_OUTSIDE, wording.LINK_REMEDY)
     return False
 
 
@@ -181,14 +179,13 @@ def _add_file(path: Path, discovery: ManifestDiscovery, visited: set[str]) -> No
     try:
         regular = stat.S_ISREG(path.stat().st_mode)
     except OSError as error:
-        _add_finding(
-            discovery, path, f"cannot be read: {error.strerror}", "remove it, or make it readable"
-        )
+        problem = wording.describe_unreadable_file(error.strerror)
+        _add_finding(discovery, path, problem, wording.REMOVE_OR_READABLE_REMEDY)
         return
     if regular:  # reading a pipe or a device might never end
         discovery.files.append(path)
     else:
-        _add_finding(discovery, path, "is not a regular file", "remove it")
+        _add_finding(discovery, path, wording.NOT_REGULAR, wording.REMOVE_REMEDY)
 
 
 def _add_finding(discovery: ManifestDiscovery, path: Path, problem: str, remedy: str) -> None:
@@ -420,8 +417,8 @@ def _content_with_positions(manifest: Manifest, file: str, namespace: str) -> Ma
 def _record_declared(kind: str) -> FieldError:
     return FieldError(
         ("kind",),
-        f"{kind} must be recorded, not declared in a file",
-        f"use {RECORDING_COMMANDS[kind]}",
+        wording.describe_declared_record(kind),
+        wording.format_use_remedy(RECORDING_COMMANDS[kind]),
     )
 
 
@@ -449,26 +446,21 @@ def _is_list(item: Mapping[str, Any]) -> bool:
 def _object_faults(item: Any) -> Iterator[FieldError]:
     """Yield the errors that keep an object from being identified by kind and name."""
     if not isinstance(item, Mapping):
-        yield FieldError(
-            (), "is not an object", "write apiVersion, kind and metadata, or remove it"
-        )
+        yield FieldError((), wording.NOT_OBJECT, wording.NOT_OBJECT_REMEDY)
         return
     for key in ("apiVersion", "kind"):
         if not isinstance(item.get(key), str) or not item[key]:
             is_fanout_kind = key == "apiVersion" and str(item.get("kind")) in KINDS
-            remedy = f"write {API_VERSION}" if is_fanout_kind else f"write the object's {key}"
-            yield FieldError((key,), "is missing or not a string", remedy)
+            remedy = f"write {API_VERSION}" if is_fanout_kind else f"set {key}"
+            yield FieldError((key,), wording.MISSING_TEXT, remedy)
     meta = item.get("metadata")
     if not isinstance(meta, Mapping):
-        remedy = "write the object's metadata.name"
-        yield FieldError(("metadata",), "is missing or not an object", remedy)
+        yield FieldError(("metadata",), wording.MISSING_OBJECT, wording.NAME_REMEDY)
         return
     if not isinstance(meta.get("name"), str) or not meta["name"]:
-        yield FieldError(
-            ("metadata", "name"), "is missing or not a string", "write the object's name"
-        )
+        yield FieldError(("metadata", "name"), wording.MISSING_TEXT, wording.NAME_REMEDY)
     if not isinstance(meta.get("namespace"), str | None):
-        yield FieldError(("metadata", "namespace"), "is not a string", "write a name, or remove it")
+        yield FieldError(("metadata", "namespace"), wording.NOT_TEXT, wording.NAMESPACE_REMEDY)
 
 
 def _has_plain_text(meta: Mapping[str, Any]) -> bool:
@@ -508,15 +500,15 @@ def _text_faults(item: Mapping[str, Any]) -> Iterator[FieldError]:
         if not texts:
             continue
         if not isinstance(texts, Mapping):
-            yield FieldError(parent, "expected an object", "write keys and values")
+            yield FieldError(parent, wording.EXPECTED_OBJECT, wording.KEYS_REMEDY)
             continue
         for key, value in texts.items():
             path = (*parent, key)
             if value is None:
-                yield FieldError(path, "has no value", "set a value, or remove the key")
+                yield FieldError(path, wording.NO_VALUE, wording.VALUE_REMEDY)
             elif not isinstance(value, str):
-                problem = f"expected a string, got {describe_value(value)}"
-                yield FieldError(path, problem, "quote it")
+                problem = wording.describe_wrong_type(value)
+                yield FieldError(path, problem, wording.QUOTE_REMEDY)
 
 
 def _boolean_key_faults(
@@ -527,8 +519,8 @@ def _boolean_key_faults(
         for key, value in data.items():
             spelling = position.written_key((*path, key)) if key in BOOLEAN_WORDS else ""
             if spelling and spelling[0] not in "\"'":
-                problem = f"expected a string as key, got boolean `{spelling}`"
-                yield FieldError((*path, key), problem, "quote it")
+                problem = wording.describe_boolean_key(spelling)
+                yield FieldError((*path, key), problem, wording.QUOTE_REMEDY)
             yield from _boolean_key_faults(value, position, (*path, key))
     elif isinstance(data, list):
         for index, value in enumerate(data):

@@ -22,6 +22,7 @@ from typing import Any
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.api.reasons import Reason
 from fanout.api.validators.object_validation import validate_object
+from fanout.cluster import cluster_wording as wording
 from fanout.errors import InvalidInput
 from fanout.package.package_limits import SizeLimits
 from fanout.package.tree_ids import TreeEntry
@@ -118,17 +119,18 @@ def check_record(record: Any, key: RecordsKey) -> tuple[str, Mapping[str, Any]]:
     policy.
     """
     if not isinstance(record, dict) or record.get("kind") not in RECORD_KINDS:
-        raise UnreadableStateError(f"is none of {', '.join(RECORD_KINDS)}")
+        raise UnreadableStateError(wording.describe_wrong_kind(RECORD_KINDS))
     _, faults = validate_object(record)
     errors = [fault for fault in faults if fault.severity == "error"]
     if errors:
         raise UnreadableStateError(
-            "is not valid: " + "; ".join(f"{fault.field}: {fault.problem}" for fault in errors)
+            wording.describe_invalid_record(f"{it.field}: {it.problem}" for it in errors)
         )
     spec = record["spec"]
     namespace = record.get("metadata", {}).get("namespace", DEFAULT_NAMESPACE)
     if (namespace, spec.get("policy") or "") != (key.namespace, key.policy):
-        raise UnreadableStateError(f"is about policy {namespace}/{spec.get('policy') or NO_POLICY}")
+        owner = f"{namespace}/{spec.get('policy') or NO_POLICY}"
+        raise UnreadableStateError(wording.describe_other_policy(owner))
     return record["kind"], spec
 
 
@@ -147,11 +149,10 @@ def parse_shard(data: bytes, path: str) -> Mapping[str, Mapping[str, Any]]:
         value = _parse_json(line, f"in line {number} ")
         key = value.pop("key", None) if isinstance(value, dict) else None
         if not isinstance(key, str):
-            raise UnreadableStateError(f"has no key in line {number}")
+            raise UnreadableStateError(wording.describe_keyless_line(number))
         # A line in the wrong file would survive the removal of its key in the right one.
         if key in lines or shard_path(key) != path:
-            problem = f"has {key!r} twice or where it does not belong (line {number})"
-            raise UnreadableStateError(problem)
+            raise UnreadableStateError(wording.describe_misplaced_key(key, number))
         lines[key] = value
     return lines
 
@@ -179,13 +180,13 @@ def _parse_json(data: bytes, prefix: str = "") -> Any:
     try:
         return json.loads(data, object_pairs_hook=_reject_duplicate_keys)
     except (ValueError, RecursionError) as error:
-        raise UnreadableStateError(f"{prefix}is not JSON: {error}") from error
+        raise UnreadableStateError(wording.describe_invalid_json(prefix, error)) from error
 
 
 def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError(wording.DUPLICATE_KEY)
     return value
 
 
@@ -331,7 +332,7 @@ def read_shards(
             lines = parse_shard(_read_content(reader, entry), path)
             shards[path] = PolicyStateShard(entry.oid, lines)
         except UnreadableStateError as error:
-            unreadable.append(f"{path} {error}; restore it from the commit before")
+            unreadable.append(wording.describe_unreadable_status(path, error))
     return shards
 
 
@@ -340,7 +341,7 @@ def _list_files(
 ) -> Mapping[str, TreeEntry]:
     state = reader.paths(head, [directory])[directory]
     if state.problem:
-        unreadable.append(f"{directory}: {state.problem}; move it away")
+        unreadable.append(wording.describe_blocked_directory(directory, state.problem))
     return list_tree(reader, state.tree)
 
 
@@ -381,7 +382,7 @@ def _read_content(reader: ObjectReader, entry: TreeEntry) -> bytes:
     try:
         return reader.blob(entry.oid, STATE_LIMITS.file_size)
     except InvalidInput:
-        raise UnreadableStateError(f"has more than {STATE_LIMITS.file_size:,} bytes") from None
+        raise UnreadableStateError(wording.describe_large_file(STATE_LIMITS.file_size)) from None
 
 
 def _read_records(
@@ -402,7 +403,7 @@ def _read_records(
         try:
             name = _record_name(file, entry)
             if entry.oid != first_commit.oid:
-                raise UnreadableStateError("was changed after it had been recorded")
+                raise UnreadableStateError(wording.CHANGED_RECORD)
             parsed[entry.oid] = previous.get(entry.oid) or parse_record(
                 _read_content(reader, entry), key
             )
@@ -410,20 +411,19 @@ def _read_records(
             at, by = first_commit.at, first_commit.by
             records.append(RecordEntry(name=name, at=at, by=by, kind=kind, spec=spec))
         except UnreadableStateError as error:
-            unreadable.append(
-                f"{RECORDS_DIRECTORY}/{file} {error}; restore it, or remove it with git"
-            )
+            path = f"{RECORDS_DIRECTORY}/{file}"
+            unreadable.append(wording.describe_unreadable_record(path, error))
     return parsed, tuple(records)
 
 
 def _record_name(file: str, entry: TreeEntry) -> str:
     name = file.removesuffix(".json")
     if name in ("", file) or "/" in name:
-        raise UnreadableStateError("is not a record's file (*.json)")
+        raise UnreadableStateError(wording.NOT_RECORD_FILE)
     _check_regular(entry)
     return name
 
 
 def _check_regular(entry: TreeEntry) -> None:
     if entry.mode not in _FILE_MODES:
-        raise UnreadableStateError("is a symlink")
+        raise UnreadableStateError(wording.LINK)

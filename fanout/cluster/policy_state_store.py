@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fanout.cluster import cluster_wording as wording
 from fanout.cluster.policy_state_files import (
     RECORDS_DIRECTORY,
     STATE_LIMITS,
@@ -370,7 +371,7 @@ class PolicyStateStore:
             shards = read_shards(reader, head, self._last_read(key).shards, unreadable)
         if unreadable:
             raise InvalidInput(
-                f"the status on branch {self._branch_ref(key)} cannot be read: {unreadable[0]}",
+                wording.describe_unreadable_branch(self._branch_ref(key), unreadable[0]),
                 reason="RecordsUnreadable",
                 where=ErrorLocation(f"UpstreamPolicy/{key.policy}" if key.policy else ""),
             )

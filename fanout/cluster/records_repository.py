@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from fanout.api.reasons import Reason
+from fanout.cluster import cluster_wording as wording
 from fanout.errors import Conflict, FanoutError
 from fanout.plan.observation.repository_state import (
     CommitIdentity,
@@ -72,10 +73,10 @@ class RecordsRepository:
         Raises Unavailable, Denied.
         """
         if self.local is not None and self._is_missing():
-            return f"there is no repository {self.local.path.absolute()}"
+            return wording.describe_missing_repository(self.local.path.absolute())
         if any(map(refs.fullmatch, self._list_refs(()))):
             return ""
-        return f"there are no records of this installation in {self.remote.url}"
+        return wording.describe_empty_repository(self.remote.url)
 
     def reader(self) -> AbstractContextManager[ObjectReader]:
         """Open the commits of the last listing for reading."""
@@ -104,7 +105,7 @@ class RecordsRepository:
         if isinstance(listing, FanoutError):
             # the remedy must not name a Repository object
             if listing.reason == Reason.REMOTE_NOT_FOUND:
-                listing.remedy = "these are the records: restore them, or say with --records where"
+                listing.remedy = wording.RECORDS_REMEDY
             raise listing
         return listing.refs
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from fanout.api.durations import parse_instant
 from fanout.api.field_errors import InvalidValue
+from fanout.cluster import cluster_wording as wording
 from fanout.cluster.policy_state_files import STATE_LIMITS, encode_canonical
 from fanout.cluster.records_repository import RecordsRepository, retry_conflicts
 from fanout.errors import InvalidInput
@@ -92,11 +93,11 @@ class SweepLog:
             return {name: _parse_entry(line) for name, line in json.loads(data).items()}
         except (InvalidValue, ValueError, AttributeError, KeyError, TypeError) as error:
             branch = self._ref.removeprefix("refs/heads/")
+            location = f"{LOG_FILE} on branch {branch} of {self._repository.remote.url}"
             raise InvalidInput(
-                f"{LOG_FILE} on branch {branch} of {self._repository.remote.url} is not understood:"
-                f" {error}",
+                wording.describe_invalid_log(location, error),
                 reason="RecordUnreadable",
-                remedy="it is replaced at the next sweep; what was missed before is not made up",
+                remedy=wording.SWEEP_LOG_REMEDY,
             ) from error
 
     def _append(self, head: str, entries: Mapping[str, LoggedSweep], at: datetime) -> None:

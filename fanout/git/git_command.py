@@ -20,6 +20,7 @@ from git.cmd import Git, safer_popen
 
 from fanout.api.urls import GitProtocol
 from fanout.errors import Unavailable
+from fanout.git import git_wording as wording
 from fanout.git.credentials import RemoteAccess, provide_credentials, write_askpass
 from fanout.git.git_errors import translate_failure
 from fanout.telemetry.event_counters import EventName
@@ -196,7 +197,7 @@ class GitProgram:
             )
         except FileNotFoundError as error:
             raise Unavailable(
-                "the program git was not found", reason="GitMissing", remedy="install git"
+                wording.GIT_MISSING, reason="GitMissing", remedy="install git"
             ) from error
         process = guard.proc  # GitPython kills the process once `guard` is garbage-collected
         assert process is not None
@@ -221,9 +222,9 @@ class GitProgram:
             except TimeoutExpired as error:
                 is_push = False  # the grace period is over
                 raise Unavailable(
-                    f"git gave no answer within {seconds:g} s",
+                    wording.describe_timeout(seconds),
                     reason="GitTimeout",
-                    remedy="see whether the server answers; the next pass tries again",
+                    remedy=wording.TIMEOUT_REMEDY,
                     where=access.address.where if access else None,
                 ) from error
             finally:

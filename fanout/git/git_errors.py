@@ -7,6 +7,7 @@ and a reason. The first matching rule wins, so their order matters.
 import re
 
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, Unavailable
+from fanout.git import git_wording as wording
 from fanout.git.credentials import RemoteAccess
 from fanout.values import frozen, replace
 
@@ -34,15 +35,15 @@ def _denied(pattern: str, problem: str, remedy: str) -> _ErrorRule:
     return _ErrorRule(pattern, Denied, "RemoteDenied", problem, remedy, quotes=False)
 
 
-_CHECK_PERMISSIONS = "check the secret of the Repository and what its owner may do there"
+_CHECK_PERMISSIONS = "check the secret of the Repository and the permissions of its account"
 
 _MOVED = _ErrorRule(
     r"cannot lock ref|failed to update ref|incorrect old value|reference already exists"
     r"|failed to lock|atomic transaction fail|fetch first",
     Conflict,
     "RemoteMoved",
-    "the remote moved before the push came",
-    "nothing was changed; the next pass observes it again",
+    "the remote changed before the push",
+    wording.CHANGED_REMEDY,
 )
 
 # A lock file. A running git removes it soon; a killed one never does.
@@ -50,9 +51,9 @@ _LOCKED = _ErrorRule(
     r"unable to create '([^']*\.lock)': file exists",
     Conflict,
     "RemoteLocked",
-    "another process holds a ref of the remote, or was killed and left its lock",
-    "nothing was changed, and the next pass tries again; if no git is at work there, remove the"
-    " file",
+    "another git process locks a ref of the remote, or was killed and left its lock file",
+    "nothing was changed, and the next pass tries again; if no git process runs on the server,"
+    " remove the lock file",
 )
 
 # Refusals with the remote's own message, in the status of a pushed ref or on stderr.
@@ -66,36 +67,39 @@ _PUSH_RULES = (
         r"deletion prohibited|denying ref deletion",
         Denied,
         "DeletionRefused",
-        "the remote does not let fanout remove branches of drafts",
-        "let its owner allow it (`git config receive.denyDeletes false`), or remove the branches by"
-        " hand; nothing else waits for it",
+        "the remote denies the deletion of draft branches",
+        "allow it on the server (`git config receive.denyDeletes false`), or delete the branches by"
+        " hand; nothing else is blocked",
         quotes=False,
     ),
     _ErrorRule(
         r"exists; cannot create|directory not empty|funny refname",
         InvalidInput,
         "RefNameClash",
-        "the remote cannot have this branch or tag: another ref is in the way",
-        "rename or delete the ref in the way",
+        "the remote has a ref that prevents this branch or tag",
+        "rename or delete that ref",
     ),
     _ErrorRule(
         r"no space left|disk quota|read-only file system|unpacker error|internal server error",
         Unavailable,
         "RemoteFailed",
-        "the remote could not store what was pushed",
+        "the remote could not store the push",
     ),
     _ErrorRule(
-        r"permission denied|insufficient permission", Denied, "PushDenied", "the push was refused"
+        r"permission denied|insufficient permission",
+        Denied,
+        "PushDenied",
+        "the remote denied the push",
     ),
     _MOVED,
     _PUSH_REFUSED,
 )
 
-_NAME_CREDENTIALS = "name a secret with {} in spec.secretRef of the Repository"
+_NAME_CREDENTIALS = "create a secret with {} and name it in spec.secretRef of the Repository"
 _HOST_KEY = (
-    "add the server's host key, compared with what its owner publishes, to `known_hosts` in the"
-    " directory of the secret that spec.secretRef names; without one there,"
-    " to ~/.ssh/known_hosts of the user who runs fanout"
+    "verify the host key with the owner of the server, then add it to `known_hosts` in the"
+    " directory of the secret in spec.secretRef; without a secret, to ~/.ssh/known_hosts of the"
+    " user who runs fanout"
 )
 _PROMPT_DISABLED = r"could not read (username|password)|terminal prompts disabled|askpass response"
 
@@ -103,7 +107,7 @@ _PROMPT_DISABLED = r"could not read (username|password)|terminal prompts disable
 _RULES_WITHOUT_SECRET = (
     _denied(
         rf"{_PROMPT_DISABLED}|authentication failed|returned error: 401|invalid credentials",
-        "the server asks for a user name and password (HTTP 401)",
+        "the server requires a user name and password (HTTP 401)",
         _NAME_CREDENTIALS.format("a token or user:password"),
     ),
     _denied(
@@ -113,7 +117,7 @@ _RULES_WITHOUT_SECRET = (
     ),
     _denied(
         r"permission denied \([\w,-]*publickey|too many authentication failures",
-        "the SSH server accepts no key that it is offered",
+        "the SSH server accepts none of the available keys",
         _NAME_CREDENTIALS.format("a private key"),
     ),
 )
@@ -122,49 +126,46 @@ _RULES_WITHOUT_SECRET = (
 _CONNECTION_RULES = (
     _denied(
         r"remote host identification has changed",
-        "the SSH server has another host key than the one that is known",
-        f"see with its owner whether the key was changed; then {_HOST_KEY}",
+        "the host key of the SSH server differs from the known one",
+        _HOST_KEY,
     ),
     _denied(
         r"host key verification failed|host key is known for",
-        "the SSH server's host key is not known",
+        "the host key of the SSH server is unknown",
         _HOST_KEY,
     ),
     _denied(
         r"load key \"",
-        "SSH cannot read the secret's private key",
-        "write a key without a passphrase, in OpenSSH's format, to the secret that spec.secretRef"
-        " names",
+        "SSH cannot read the private key of the secret",
+        "use a key in the OpenSSH format and without a passphrase in the secret in spec.secretRef",
     ),
     _denied(
         r"permission denied \([\w,-]*publickey|too many authentication failures",
-        "the SSH server does not accept the secret's private key",
-        "let the server's owner add its public key, or correct the secret that spec.secretRef"
-        " names",
+        "the SSH server does not accept the private key of the secret",
+        "add its public key to the server, or correct the secret in spec.secretRef",
     ),
     _denied(
         r"authentication failed|returned error: 401|invalid credentials",
-        "the server does not accept the secret's user name and password (HTTP 401)",
-        "correct the secret that spec.secretRef names; its token may have expired",
+        "the server does not accept the user name and password of the secret (HTTP 401)",
+        "correct the secret in spec.secretRef; its token may have expired",
     ),
     _denied(
         _PROMPT_DISABLED,
-        "the server asks for a user name and password that the secret does not give it (HTTP 401)",
-        "write a token or user:password to the secret that spec.secretRef names, and let spec.url"
-        " name the server itself: one that it redirects to gets no secret",
+        "the server requires a user name and password, and got none from the secret (HTTP 401)",
+        "write a token or user:password to the secret in spec.secretRef; if the server redirects,"
+        " set spec.url to the final address, because other hosts get no secret",
     ),
     _denied(
         r"returned error: 403",
         "the server refuses access (HTTP 403)",
-        "let its owner give the account of the secret that spec.secretRef names the right to read"
-        " and to push",
+        "give the account of the secret in spec.secretRef permission to read and push",
     ),
     _ErrorRule(
         r"could not resolve (host|proxy)|name or service not known|failure in name resolution",
         Unavailable,
         "RemoteUnavailable",
-        "the server's name cannot be resolved (DNS)",
-        "correct spec.url of the Repository, or mend DNS on this machine",
+        "the host name cannot be resolved (DNS)",
+        "correct spec.url of the Repository, or DNS on this machine",
         quotes=False,
     ),
     _ErrorRule(
@@ -172,18 +173,17 @@ _CONNECTION_RULES = (
         r"|no alternative certificate|gnutls_|ssl routines|ssl_(connect|error)|schannel",
         Unavailable,
         "RemoteUnavailable",
-        "no TLS connection that can be trusted comes about",
-        "put the certificate of the server's authority into `ca.crt` of the secret that"
-        " spec.secretRef names, or let the server's owner renew its certificate",
+        "the TLS certificate of the server cannot be verified",
+        "add the certificate of its authority to `ca.crt` of the secret in spec.secretRef, or renew"
+        " the certificate of the server",
     ),
     _ErrorRule(
         r"connection (refused|timed out|reset)|operation timed out|could(n't| not) connect"
         r"|failed to connect|no route to host|network is unreachable",
         Unavailable,
         "RemoteUnavailable",
-        "no server answers at this address",
-        "check spec.url of the Repository, and whether the server runs and can be reached from"
-        " this machine",
+        "no server responds at this address",
+        "check spec.url of the Repository, and that this machine can reach the server",
     ),
 )
 
@@ -192,50 +192,50 @@ _RULES = (
         r"no space left on device|disk quota exceeded|out of diskspace|write error",
         Unavailable,
         "DiskFull",
-        "the disk of the mirrors is full",
-        "make room in the directory of the mirrors",
+        wording.DISK_FULL,
+        wording.MIRRORS_REMEDY,
     ),
     *_CONNECTION_RULES,
     _ErrorRule(
         r"permission denied|access denied|dubious ownership",
         Denied,
         "RemoteDenied",
-        "the remote did not let git in",
+        "the remote denied access",
         _CHECK_PERMISSIONS,
     ),
     _ErrorRule(
         r"mismatched algorithms|hash algorithm|object.format",
         InvalidInput,
         "ObjectFormatUnsupported",
-        "the repository uses SHA-256 object names, which fanout cannot write",
-        "use a repository in Git's SHA-1 format",
+        wording.FORMAT_UNSUPPORTED,
+        wording.FORMAT_REMEDY,
     ),
     _ErrorRule(
         r"transport '.*' not allowed|unable to find remote helper",
         InvalidInput,
         "UrlRefused",
-        "git has no permission to use this protocol",
+        "git is not allowed to use this protocol",
     ),
     _ErrorRule(
         r"does not support --atomic",
         InvalidInput,
         "AtomicPushUnsupported",
-        "the remote takes no atomic pushes",
+        "the remote does not support atomic pushes",
         "move the repository to a server that does",
     ),
     _ErrorRule(
         r"couldn't find remote ref|not our ref|request for unadvertised object",
         Conflict,
         "RemoteMoved",
-        "the remote moved while it was being read",
-        "the next pass observes it again",
+        "the remote changed during the fetch",
+        wording.READ_AGAIN,
     ),
     _ErrorRule(
         r"does not appear to be a git repository|repository '.*' (does not exist|not found)"
         r"|returned error: 404|repository not found|no such file or directory",
         Unavailable,
         "RemoteNotFound",
-        "no repository is there, or the secret may not see it",
+        "the repository does not exist, or the secret cannot see it",
         "check spec.url and secretRef of the Repository",
     ),
 )
@@ -245,15 +245,15 @@ _BROKEN = _ErrorRule(
     r"possible repository corruption on the remote side",
     Unavailable,
     "RemoteFailed",
-    "the remote does not give what it lists",
-    "let its owner look after the repository (git fsck)",
+    "the remote does not send the objects that it lists",
+    "let its owner check the repository with `git fsck`",
 )
 _FSCK_REFUSED = _ErrorRule(
     "",
     InvalidInput,
     "RemoteObjectsRefused",
-    "git's checks refuse an object of the remote",
-    "repair the repository's history",
+    "Git refuses an object of the remote",
+    "repair the history of the repository",
 )
 _DAMAGED = _ErrorRule("", DamagedMirrorError, "MirrorDamaged", "the mirror cannot be used")
 _UNREACHABLE = _ErrorRule("", Unavailable, "RemoteUnavailable", "the remote could not be reached")
@@ -354,4 +354,4 @@ def _extract_remote_message(stderr: str) -> str:
 def _main_line(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith(("fatal:", "error:"))]
-    return (errors or lines or ["git said nothing"])[0]
+    return (errors or lines or ["git printed no message"])[0]

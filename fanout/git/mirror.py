@@ -13,6 +13,7 @@ from pathlib import Path
 import pygit2
 
 from fanout.errors import Unavailable
+from fanout.git import git_wording as wording
 from fanout.git.repository_url import RepositoryAddress
 from fanout.values import frozen
 
@@ -47,10 +48,9 @@ def _acquire(file: int, deadline: float, timeout: float) -> None:
             if time.monotonic() > deadline:
                 holder = os.pread(file, _HOLDER_WIDTH, 0).decode(errors="replace").strip()
                 raise Unavailable(
-                    f"another process ({holder or 'unknown'}) has held the mirror for more than "
-                    f"{timeout:g} s",
+                    wording.describe_busy_mirror(holder, timeout),
                     reason="MirrorBusy",
-                    remedy="let it finish, or give each process its own working directory",
+                    remedy=wording.BUSY_REMEDY,
                 ) from None
             time.sleep(_POLL_INTERVAL)
         else:
@@ -176,9 +176,9 @@ def create_bare(path: Path) -> None:
         pygit2.init_repository(str(path), bare=True, initial_head="main").free()
     except (pygit2.GitError, OSError) as error:
         raise Unavailable(
-            f"no repository can be made at {path}: {error}",
+            wording.describe_uncreated(path, error),
             reason="RepositoryNotMade",
-            remedy="check the directory's permissions and the room on its disk",
+            remedy=wording.DIRECTORY_REMEDY,
         ) from error
 
 

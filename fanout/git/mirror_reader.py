@@ -9,6 +9,7 @@ import pygit2
 from pygit2.enums import FileMode, ObjectType, RepositoryOpenFlag
 
 from fanout.errors import Bug, InvalidInput
+from fanout.git import git_wording as wording
 from fanout.git.git_errors import DamagedMirrorError
 from fanout.git.mirror import mark_damaged
 from fanout.package.package_limits import (
@@ -103,8 +104,7 @@ class MirrorReader:
     ) -> PathState:
         if tree not in directories:
             if self._size(tree) > _MAX_DIRECTORY_SIZE:
-                parent = path.rpartition("/")[0] or "the root directory"
-                return PathState(None, f"{parent} has too many entries to be opened")
+                return PathState(None, wording.describe_large_directory(path.rpartition("/")[0]))
             directories[tree] = self._tree(tree)
         return _entry_state(path, directories[tree], name)
 
@@ -249,15 +249,15 @@ class MirrorReader:
         if isinstance(error, ValueError):
             if _OID.fullmatch(oid):  # an existing object is not where a pack's index points
                 return pygit2.GitError(str(error))
-            return Bug(f"{oid!r} is no object id", reason="NoObjectId")
+            return Bug(f"{oid!r} is not an object ID", reason="NoObjectId")
         # An id from outside may be wrong; an id that the mirror's own objects contain is right,
         # so the mirror is damaged and must be created again.
         if referenced:
             mark_damaged(Path(self._repository.path))
         return DamagedMirrorError(
-            f"object {oid} is not in the mirror",
+            wording.describe_missing_object(oid),
             reason="ObjectMissing",
-            remedy="the next pass observes the repository again",
+            remedy=wording.READ_AGAIN,
         )
 
 
@@ -265,9 +265,7 @@ class _TooLargeError(InvalidInput):
     """An object is not read because of its size."""
 
     def __init__(self, oid: str, size: int, largest: int) -> None:
-        error = limit_exceeded_error(
-            f"object {oid} has {size:,} bytes, more than {largest:,}", "fileBytes"
-        )
+        error = limit_exceeded_error(wording.describe_large_object(oid, size, largest), "fileBytes")
         super().__init__(error.problem, reason=error.reason, remedy=error.remedy)
 
 
@@ -282,16 +280,16 @@ def open_mirror(path: Path, limits: SizeLimits = DEFAULT_SIZES) -> Iterator[Mirr
         repository = pygit2.Repository(str(path), RepositoryOpenFlag.BARE)
     except pygit2.GitError as error:
         raise DamagedMirrorError(
-            "the mirror is not there", reason="MirrorMissing", remedy="the next pass makes it again"
+            wording.MIRROR_MISSING, reason="MirrorMissing", remedy=wording.MIRROR_REMEDY
         ) from error
     try:
         yield MirrorReader(repository, limits)
     except pygit2.GitError as error:
         mark_damaged(path)
         raise DamagedMirrorError(
-            f"the mirror is damaged: {error}",
+            wording.describe_damaged_mirror(error),
             reason="MirrorDamaged",
-            remedy="the next pass makes it again",
+            remedy=wording.MIRROR_REMEDY,
         ) from error
     finally:
         repository.free()
@@ -312,18 +310,21 @@ def _decode_name(name: bytes, parent: str) -> str:
         return name.decode()
     except UnicodeDecodeError as error:
         raise InvalidInput(
-            f"a file name below {parent or 'the root'} is not UTF-8: {name!r}",
+            wording.describe_unreadable_name(parent, name),
             reason="UnreadableName",
             remedy="rename the file",
         ) from error
 
 
+_SUBMODULE = "a submodule"
+
+
 def _normalize_mode(mode: int, path: str) -> str:
     if mode == FileMode.COMMIT:
         raise InvalidInput(
-            f"{path} is a submodule",
+            wording.describe_entry(path, _SUBMODULE),
             reason="SubmoduleRefused",
-            remedy="a package holds its files itself",
+            remedy=wording.SUBMODULE_REMEDY,
         )
     # Very old commits have group-writable files; git writes them as plain ones today.
     return _FILE_MODES.get(mode, "100644")
@@ -336,13 +337,14 @@ def _entry_state(path: str, directory: pygit2.Tree, name: str) -> PathState:
         return PathState(None)
     if entry.filemode == FileMode.TREE:
         return PathState(str(entry.id))
-    kinds = {FileMode.LINK: "a symlink", FileMode.COMMIT: "a submodule"}
-    return PathState(None, f"{path} is {kinds.get(entry.filemode, 'a file')}")
+    kinds = {FileMode.LINK: "a symlink", FileMode.COMMIT: _SUBMODULE}
+    return PathState(None, wording.describe_entry(path, kinds.get(entry.filemode, "a file")))
 
 
 def _wrong_kind(oid: str, actual: int, expected: int) -> InvalidInput:
     return InvalidInput(
-        f"{oid} is a {_KINDS.get(actual)}, not a {_KINDS[expected]}", reason="WrongObject"
+        wording.describe_wrong_object(oid, _KINDS.get(actual), _KINDS[expected]),
+        reason="WrongObject",
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from fanout.errors import ErrorLocation, InvalidInput
+from fanout.git import git_wording as wording
 from fanout.git.git_errors import DamagedMirrorError
 
 LISTED_PREFIX = "refs/fanout/seen/"
@@ -34,9 +35,9 @@ def check_ref(ref: str) -> str:
     has_prefix = ref.startswith(("refs/heads/", "refs/tags/")) and ref.isprintable()
     if not has_prefix or _FORBIDDEN_IN_REF.search(ref):
         raise InvalidInput(
-            f"{ref!r} is no name that git takes for a branch or tag",
+            wording.describe_invalid_ref(ref),
             reason="InvalidRefName",
-            remedy="choose package paths and names without spaces, '..' and the signs ~^:?*[\\",
+            remedy=wording.REF_NAME_REMEDY,
             where=ErrorLocation(object=ref),
         )
     return ref

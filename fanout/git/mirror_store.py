@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from fanout.api.urls import GitProtocol
 from fanout.errors import Bug, Denied, FanoutError, InvalidInput, Unavailable
+from fanout.git import git_wording as wording
 from fanout.git.credentials import RemoteAccess, remove_stale_keys
 from fanout.git.git_command import GitProgram
 from fanout.git.git_errors import DamagedMirrorError, broken_remote
@@ -236,9 +237,9 @@ class MirrorStore:
         names = {remote.secret for remote in remotes}
         if len(names) > 1:
             raise InvalidInput(
-                f"the repository is named with different secrets: {', '.join(sorted(names))}",
+                wording.describe_different_secrets(sorted(names)),
                 reason="SecretsDiffer",
-                remedy="let all Repositories with this URL name one secret",
+                remedy=wording.SECRETS_REMEDY,
                 where=repository_address.where,
             )
         name = names.pop()
@@ -247,9 +248,9 @@ class MirrorStore:
         secret = self._secrets(name)
         if secret is None:
             raise Denied(
-                f"secret {name!r} was not found",
+                wording.describe_missing_secret(name),
                 reason="SecretUnusable",
-                remedy="make the secret, or correct spec.secretRef of the Repository",
+                remedy=wording.CREDENTIALS_REMEDY,
                 where=repository_address.where,
             )
         return RemoteAccess(repository_address, secret)
@@ -305,7 +306,7 @@ def _estimate_effort(change: RepositoryChange) -> int:
 def _disk_error(error: OSError) -> FanoutError:
     full = error.errno in {errno.ENOSPC, errno.EDQUOT}
     return Unavailable(
-        "the disk of the mirrors is full" if full else f"a mirror cannot be written: {error}",
+        wording.DISK_FULL if full else wording.describe_unwritable_mirror(error),
         reason="DiskFull" if full else "MirrorUnusable",
-        remedy="check the room and the permissions of the directory of the mirrors",
+        remedy=wording.MIRRORS_REMEDY,
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Lock
 
 from fanout.errors import Bug, ErrorLocation, InvalidInput
+from fanout.git import git_wording as wording
 from fanout.git.base_tree import BaseTree
 from fanout.git.delta_base import DeltaWriter
 from fanout.git.git_errors import DamagedMirrorError
@@ -60,9 +61,9 @@ def check_dependencies(change: RepositoryChange, reader: MirrorReader) -> None:
     """
     if change.merges and not change.expected.get(change.branch):
         raise InvalidInput(
-            f"branch {change.branch.removeprefix('refs/heads/')} is not there",
+            wording.describe_missing_branch(change.branch.removeprefix("refs/heads/")),
             reason="BranchMissing",
-            remedy="push a first commit to it, or correct spec.branch of the Repository",
+            remedy=wording.BRANCH_REMEDY,
             where=ErrorLocation(object=change.remote.url),
         )
     packages = _package_trees(change)
@@ -101,9 +102,9 @@ def _require(reader: MirrorReader, needed: Iterable[str]) -> None:
     missing = sorted(oid for oid in needed if not reader.has(oid))
     if missing:
         raise DamagedMirrorError(
-            f"object {missing[0]} is not in the mirror",
+            wording.describe_missing_object(missing[0]),
             reason="ObjectMissing",
-            remedy="the next pass observes the repository again",
+            remedy=wording.READ_AGAIN,
         )
 
 
@@ -113,7 +114,7 @@ def check_tree(path: str, planned: str, written: str) -> None:
     # that nobody rendered or reviewed.
     if written != planned:
         raise Bug(
-            f"{path or 'the root'} was written as {written or 'nothing'}, planned was {planned}",
+            f"{path or 'the root'} was written as {written or 'nothing'}, planned: {planned}",
             reason="TreeMismatch",
         )
 
@@ -170,19 +171,19 @@ def encode_signature(identity: CommitIdentity, when: int) -> bytes:
     name, email = identity.name.strip(), identity.email.strip()
     if not name or not email or _FORBIDDEN_CHARACTERS.search(name + email):
         raise InvalidInput(
-            f"no commit can be written by {identity.name!r} <{identity.email}>",
+            wording.describe_invalid_signature(identity.name, identity.email),
             reason="InvalidAuthor",
-            remedy="give the author a name and an address without < > and control characters",
+            remedy=wording.SIGNATURE_REMEDY,
         )
     if not 0 <= when < _MAX_TIMESTAMP:
-        raise InvalidInput(f"no commit can be dated {when}", reason="InvalidTime")
+        raise InvalidInput(wording.describe_invalid_date(when), reason="InvalidTime")
     return f"{name} <{email}> {when} +0000".encode()
 
 
 def encode_message(message: str) -> bytes:
     """Encode a commit message. Raises InvalidInput for a NUL, which git refuses."""
     if "\0" in message:
-        raise InvalidInput("a commit message has a NUL character", reason="InvalidMessage")
+        raise InvalidInput(wording.NUL_IN_MESSAGE, reason="InvalidMessage")
     return message.encode()
 
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from fanout.errors import Bug, Conflict, FanoutError, InvalidInput
+from fanout.git import git_wording as wording
 from fanout.git.credentials import RemoteAccess
 from fanout.git.git_command import GitProgram
 from fanout.git.mirror_reader import open_mirror
@@ -122,10 +123,9 @@ def check_change(change: RepositoryChange, drafts_under: str) -> None:
     for ref, base in (bases | {it.ref: it.parent for it in change.stage_drafts}).items():
         if not base:
             raise InvalidInput(
-                f"draft {ref.removeprefix('refs/heads/')} has nothing to stand on: "
-                "the branch of the repository is not there",
+                wording.describe_baseless_draft(ref.removeprefix("refs/heads/")),
                 reason="BranchMissing",
-                remedy="push a first commit to it, or correct spec.branch of the Repository",
+                remedy=wording.BRANCH_REMEDY,
             )
     written = [draft.ref for draft in change.drafts] + [commit.ref for commit in change.files]
     written += [draft.ref for draft in change.stage_drafts]
@@ -142,7 +142,7 @@ def check_change(change: RepositoryChange, drafts_under: str) -> None:
     for ref in change.removed_drafts:
         # The last barrier against deleting branches of people or of another installation.
         if change.drafts_under != drafts_under or not ref.startswith(drafts_under):
-            raise Bug(f"{ref} is no draft of this installation", reason="ForeignRef")
+            raise Bug(f"{ref} is not a draft of this installation", reason="ForeignRef")
 
 
 def apply_change(
@@ -226,9 +226,8 @@ def _check_expected(
             actual = reader.peel(listed_refs[ref]) if ref in listed_refs else ""
             if actual != change.expected[ref]:
                 raise Conflict(
-                    f"{ref} is at {actual or 'nothing'}, "
-                    f"expected was {change.expected[ref] or 'nothing'}",
+                    wording.describe_moved_ref(ref, actual, change.expected[ref]),
                     reason="RemoteMoved",
-                    remedy="nothing was changed; the next pass observes it again",
+                    remedy=wording.CHANGED_REMEDY,
                     where=access.address.where,
                 )

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fanout.errors import InvalidInput
+from fanout.git import git_wording as wording
 from fanout.git.credentials import RemoteAccess
 from fanout.git.git_command import GitProgram
 from fanout.git.git_errors import DamagedMirrorError
@@ -92,9 +93,9 @@ def parse_ls_remote(text: bytes, access: RemoteAccess) -> RemoteRefs:
         refs = parse_refs(text.decode(errors="backslashreplace"))
     except ValueError as error:
         raise InvalidInput(
-            "the repository uses SHA-256 object names, which fanout cannot write",
+            wording.FORMAT_UNSUPPORTED,
             reason="ObjectFormatUnsupported",
-            remedy="use a repository in Git's SHA-1 format",
+            remedy=wording.FORMAT_REMEDY,
             where=access.address.where,
         ) from error
     peeled = {name: oid for name, oid in refs.items() if name.endswith(_PEELED_SUFFIX)}
@@ -125,8 +126,7 @@ def _fetch_missing(
         git.run(mirror, ["fetch", *options, "origin"], access, id_file)
     if still_missing := _find_missing(mirror, refs):
         raise DamagedMirrorError(
-            f"a fetch did not bring {still_missing[0]}, which the remote lists",
-            reason="MirrorDamaged",
+            wording.describe_unsent_object(still_missing[0]), reason="MirrorDamaged"
         )
 
 

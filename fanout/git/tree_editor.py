@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 
 from fanout.errors import InvalidInput
+from fanout.git import git_wording as wording
 from fanout.git.delta_encoding import encode_copy, encode_insert
 from fanout.git.pack import TREE, PackWriter
 
@@ -42,9 +43,9 @@ def check_path(path: str) -> str:
     """Return the path unchanged; raise InvalidInput if git would not store it."""
     if "\0" in path or not _FORBIDDEN_NAMES.isdisjoint(path.lower().split("/")):
         raise InvalidInput(
-            f"{path!r} is no path that git stores",
+            wording.describe_invalid_path(path),
             reason="InvalidPath",
-            remedy="use a relative path without '..' and '.git'",
+            remedy=wording.TREE_PATH_REMEDY,
         )
     return path
 
@@ -52,7 +53,7 @@ def check_path(path: str) -> str:
 def path_blocked(path: str, name: bytes) -> InvalidInput:
     """Build the error for a package path on which a file of this name is in the way."""
     return InvalidInput(
-        f"{path} cannot be a directory: {name.decode(errors='replace')} is a file",
+        wording.describe_blocked_path(path, name.decode(errors="replace")),
         reason="PathBlocked",
         remedy="remove the file or choose another package path",
     )

@@ -433,7 +433,7 @@ def describe_held_orphan(hold: str, actor: str) -> str:
 
 def describe_cycle(variants: Iterable[str]) -> str:
     """Describe variants that depend on each other."""
-    return f"dependsOn is a cycle: {' → '.join(variants)}"
+    return f"variants form a cycle: {' → '.join(variants)}"
 
 
 def describe_unknown_dependency(variant: str) -> str:

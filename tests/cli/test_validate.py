@@ -325,4 +325,5 @@ def test_a_dash_is_standard_input(company: Fleet, monkeypatch: pytest.MonkeyPatc
     assert code == 0, told
     code, told = piped(POLICY, "-f", str(company.root / company.policies))
     assert code == 2
-    assert "is already declared in namespace default at -:3; none is used" in told
+    assert "UpstreamPolicy/monitoring: metadata.name: " in told
+    assert "-:3" in told

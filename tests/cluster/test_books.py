@@ -98,7 +98,7 @@ BROKEN = [
     ("bytes that are not UTF-8", b'"\xff"', "is not JSON"),
     ("a list", b"[]", "is none of Evidence, Approval, Decision"),
     ("an object that is no record", b'{"kind": "Repository"}', "is none of"),
-    ("a key that stands twice", b'{"kind": "Evidence", "kind": "Decision"}', "stands twice"),
+    ("a key that stands twice", b'{"kind": "Evidence", "kind": "Decision"}', "twice"),
     ("nesting without end", b"[" * 100_000, "is not JSON"),
     ("a field that nobody knows", encode_canonical(evidence(colour="red")), "spec.colour"),
     (
@@ -109,7 +109,7 @@ BROKEN = [
     (
         "a record of another namespace",
         encode_canonical(evidence() | {"metadata": {}}),
-        "is about policy default/monitoring",
+        "default/monitoring",
     ),
 ]
 
@@ -137,7 +137,7 @@ BROKEN_LINES = [
     ("a line that is no object", b"3\n", "no key in line 1"),
     ("an empty line", b"\n", "in line 1 is not JSON"),
     ("a key that stands twice", encode_canonical({"key": "a"}) * 2, "line 2"),
-    ("a key that belongs elsewhere", encode_canonical({"key": "b"}), "does not belong"),
+    ("a key that belongs elsewhere", encode_canonical({"key": "b"}), "'b'"),
 ]
 
 

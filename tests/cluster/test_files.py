@@ -6,6 +6,7 @@ from operator import itemgetter
 
 import pytest
 
+from fanout.cluster import cluster_wording as wording
 from fanout.cluster.file_cluster import read_directory
 
 REPOSITORY = """
@@ -205,37 +206,34 @@ FAULTS = [
             "spec: {policy: a, stage: b, check: c, status: passed, revision: v1}\n"
         },
         (
-            "a.yaml:2: Evidence: kind: Evidence must be recorded, not declared in a file; "
+            f"a.yaml:2: Evidence: kind: {wording.describe_declared_record('Evidence')}; "
             "use fanout report"
         ),
     ),
     (
         "a document that is not an object",
         {"a.yaml": "# text\n---\n- 1\n"},
-        "a.yaml:3: is not an object; write apiVersion, kind and metadata, or remove it",
+        f"a.yaml:3: {wording.NOT_OBJECT}; {wording.NOT_OBJECT_REMEDY}",
     ),
     (
         "a JSON file that is not an object",
         {"a.json": "[1]"},
-        "a.json:1: is not an object; write apiVersion, kind and metadata, or remove it",
+        f"a.json:1: {wording.NOT_OBJECT}; {wording.NOT_OBJECT_REMEDY}",
     ),
     (
         "an object without a kind",
         {"a.yaml": "apiVersion: v1\nmetadata:\n  name: a\n"},
-        "a.yaml:1: a: kind: is missing or not a string; write the object's kind",
+        f"a.yaml:1: a: kind: {wording.MISSING_TEXT}; set kind",
     ),
     (
         "a name that is a number to YAML",
         {"a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: 7\n"},
-        "a.yaml:4: ConfigMap: metadata.name: is missing or not a string; write the object's name",
+        f"a.yaml:4: ConfigMap: metadata.name: {wording.MISSING_TEXT}; {wording.NAME_REMEDY}",
     ),
     (
         "metadata that is a list",
         {"a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: []\n"},
-        (
-            "a.yaml:3: ConfigMap: metadata: is missing or not an object; "
-            "write the object's metadata.name"
-        ),
+        f"a.yaml:3: ConfigMap: metadata: {wording.MISSING_OBJECT}; {wording.NAME_REMEDY}",
     ),
 ]
 
@@ -316,7 +314,7 @@ def test_two_objects_of_one_name_are_told_with_both_places(tmp_path):
         },
     )
     declared = read_directory([tmp_path])
-    said = "is already declared in namespace {} at {}/{}; none is used; rename or remove one"
+    said = f"{wording.describe_second_declaration('{}', '{}/{}')}; {wording.DUPLICATE_REMEDY}"
     assert [str(fault) for fault in declared.faults] == [
         f"{tmp_path}/b.yaml:4: ConfigMap/one: metadata.name: "
         + said.format("platform", tmp_path, "a.yaml:3"),
@@ -358,7 +356,5 @@ def test_a_declared_object_s_fields_can_be_placed_later(tmp_path):
 
 def test_a_directory_that_is_not_there_is_told(tmp_path):
     declared = read_directory([tmp_path / "nowhere"])
-    assert lines(declared, tmp_path) == [
-        "nowhere: no such file or directory; correct the path given to -f"
-    ]
+    assert lines(declared, tmp_path) == [f"nowhere: {wording.MISSING_PATH}; {wording.PATH_REMEDY}"]
     assert declared.unread == (str(tmp_path / "nowhere"),)

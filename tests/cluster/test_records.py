@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from fanout.cluster import cluster_wording as wording
 from fanout.cluster.policy_state_files import encode_canonical, shard_path
 from fanout.cluster.records_repository import RecordsRepository
 from fanout.errors import Conflict, InvalidInput
@@ -310,11 +311,11 @@ def test_a_branch_that_was_deleted_is_an_empty_book(world):
 UNREADABLE = [
     ("a file that is not JSON", {"records/x.json": b"{"}, "records/x.json is not JSON"),
     ("an object that is no record", {"records/x.json": b"{}"}, "is none of Evidence"),
-    ("a file that is none of ours", {"records/notes.txt": b"x"}, "is not a record's file"),
-    ("a directory in records", {"records/a/x.json": b"{}"}, "is not a record's file"),
+    ("a file that is none of ours", {"records/notes.txt": b"x"}, "*.json"),
+    ("a directory in records", {"records/a/x.json": b"{}"}, "*.json"),
     ("records that is a file", {"records": b""}, "records"),
     ("a status that is not JSON", {"status/00.jsonl": b"{"}, "status/00.jsonl in line 1"),
-    ("a status in the wrong file", {"status/00.jsonl": b'{"key":"a"}\n'}, "does not belong"),
+    ("a status in the wrong file", {"status/00.jsonl": b'{"key":"a"}\n'}, "'a'"),
 ]
 
 
@@ -343,7 +344,7 @@ def test_a_record_that_was_edited_is_unreadable_and_one_that_was_removed_is_gone
         assert [record.spec["check"] for record in book.records] == ["c"]
         assert [record.by for record in book.records] == ["Jo <jo@example.com>"]
         (sentence,) = book.unreadable
-        assert f"{paths[0]} was changed after it had been recorded" in sentence
+        assert f"{paths[0]} {wording.CHANGED_RECORD}" in sentence
 
 
 def test_a_commit_message_that_names_others_records_does_not_make_them_its_own(world):
@@ -391,7 +392,7 @@ def test_a_status_that_cannot_be_read_is_not_overwritten(world):
     world.commit(REF, {shard_path("a"): b"{"}, KIM, AT)
     records = world.process()
     head = records.read([KEY])[KEY].head
-    with pytest.raises(InvalidInput, match="cannot be read"):
+    with pytest.raises(InvalidInput, match="is not JSON"):
         records.put_status(status(head, a={"x": 1}), AT)
     assert world.head(REF) == head
 

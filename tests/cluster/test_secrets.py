@@ -1,9 +1,11 @@
 """Secrets come from the environment or a file, and go nowhere else."""
 
+import re
 from operator import itemgetter
 
 import pytest
 
+from fanout.cluster import cluster_wording as wording
 from fanout.cluster.file_secrets import FileSecrets, secret_variable
 from fanout.errors import Denied
 from fanout.ports import TOKEN_USER, Credentials
@@ -52,7 +54,7 @@ def test_a_directory_has_one_file_for_each_field(tmp_path):
 def test_a_directory_without_password_and_key_is_refused(tmp_path):
     (tmp_path / "edge").mkdir()
     write(tmp_path / "edge" / "username", "bot")
-    with pytest.raises(Denied, match="neither password nor key"):
+    with pytest.raises(Denied, match=re.escape(wording.describe_missing_fields(tmp_path / "edge"))):
         FileSecrets(Redactor(), tmp_path, {}).get("edge")
 
 
@@ -71,12 +73,12 @@ def test_a_rotated_secret_is_seen(tmp_path):
 
 
 REFUSED = [
-    ("a secret that is nowhere", "edge", None, "FANOUT_SECRET_EDGE or write the file"),
-    ("an empty one", "edge", b"  \n", "is empty"),
-    ("one with several lines", "edge", b"a\nb\n", "has several lines"),
-    ("one that is no text", "edge", b"\xff\xfe\x00", "is no text"),
-    ("a name that leaves the directory", "../edge", b"x", "is no name of a secret"),
-    ("a name with a leading dash", "-edge", None, "is no name of a secret"),
+    ("a secret that is nowhere", "edge", None, "FANOUT_SECRET_EDGE"),
+    ("an empty one", "edge", b"  \n", wording.EMPTY_CONTENT),
+    ("one with several lines", "edge", b"a\nb\n", wording.SEVERAL_LINES),
+    ("one that is no text", "edge", b"\xff\xfe\x00", wording.NOT_TEXT_REMEDY),
+    ("a name that leaves the directory", "../edge", b"x", wording.INVALID_NAME),
+    ("a name with a leading dash", "-edge", None, wording.INVALID_NAME),
 ]
 
 
@@ -100,7 +102,7 @@ def test_a_file_that_others_can_read_is_warned_about_once(tmp_path, caplog, caps
     for name in ("edge", "edge", "mine"):
         secrets.get(name)
     (line,) = caplog.messages
-    assert line.endswith(f": {tmp_path / 'edge'}")
+    assert line.endswith(f" {tmp_path / 'edge'}")
     assert "token-1" not in line
     assert capsys.readouterr().out == ""  # that is for data
 

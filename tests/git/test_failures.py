@@ -65,22 +65,22 @@ _TOKEN, _KEY = Credentials("robot", PASSWORD), Credentials(private_key="-----BEG
 NOBODY = None
 
 AT_THE_DOOR = [  # what git says, the secret, what happened, what to set
-    (_PROMPT, NOBODY, "asks for a user name and password (HTTP 401)", "name a secret with a token"),
-    (_PROMPT, _TOKEN, "that the secret does not give it", "gets no secret"),
-    (_NOT_LET_IN, _TOKEN, "does not accept the secret's user name", "token may have expired"),
-    (_FORBIDDEN, NOBODY, "refuses access (HTTP 403)", "name a secret with a token"),
-    (_FORBIDDEN, _TOKEN, "refuses access (HTTP 403)", "the right to read and to push"),
-    (_KEY_REFUSED, NOBODY, "accepts no key", "name a secret with a private key"),
-    (_KEY_REFUSED, _KEY, "does not accept the secret's private key", "add its public key"),
-    (_BAD_KEY, _KEY, "cannot read the secret's private key", "without a passphrase"),
-    (_NO_HOST_KEY, _KEY, "host key is not known", "`known_hosts`"),
-    (_NO_HOST_KEY, NOBODY, "host key is not known", "~/.ssh/known_hosts"),
-    (_OTHER_HOST_KEY, _KEY, "another host key than the one that is known", "`known_hosts`"),
-    (_BAD_TLS, _TOKEN, "no TLS connection", "`ca.crt`"),
-    (_GNUTLS, NOBODY, "no TLS connection", "`ca.crt`"),
+    (_PROMPT, NOBODY, "requires a user name and password (HTTP 401)", "a secret with a token"),
+    (_PROMPT, _TOKEN, "got none from the secret", "other hosts get no secret"),
+    (_NOT_LET_IN, _TOKEN, "does not accept the user name", "token may have expired"),
+    (_FORBIDDEN, NOBODY, "refuses access (HTTP 403)", "a secret with a token"),
+    (_FORBIDDEN, _TOKEN, "refuses access (HTTP 403)", "permission to read and push"),
+    (_KEY_REFUSED, NOBODY, "accepts none of the available keys", "a secret with a private key"),
+    (_KEY_REFUSED, _KEY, "does not accept the private key of the secret", "add its public key"),
+    (_BAD_KEY, _KEY, "cannot read the private key of the secret", "without a passphrase"),
+    (_NO_HOST_KEY, _KEY, "host key of the SSH server is unknown", "`known_hosts`"),
+    (_NO_HOST_KEY, NOBODY, "host key of the SSH server is unknown", "~/.ssh/known_hosts"),
+    (_OTHER_HOST_KEY, _KEY, "differs from the known one", "`known_hosts`"),
+    (_BAD_TLS, _TOKEN, "TLS certificate of the server cannot be verified", "`ca.crt`"),
+    (_GNUTLS, NOBODY, "TLS certificate of the server cannot be verified", "`ca.crt`"),
     (_NO_NAME, NOBODY, "name cannot be resolved (DNS)", "spec.url"),
     (_SSH_NO_NAME, _KEY, "name cannot be resolved (DNS)", "spec.url"),
-    (_REFUSED, _KEY, "no server answers", "spec.url"),
+    (_REFUSED, _KEY, "no server responds", "spec.url"),
 ]
 
 

@@ -14,6 +14,7 @@ from http_git import serving
 from interrupting import start_interruptible
 
 from fanout.errors import Conflict, FanoutError, Unavailable
+from fanout.git import git_wording as wording
 from fanout.git import mirror_store
 from fanout.plan.observation.repository_state import (
     CommitIdentity,
@@ -87,10 +88,8 @@ def test_a_host_that_never_answers_is_told_and_the_others_are_listed(
     answers = make_store(concurrency=2, timeout=3).list_refs(looks)
     failure = answers.pop(dead)
     assert isinstance(failure, Unavailable)
-    assert str(failure) == (
-        f"{dead}: git gave no answer within 3 s; see whether the server answers; "
-        "the next pass tries again"
-    )
+    assert (failure.reason, failure.where.object) == ("GitTimeout", dead)
+    assert failure.problem == wording.describe_timeout(3)
     assert answers == {
         server.url(f"{name}.git"): RefListing(bare.refs())
         for name, bare in remotes.items()
@@ -309,7 +308,7 @@ def test_a_lock_that_was_left_is_named_with_what_to_do(remotes, store):
     assert isinstance(locked, Conflict)
     assert locked.reason == "RemoteLocked"
     assert str(locked).count("refs/heads/written.lock") == 1
-    assert "remove the file" in str(locked)
+    assert "lock file" in locked.remedy
     assert "editor" not in str(locked)
     assert not isinstance(written, FanoutError)
     lock.unlink()

@@ -179,15 +179,16 @@ def test_packages_that_move_on_the_vendor_branch_leave_no_empty_directories(down
 
 def test_a_draft_without_a_branch_to_stand_on_is_refused(downstream):
     draft = downstream.draft("p", downstream.package("p"), "")
-    with pytest.raises(InvalidInput, match="nothing to stand on"):
+    with pytest.raises(InvalidInput, match="drafts/default/p") as refused:
         downstream.change(expected={draft.ref: ""}, drafts=(draft,))
+    assert refused.value.reason == "BranchMissing"
 
 
 def test_a_tree_that_is_not_as_planned_is_never_pushed(downstream):
     head = downstream.look().refs[downstream.main]
     right = downstream.draft("p", downstream.package("p"), head)
     wrong = replace(right, tree="1" * 40)
-    with pytest.raises(Bug, match="planned was 1111"):
+    with pytest.raises(Bug, match="planned: 1111"):
         downstream.change(
             expected={right.ref: ""},
             blobs=downstream.blobs(downstream.package("p")),
@@ -200,8 +201,9 @@ def test_a_tree_that_is_not_as_planned_is_never_pushed(downstream):
 def test_a_ref_that_git_refuses_is_the_users_error(downstream, name):
     head = downstream.look().refs[downstream.main]
     draft = downstream.draft(name, downstream.package("p"), head)
-    with pytest.raises(InvalidInput, match="no name that git takes"):
+    with pytest.raises(InvalidInput) as refused:
         downstream.change(expected={draft.ref: ""}, drafts=(draft,))
+    assert refused.value.reason == "InvalidRefName"
 
 
 def test_a_file_where_a_package_is_to_be_merged_is_named(downstream):

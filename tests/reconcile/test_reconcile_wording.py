@@ -165,7 +165,7 @@ SENTENCES = [
     (wording.describe_held_orphan("waits", ""), "it stays: waits"),
     (wording.describe_held_orphan("waits", "ann"), "it stays: waits; who can act: ann"),
     # Dependencies.
-    (wording.describe_cycle(["a", "b", "a"]), "dependsOn is a cycle: a → b → a"),
+    (wording.describe_cycle(["a", "b", "a"]), "variants form a cycle: a → b → a"),
     (wording.describe_unknown_dependency("ams"), "waits for variant ams, which was not evaluated"),
     (wording.describe_unready_dependency("ams", "Held", "", ""),
      "waits for variant ams, which is Held"),

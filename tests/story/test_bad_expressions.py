@@ -157,7 +157,7 @@ TEMPLATES = [
     ("reaches for __class__", "{{ ''.__class__.__mro__ }}", "__class__"),
     ("does not end", ENDLESS, "more than 1 s"),
     ("is not a template", "{{ stage", "syntax error"),
-    ("gives nothing", "{% if stage == 'x' %}x{% endif %}", "empty text"),
+    ("gives nothing", "{% if stage == 'x' %}x{% endif %}", "no text"),
 ]
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from fleet import POLICY, Fleet, Repo
 
+from fanout.cluster import cluster_wording as wording
 from fanout.cluster.policy_state_store import PolicyStateStore
+from fanout.git.git_wording import CHANGED_REMEDY
 
 BOOK = "fanout/default/default/monitoring"
 FORGED = {
@@ -43,10 +45,10 @@ def newer(repo: Repo) -> dict[str, str | None]:
 DAMAGES: list[tuple[str, Callable[[Repo], dict[str, str | None]], str]] = [
     ("a record that is no JSON", lambda _: {NAME: "{"}, f"{NAME} is not JSON"),
     ("a record that was changed", lambda repo: {first(repo, "records"): "{}"},
-     "was changed after it had been recorded"),
+     wording.CHANGED_RECORD),
     ("a record of another policy",
      lambda _: {NAME: json.dumps(FORGED).replace('"monitoring"', '"other"')},
-     "is about policy default/other"),
+     wording.describe_other_policy("default/other")),
     ("a record with an unknown field",
      lambda _: {NAME: json.dumps(FORGED).replace('"link"', '"lnik"').replace("stage", "stag")},
      "is not valid: spec.stag: "),
@@ -208,7 +210,7 @@ def test_records_that_always_move_end_the_pass_before_anything_is_published(
     swept = fleet.sweep()
     assert swept.code == 1
     assert "records.git" in swept.err
-    assert "the next pass observes it again" in swept.err
+    assert CHANGED_REMEDY in swept.err
     assert fleet.refs() == before
 
 
@@ -232,7 +234,7 @@ def test_records_out_of_reach_stop_the_pass(fleet: Fleet, tmp_path: Path):
     (fleet.records().path / "HEAD").unlink()
     swept = fleet.sweep()
     assert swept.code == 1
-    assert "records.git: no repository is there" in swept.err
-    assert "these are the records: restore them, or say with --records where" in swept.err
+    assert f"{fleet.records().path}: " in swept.err
+    assert wording.RECORDS_REMEDY in swept.err
     assert "spec.url" not in swept.err, "no Repository object is at fault"
     assert fleet.refs() == before

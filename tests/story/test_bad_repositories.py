@@ -13,21 +13,26 @@ REFUSE_ALL = "echo 'change freeze until monday' >&2; exit 1"
 PROTECT = 'if [ "$1" = refs/heads/main ]; then echo "main is protected" >&2; exit 1; fi'
 OTHER = "apiVersion: fanout.dev/v1alpha1\nkind: FanoutConfiguration\ninstallId: other\n"
 
-# Held before anything is tried: site, reason, what the sentence must have in it.
+# Held before anything is tried: site, reason, what the sentence must name.
 HELD = [
-    ("a repository that is not there", "gone", "RepositoryUnavailable", "check spec.url"),
-    ("a repository in the SHA-256 format", "sha", "RepositoryUnavailable", "in Git's SHA-1"),
-    ("a repository without its branch", "empty", "BranchMissing", "push a first commit"),
-    ("a symlink on the way to the path", "link", "InvalidPath", "sites is a symlink; "),
-    ("a file on the way to the path", "file", "InvalidPath", "sites is a file; "),
-    ("a person's branch where the draft goes", "stranger", "PathTaken", "remove it"),
-    ("a package that somebody else wrote", "taken", "PathTaken", "choose another path"),
-    ("a second installation's draft", "other", "OtherInstallation", "of installation other"),
+    ("a repository that is not there", "gone", "RepositoryUnavailable", "spec.url"),
+    ("a repository in the SHA-256 format", "sha", "RepositoryUnavailable", "SHA-1"),
+    ("a repository without its branch", "empty", "BranchMissing", "main"),
+    ("a symlink on the way to the path", "link", "InvalidPath", "symlink"),
+    ("a file on the way to the path", "file", "InvalidPath", "file"),
+    (
+        "a person's branch where the draft goes",
+        "stranger",
+        "PathTaken",
+        "drafts/default/sites/stranger/monitoring",
+    ),
+    ("a package that somebody else wrote", "taken", "PathTaken", "sites/taken"),
+    ("a second installation's draft", "other", "OtherInstallation", "other"),
 ]
 # Tried and refused: site, kind of the action, reason, what the sentence must have in it.
 REFUSED = [
     ("a hook that refuses all", "hook", "WriteDraft", "PushRefused", "change freeze until monday"),
-    ("a ref in the way", "clash", "WriteDraft", "RefNameClash", "rename or delete the ref"),
+    ("a ref in the way", "clash", "WriteDraft", "RefNameClash", "drafts"),
     ("a protected branch", "protected", "Publish", "PushRefused", "main is protected"),
 ]
 NAMES = ("good", *(row[1] for row in HELD), *(row[1] for row in REFUSED))

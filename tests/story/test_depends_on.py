@@ -152,5 +152,5 @@ def test_a_target_without_a_variant_says_why(fleet: Fleet):
     fleet.sweep()
     reason, sentence = fleet.condition("web")
     assert reason == "DependencyPending"
-    assert f"it waits for target {BASE} of monitoring, which has no variant: " in sentence
+    assert wording.describe_failed_dependency(BASE, "monitoring", "") in sentence
     assert "packageExpr: " in sentence

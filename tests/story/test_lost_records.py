@@ -42,8 +42,8 @@ def test_deleted_records_are_missed(frozen: Fleet, _, line):
     shutil.rmtree(frozen.root / frozen.state)
     result = frozen.run(*line)
     assert result.code == 2
-    assert f"there is no repository {frozen.records().path}" in result.err
-    assert "core.git has branch fanout/default/rendered of this installation" in result.err
+    assert str(frozen.records().path) in result.err
+    assert "core.git has branch fanout/default/rendered " in result.err
     assert "--records" in result.err
     assert "--new-records" in result.err
     assert frozen.refs() == before

@@ -225,7 +225,7 @@ def test_a_repository_that_nobody_declares_is_named(fleet: Fleet):
     refused = remove(fleet, name)
     assert refused.code == 2
     assert "core.git#refs/heads/main" in refused.err
-    assert "declare it again" in refused.err
+    assert wording.REPOSITORY_REMEDY in refused.err
     orphaning(fleet)
     assert remove(fleet, name).code == 0
     assert fleet.sweep().err == ""

@@ -126,7 +126,7 @@ CONFIGURED = [
      {"skip_kinds": "example.com/v1/Site"}, ""),
     ("an older Kubernetes", {"web.yaml": WEB}, {"kubernetes_version": "v1.25"}, ""),
     ("a Kubernetes that there is not", {"web.yaml": WEB}, {"kubernetes_version": "1.2"},
-     "there are no schemas of Kubernetes 1.2; name a version from 1.25 to 1.37"),
+     "there are no schemas for Kubernetes 1.2; use a version from 1.25 to 1.37"),
     ("schemas from elsewhere", {}, {"schema_location": "https://example.com"},
      "data.schema_location: schemas are never downloaded"),
     ("a word that is not a boolean", {}, {"strict": "yes please"},
