@@ -6,8 +6,8 @@ from fanout.api.reasons import Reason, Remedy
 
 ERROR_REMEDIES: Mapping[Reason, Remedy] = {
     Reason.ADOPTION_BASE_MISSING: Remedy(
-        "The Kptfile of the existing package has no usable `upstreamLock`, or its "
-        "files are not what fanout renders for the revision that `upstreamLock` names.",
+        "The existing package has no usable `upstreamLock` in its Kptfile, or the files of the "
+        "package differ from what fanout renders for the revision in `upstreamLock`.",
         "Correct the Kptfile or the package as the message describes, or remove the "
         "package from the path.",
     ),
@@ -72,9 +72,9 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "This is a bug in fanout; report it with the output of the command with `-v`.",
     ),
     Reason.FUNCTION_UNAVAILABLE: Remedy(
-        "The image of a function in the pipeline is neither built in nor allowed by "
-        "the FanoutConfiguration, or the program that the FanoutConfiguration names "
-        "for it is not installed.",
+        "A function in the pipeline is not built in, and the FanoutConfiguration has no program "
+        "for its image. Or the FanoutConfiguration has a program for the image, but this program "
+        "is not installed.",
         "Use a built-in function, or let an administrator add the program to the "
         "FanoutConfiguration.",
     ),
@@ -253,7 +253,8 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Read the message of the server, and allow the account of fanout to push to the branch.",
     ),
     Reason.READY: Remedy(
-        "All variants have the candidate of their stage published, and passed verification.",
+        "In each stage, the candidate is published for all variants, and all variants have "
+        "passed verification.",
         "None; this is the intended state.",
     ),
     Reason.RECORD_UNREADABLE: Remedy(
@@ -320,7 +321,8 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Check the network and the server; the next pass tries again.",
     ),
     Reason.REMOVAL_AWAITS: Remedy(
-        "Variants of a later stage also have no target, and are removed first.",
+        "The target of this variant no longer exists. The same is true for variants of a later "
+        "stage, which are removed first.",
         "None; the variant is removed after the variants of later stages.",
     ),
     Reason.RENDER_FAILED: Remedy(

@@ -14,7 +14,7 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
     Reason.AFTER_FAILED: Remedy(
         "The revision failed in a stage that `after` lists.",
         "Tag a new upstream revision with the fix, or run `fanout retry POLICY --stage "
-        "EARLIER-STAGE --reason WHY`. To skip the gate, run `fanout promote POLICY "
+        "EARLIER-STAGE --reason WHY`. To override the gate, run `fanout promote POLICY "
         "--stage STAGE --override after --reason WHY`.",
     ),
     Reason.AFTER_PENDING: Remedy(
@@ -38,7 +38,7 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "administrator add `autoPromotion` to the PromotionPolicy.",
     ),
     Reason.BUDGET_EXHAUSTED: Remedy(
-        "The number of variants of the stage in flight has reached `rollout.maxInFlight`.",
+        "The stage has as many variants in flight as `rollout.maxInFlight` allows.",
         "Wait until some variants in flight are ready, or run `fanout promote POLICY "
         "--stage STAGE --override budget --reason WHY`.",
     ),
@@ -64,9 +64,10 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "POLICY --stage STAGE --variant VARIANT --reason WHY`.",
     ),
     Reason.DECISION_WAITS: Remedy(
-        "The decision names no revision, or a revision that is not the candidate of the stage now.",
-        "Wait until the revision is the candidate of the stage. To drop the decision, "
-        "run `fanout withdraw POLICY RECORD --reason WHY`.",
+        "The decision is for a revision that is not the current candidate of the stage, or it "
+        "names no revision.",
+        "Wait until the revision of the decision is the candidate. A decision without a revision "
+        "never applies. To drop a decision, run `fanout withdraw POLICY RECORD --reason WHY`.",
     ),
     Reason.DEPENDENCY_PENDING: Remedy(
         "The field `dependsOn` names a policy or variant that is not ready.",
@@ -215,8 +216,8 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "APPROVAL`.",
     ),
     Reason.SERIALIZED: Remedy(
-        "The field `spec.inFlight` is Serialize, and another revision is in flight, or "
-        "its soak time is running.",
+        "The field `spec.inFlight` is Serialize, so this revision waits until no other revision "
+        "is in flight or in its soak time.",
         "Wait until the other revision is rolled out, or change `spec.inFlight` of the policy.",
     ),
     Reason.SKIPPED: Remedy(
@@ -230,14 +231,14 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "soak --reason WHY`.",
     ),
     Reason.SOAK_RUNNING: Remedy(
-        "In the earlier stage, the revision has not been ready for as long as the soak "
-        "time in `after`.",
+        "In the earlier stage, the revision has been ready for less time than the soak time in "
+        "`after`.",
         "None; the gate opens at the time that the message names.",
     ),
     Reason.SOURCE_AWAITS: Remedy(
-        "An object that is injected into the variant changed. The same object is "
-        "injected into a variant of an earlier stage, which is not ready with the "
-        "change yet.",
+        "Somebody changed an object that is injected into the variant. The same object is "
+        "injected into a variant of an earlier stage, and that variant is not ready with the "
+        "changed object yet.",
         "Run `fanout explain POLICY` to see what blocks the earlier stage.",
     ),
     Reason.STAGE_DRAFT_PENDING: Remedy(
@@ -273,9 +274,9 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
     ),
     Reason.VERIFICATION_PENDING: Remedy(
         "No result was reported, or the checked service has not passed yet.",
-        "If the check waits for a report, run `fanout report POLICY --stage STAGE "
-        "--check CHECK --status passed --revision REVISION` when the check has passed. "
-        "If fanout runs the check itself, wait for the result.",
+        "If fanout runs the check itself, wait for the result. If people or a pipeline report "
+        "the check, they carry it out, and then run `fanout report POLICY --stage STAGE --check "
+        "CHECK --status passed --revision REVISION`.",
     ),
     Reason.WINDOW_CLOSED: Remedy(
         "A window of a PromotionPolicy denies publication at this time, or no window allows it.",
@@ -291,6 +292,6 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
     Reason.WRONG_REVISION: Remedy(
         "The evidence names a revision or commit that is neither published nor drafted "
         "in the stage.",
-        "Report the revision that `fanout get variants` shows.",
+        "Run `fanout report` again, with the revision that `fanout get variants` shows.",
     ),
 }

@@ -81,7 +81,9 @@ VERBS = {
     ),
     "test": Verb("test", "Run scenarios and compare the results with the expected ones.", _TOOLS),
     "schedule": Verb("schedule", "Print the times of a schedule or of windows.", _TOOLS),
-    "schema": Verb("schema", "Print the JSON Schemas of kinds and output views.", _TOOLS),
+    "schema": Verb(
+        "schema", "Print the JSON Schemas of the kinds, and of what `fanout get` prints.", _TOOLS
+    ),
     "crds": Verb("crds", "Print the CustomResourceDefinitions.", _TOOLS),
     "import": Verb("import_", "Convert objects of Kargo or Porch.", _TOOLS),
     "completion": Verb("completion", "Print the completion script for a shell.", _TOOLS),
@@ -94,8 +96,8 @@ VERBS = {
 # has all.
 TERMS = {
     "variant": "a copy of an upstream package, at one path of a downstream repository",
-    "target": "what a variant is made for: a downstream repository, a package name in a "
-    "downstream repository, or an object such as a Cluster",
+    "target": "what a variant is made for: a downstream repository, one of several packages in it, "
+    "or a Kubernetes object such as a Cluster",
     "stage": "a named group of variants of one policy; stages are rolled out in order",
     "candidate": "the revision to roll out in a stage",
     "draft": "a variant that is rendered for the candidate and committed to a branch, but "
@@ -106,7 +108,8 @@ TERMS = {
     "sweep": "one run that updates drafts, evaluates gates and publishes what is allowed",
     "pass": "one reconciliation; a sweep is a pass, and `fanout run` also does passes "
     "between two sweeps",
-    "downstream edit": "a change to a published package or a draft that fanout did not make",
+    "downstream edit": "a change that a person or another program made to a published package "
+    "or to a draft",
     "record": "an entry in the records repository: evidence (a check result), an approval, or a "
     "decision (a command such as promote or skip)",
     "vendor branch": "a branch of a downstream repository that has each package as fanout rendered "

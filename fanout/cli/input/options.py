@@ -118,7 +118,7 @@ _TERMINAL_OPTIONS: dict[str, Option] = {
     "color": _shared_option(
         "--color",
         type=click.Choice([choice.value for choice in Color]),
-        help="Color of the output. With auto, the output of a terminal is colored, unless "
+        help="Color of the output. With auto, output to a terminal is colored, unless "
         "NO_COLOR is set.  [default: auto]  [FANOUT_COLOR]",
     ),
     "now": _shared_option(
@@ -207,7 +207,7 @@ detailed_option: Option = click.option(
     "detailed",
     is_flag=True,
     help="Exit with code 0 if there are no changes, with code 2 if there are changes, "
-    "and with code 1 after an error.",
+    "and with code 1 in all other cases.",
 )
 
 

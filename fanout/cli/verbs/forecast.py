@@ -60,10 +60,9 @@ def command(
     """Print the earliest time at which a revision can pass each stage.
 
     Soak times, windows, sweeps and rollout budgets are taken into account. Steps that need a person
-    are listed, and the forecast assumes that they are done immediately. A variant is assumed to
-    become ready as fast as the variants of its stage that are ready now. Exits with code 3 if the
-    revision cannot pass a stage even if all listed steps are done, for example because the stage is
-    suspended.
+    are listed, and the forecast assumes that they are done immediately. The forecast assumes that a
+    variant takes as long to become ready as the ready variants of its stage took. Exits with code 3
+    if a stage stays blocked after all listed steps are done, for example by a suspension.
     """
     with open_program(settings) as program:
         faults = report_file_errors(program.read_declared())

@@ -261,8 +261,9 @@ def command(
 
     WHAT is a resource type: policies, variants, stages, targets, repositories, drafts, conflicts or
     records. The types evidence, approvals, decisions and publications each list one kind of
-    records. For records of any kind, NAMES are names of policies. For variants, targets, drafts and
-    conflicts, NAMES can also be a target, a path, repository:path or POLICY/TARGET.
+    records. For records of any kind, NAMES are names of policies. For other types, NAMES are names
+    of resources. A variant, target, draft or conflict can be named by its name, its target, its
+    path, repository:path or POLICY/TARGET.
 
     AGE is the time since the current revision was published (variants), since the commit was made
     (drafts), or since the entry was recorded (records).

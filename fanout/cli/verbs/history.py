@@ -114,8 +114,8 @@ def command(
 
     For a policy or a stage, prints one entry for each revision published in a stage, with the
     number of variants. For a variant, prints one entry for each published revision, with its tag,
-    commit and evidence, and the number of values that merge conflicts dropped. The newest entry
-    comes first. A moved or removed variant is found by its former name.
+    its commit, its evidence, and how many values were dropped to resolve merge conflicts. The
+    newest entry comes first. A moved or removed variant is found by its former name.
     """
     check_output(settings)
     start = _parse_since(since, settings.now()) if since else None

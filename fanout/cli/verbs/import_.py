@@ -87,9 +87,9 @@ def porch(settings: Settings) -> ExitCode:
 def kargo(settings: Settings) -> ExitCode:
     """Convert objects of Kargo.
 
-    Reads Warehouses with Git subscriptions, Stages and ProjectConfigs from files, directories or
-    standard input (-f -). A Warehouse and the Stages that request its freight become an
-    UpstreamPolicy. Fields that cannot be converted are reported on stderr with file, line and
+    Reads Stages, ProjectConfigs, and Warehouses that have Git subscriptions, from files,
+    directories or standard input (-f -). A Warehouse and the Stages that request its freight become
+    an UpstreamPolicy. Fields that cannot be converted are reported on stderr with file, line and
     field, and the command exits with code 3. A line that starts with `note:` describes a difference
     in behavior. Values that you must supply are written as `fill-in`. The result passes `fanout
     validate` even before you replace these values.

@@ -33,9 +33,9 @@ def command(
 ) -> int:
     """Show what a sweep would do now.
 
-    POLICIES are names of policies, or names of PackageVariant objects. Without POLICIES, plans all
-    policies and PackageVariant objects. Exits with code 3 if something failed or needs a person,
-    and otherwise with code 0, with or without changes.
+    POLICIES are names of policies, or names of PackageVariant objects. Without POLICIES, the plan
+    is for all policies and PackageVariant objects. Exits with code 3 if something failed or needs a
+    person. Otherwise exits with code 0, even if there are changes.
     """
     # Checked before the pass, which can take minutes.
     if out is not None and not out.parent.is_dir():

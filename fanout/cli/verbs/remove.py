@@ -72,7 +72,7 @@ def command(
 
     VARIANT is the name of a variant, its path, its repository:path, or the name of its former
     target. `fanout get targets` shows the reason TargetGone for each variant whose target no longer
-    exists. If the variant has no policy, give VARIANT alone.
+    exists. If a PackageVariant object without a policy made the variant, give VARIANT alone.
 
     The package is deleted from the branch in one commit, and the draft is deleted too. If
     `deletionPolicy` is Orphan, the package is kept, and a draft with downstream edits is also kept.
@@ -82,8 +82,8 @@ def command(
     are removed first.
 
     In a repository with a forge, the package is removed on a branch, and the next sweep opens a
-    pull request for this branch. With --all-gone, sweeps remove the variants of earlier stages when
-    the pull request is merged.
+    pull request for this branch. With --all-gone, only the variants of the latest stage are on this
+    branch. When their pull request is merged, the next sweep continues with the stage before.
 
     If a window is closed, the command only records the decision to remove the variants, and exits
     with code 4. A sweep removes the variants when the window is open. An interrupted command can be
@@ -196,8 +196,8 @@ def _find_closed_window(
 ) -> Hold | None:
     """Return the closed window that holds the removal now, or None.
 
-    Raises InvalidInput if no later sweep would remove the variants: those written by hand,
-    and the leftovers of a move.
+    Raises InvalidInput if no later sweep would remove the variants: those written by hand, and the
+    leftovers of a move.
     """
     windows = build_calendars(find_promotions(item.resolved_policy, declared.promotions))
     unread = not are_all_promotions_read(declared, item.resolved_policy.namespace)

@@ -50,8 +50,8 @@ def find_rollback_revision(
     """Return the revision that a rollback goes back to.
 
     `requested` if it is given; else the one of an active rollback; else the newest that was
-    published there before the newest present one. Raises InvalidInput if it was never
-    published there.
+    published there before the newest present one. Raises InvalidInput if it was never published
+    there.
     """
     subject = _format_subject(item, stage)
     if not variants:
@@ -200,12 +200,12 @@ def command(
 ) -> ExitCode:
     """Return to an earlier revision and stay at it.
 
-    Publishes each variant again as it last was at the revision, in a new commit. The downstream
-    edits of that time are included. Windows and suspensions apply to a rollback. Gates of earlier
-    stages, soak times, checks before publication and rollout budgets do not apply. No newer
-    revision is drafted until the decision is withdrawn (`fanout withdraw`) or another revision is
-    promoted. If a rollback to the revision is already active, the command continues this rollback
-    and records nothing.
+    For each variant, restores in a new commit the content that was last published at the revision.
+    The downstream edits of that time are included. Windows and suspensions apply to a rollback. The
+    order of the stages (`after`), soak times, checks before publication and rollout budgets do not
+    apply. The rollback is recorded as a decision. Until this decision is withdrawn (`fanout
+    withdraw`) or another revision is promoted, no newer revision is drafted. If a rollback to the
+    revision is already active, the command continues this rollback and records nothing.
     """
     refuse_with_wait(request.wait_limit, [("--dry-run", settings.dry_run)])
     is_confirmed = yes or settings.dry_run

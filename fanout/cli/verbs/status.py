@@ -32,9 +32,9 @@ _CLEAR_SCREEN = "\x1b[H\x1b[2J"
 def command(settings: Settings, watch: bool) -> ExitCode:
     """Print the state of the whole fleet on one screen.
 
-    First lists what needs a person, each time with the command to run. Then prints one line for
-    each stage of every policy. If some lines do not fit on the screen, prints how many were left
-    out; -o wide prints all lines.
+    The first part lists everything that a person must act on, with the command to run for each
+    entry. The second part has one line for each stage of every policy. If some lines do not fit on
+    the screen, prints how many were left out; -o wide prints all lines.
 
     Exits with code 3 if anything failed or needs a repair, or if fanout cannot process a policy
     (state Stopped).

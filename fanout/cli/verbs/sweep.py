@@ -54,9 +54,9 @@ def command(
     """Update drafts, evaluate gates, and publish what is allowed.
 
     Drafts of policies with a schedule are published too, without waiting for the scheduled time.
-    POLICIES are names of policies, or names of PackageVariant objects. Without POLICIES, sweeps all
-    policies and PackageVariant objects. Exits with code 3 if something failed or needs a person. If
-    the plan of --plan is outdated, does nothing and exits with code 4.
+    POLICIES are names of policies, or names of PackageVariant objects. Without POLICIES, the sweep
+    is for all policies and PackageVariant objects. Exits with code 3 if something failed or needs a
+    person. If the plan of --plan is outdated, does nothing and exits with code 4.
     """
     excluded = (("--drafts-only", drafts_only), ("--plan", saved), ("--dry-run", settings.dry_run))
     refuse_with_wait(wait_limit, excluded)

@@ -41,8 +41,8 @@ def command(settings: Settings) -> ExitCode:
 
     Each error is printed with its file, line and field, and with a remedy. Expressions and
     templates are compiled, and are evaluated for the objects in the files. An expression that fails
-    for a target is an error. A result that is possibly wrong, such as a target without a stage, is
-    a warning. No repository is read. Exits with code 2 if there are errors.
+    for a target is an error. A possible mistake, such as a target that belongs to no stage, is a
+    warning. No repository is read. Exits with code 2 if there are errors.
     """
     files = open_files(settings)
     declared = files.read()
