@@ -185,22 +185,24 @@ class PolicyStateStore:
     def _read_states(self, heads: Mapping[RecordsKey, str]) -> Mapping[RecordsKey, PolicyRecords]:
         failed: dict[RecordsKey, PolicyRecords] = {}
         moved = [key for key, head in heads.items() if head != self._last_read(key).state.head]
-        if any(heads[key] for key in moved):
-            with self._repository.reader() as reader:
-                for key in filter(heads.__getitem__, moved):
-                    previous = self._last_read(key)
-                    branch = run_isolated(partial(read_branch, reader, heads[key], key, previous))
-                    if isinstance(branch, Bug):  # fails this policy alone; retried at the next read
-                        failed[key] = PolicyRecords(head=heads[key], failure=branch)
-                    elif isinstance(branch, FanoutError):
-                        raise branch
-                    else:
-                        self._branches[key] = branch
+        for key in filter(heads.__getitem__, moved):
+            branch = run_isolated(partial(self._read_branch, key, heads[key]))
+            if isinstance(branch, Bug):  # fails this policy alone; retried at the next read
+                failed[key] = PolicyRecords(head=heads[key], failure=branch)
+            elif isinstance(branch, FanoutError):
+                raise branch
+            else:
+                self._branches[key] = branch
         records_by_key = {
             key: self._with_location(key) if head else PolicyRecords()
             for key, head in heads.items()
         }
         return self._check_descent(records_by_key | failed)
+
+    def _read_branch(self, key: RecordsKey, head: str) -> PolicyStateBranch:
+        # The reader is closed by the error of a damaged mirror, which it marks to be made again.
+        with self._repository.reader() as reader:
+            return read_branch(reader, head, key, self._last_read(key))
 
     def _check_descent(
         self, records_by_key: Mapping[RecordsKey, PolicyRecords]

@@ -1,6 +1,7 @@
 """The history of a policy: what was in force when, and what let it in, over the real command."""
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -366,3 +367,88 @@ def test_the_history_starts_no_git_process_beyond_the_pass(tmp_path: Path):
         assert len(history.entries) == 2 * count
         assert history.entries[0].at == START
     assert processes == [0, 0]
+
+
+# ---- what cannot be read -----------------------------------------------------------------------
+
+
+def mirror_of(fleet: Fleet, url: str) -> Path:
+    configs = (fleet.root / fleet.state / "mirrors").glob("*/config")
+    return next(it.parent for it in configs if url in it.read_text())
+
+
+def list_status(records: Path, commit: str) -> set[str]:
+    """Return the ids of the status files of a policy at a commit of its records."""
+    command = ["git", "-C", records, "ls-tree", "-r", "--object-only", commit, "status"]
+    return set(subprocess.check_output(command, text=True).split())
+
+
+def spoil_object(repository: Path, oid: str) -> None:
+    """Make one object of a repository unreadable, and leave all others alone."""
+    for number, pack in enumerate((repository / "objects" / "pack").glob("*.pack")):
+        away = repository / f"{number}.pack"
+        pack.rename(away)
+        pack.with_suffix(".idx").unlink()
+        command = ["git", "-C", repository, "unpack-objects", "-q"]
+        subprocess.run(command, input=away.read_bytes(), check=True)
+    loose = repository / "objects" / oid[:2] / oid[2:]
+    loose.chmod(0o600)
+    loose.write_bytes(b"no object")
+
+
+def test_a_repository_that_cannot_be_read_hides_only_what_it_alone_knows(tmp_path: Path):
+    made = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("dev", "core")})
+    made.settle()
+    made.release("v2")
+    made.later(minutes=1).settle()
+    first = made.repos["core"].git("rev-parse", "sites/ber/v1")
+    before = made.run("get", "publications", "-o", "json").items
+    url = str(made.repos["core"].path)
+    spoil_object(mirror_of(made, url), first)
+    result = made.run("get", "records", "-o", "json")
+    assert [it["metadata"]["name"] for it in result.items] == [
+        it["metadata"]["name"] for it in before
+    ]
+    assert result.code == 3
+    assert [url in line for line in result.err.splitlines()] == [True]
+    # The mirror is marked as damaged, and the next command makes it again.
+    assert made.run("get", "records").code == 0
+    spoil_object(mirror_of(made, url), first)
+    of_policy = made.run("history", "monitoring")
+    assert (of_policy.code, of_policy.err) == (3, result.err)
+    assert len(of_policy.out.splitlines()) == 3
+
+
+def test_a_repository_that_is_away_is_named_beside_its_publications(tmp_path: Path):
+    made = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("dev", "core")})
+    made.settle()
+    made.repos["core"].path.rename(tmp_path / "away")
+    result = made.run("get", "publications", "-o", "json")
+    assert [it["spec"]["path"] for it in result.items] == ["sites/ams", "sites/ber"]
+    assert (result.code, len(result.err.splitlines())) == (3, 1)
+    assert f"repository {made.repos['core'].path}: " in result.err
+
+
+def test_a_damaged_history_of_one_policy_hides_no_record_of_another(tmp_path: Path):
+    made = Fleet.build(tmp_path)
+    made.policy("logging")
+    made.settle()
+    made.release("v2")
+    made.later(minutes=1).settle()
+    records = made.root / made.state / "records.git"
+    statuses = [list_status(records, it) for it in (f"{BOOK}~2", BOOK)]
+    spoil_object(mirror_of(made, str(records)), min(statuses[0] - statuses[1]))
+    result = made.run("get", "records", "-o", "json")
+    assert {it["spec"]["policy"] for it in result.items} == {"logging"}
+    assert result.code == 3
+    assert ["monitoring" in line for line in result.err.splitlines()] == [True]
+
+
+def test_damaged_records_are_named_once_and_fetched_again(tmp_path: Path):
+    made = Fleet.build(tmp_path)
+    made.settle()
+    records = made.root / made.state / "records.git"
+    spoil_object(mirror_of(made, str(records)), min(list_status(records, BOOK)))
+    result = made.run("get", "records")
+    assert (result.code, result.out, len(result.err.splitlines())) == (1, "", 1)
+    assert made.run("get", "records").code == 0

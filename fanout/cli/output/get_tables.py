@@ -11,12 +11,13 @@ from fanout.cli.command_errors import not_found
 from fanout.cli.output.printer import Object, TableColumn
 from fanout.cli.startup import Program
 from fanout.cli.terminal import print_message
+from fanout.errors import FanoutError
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.approval_index import find_revoked
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.records.policy_status import format_instant, parse_instant
-from fanout.reconcile.history.policy_history import read_policy_history
+from fanout.reconcile.history.policy_history import PolicyHistory, read_policy_history
 from fanout.reconcile.history.publication_objects import HistoryViews
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode
@@ -216,11 +217,11 @@ _VARIANT_LIMIT = 3  # variants named in a cell
 
 def list_records(
     program: Program, resource_type: str, policies: Sequence[str]
-) -> list[dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], bool]:
     """Return records and publications of these policies, or of all, as objects by time.
 
-    Raises InvalidInput if there is no such policy. Unreadable records are reported on
-    stderr.
+    With them, whether any could not be read: what that is, is reported on stderr. Raises
+    InvalidInput if there is no such policy.
     """
     mode = PassMode(only=frozenset(policies) or None, namespace=program.settings.namespace)
     observed = program.observe(mode)
@@ -231,9 +232,11 @@ def list_records(
             f"there is no policy {' and no '.join(missing)}", "see `fanout get policies`"
         )
     objects: dict[tuple[str, str], dict[str, Any]] = {}
+    problems: list[str] = []
     for item in evaluated:
-        for problem in item.policy_state.unreadable:
-            print_message(f"{item.title}: {problem}", program.settings.color, fg="red")
+        failure = item.policy_state.failure
+        unreadable = (*((str(failure),) if failure else ()), *item.policy_state.unreadable)
+        problems += [f"{item.title}: {problem}" for problem in unreadable]
         states = _record_states(item, now)
         for record in item.records:
             if record.kind in RECORD_KINDS[resource_type]:
@@ -242,13 +245,34 @@ def list_records(
                     item.resolved_policy.namespace, record, states.get(record.name)
                 )
         if PUBLICATION in RECORD_KINDS[resource_type]:
-            views = HistoryViews(item)
-            for entry in read_policy_history(program.world, item).entries:
-                publication = views.publication(entry)
+            publications, unread = _list_publications(program, item)
+            problems += unread
+            for publication in publications:
                 key = (item.resolved_policy.namespace, publication["metadata"]["name"])
                 objects[key] = publication
+    for problem in dict.fromkeys(problems):
+        print_message(problem, program.settings.color, fg="red")
     # Times have whole seconds only; within one second the order of recording is kept.
-    return sorted(objects.values(), key=lambda it: it["metadata"]["creationTimestamp"])
+    by_time = sorted(objects.values(), key=lambda it: it["metadata"]["creationTimestamp"])
+    return by_time, bool(problems)
+
+
+def _list_publications(
+    program: Program, item: PolicyResult
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the publications of a policy, and a sentence for all that could not be read."""
+    try:
+        history = read_policy_history(program.world, item)
+    except FanoutError as error:
+        return [], [f"{item.title}: {error}"]
+    views = HistoryViews(item)
+    publications = [views.publication(it) for it in history.entries]
+    return publications, describe_unread(history)
+
+
+def describe_unread(history: PolicyHistory) -> list[str]:
+    """Return a sentence for each repository whose part of a history could not be read."""
+    return [f"repository {url}: {error}" for url, error in history.failures.items()]
 
 
 def build_columns(resource_type: str, now: datetime, *, wide: bool) -> Sequence[TableColumn]:

@@ -272,6 +272,9 @@ def command(
     stage the labels of its policy. Variants, targets, drafts and conflicts also have the labels
     fanout.dev/policy, fanout.dev/stage and fanout.dev/repository. Stages also have
     fanout.dev/policy and fanout.dev/stage.
+
+    If some records or the publications of a repository cannot be read, prints the others and exits
+    with code 3.
     """
     resource_type = _resolve_type(resource_type)
     criteria = {name: value or "" for name, value in filters.items()}
@@ -281,7 +284,7 @@ def command(
     with open_program(settings) as program:
         faults = report_file_errors(program.read_declared())
         object_filter.check_criteria(program.read_declared(), settings.namespace)
-        items, now = _read_items(program, resource_type, names)
+        items, now, is_partial = _read_items(program, resource_type, names)
         object_filter.refuse_unknown(items)
         matching = object_filter.select(items)
         is_wide = settings.output is OutputFormat.WIDE
@@ -295,38 +298,40 @@ def command(
         while watch:
             time.sleep(_WATCH_SECONDS)
             before, observed_before = matching, now
-            items, now = _read_items(program, resource_type, names)
+            items, now, is_partial = _read_items(program, resource_type, names)
             matching = object_filter.select(items)
             if changed_items := find_changed(before, matching, now - observed_before):
                 print_objects(changed_items, build_columns(now), settings, is_single=is_single)
-    return ExitCode.SOME_FAILED if faults else ExitCode.OK
+    return ExitCode.SOME_FAILED if faults or is_partial else ExitCode.OK
 
 
 def _read_items(
     program: Program, resource_type: str, names: Sequence[str]
-) -> tuple[list[dict[str, Any]], datetime]:
-    """Return the items of the resource type and the time of the observation.
+) -> tuple[list[dict[str, Any]], datetime, bool]:
+    """Return the items of the resource type, the time of the observation, and if any are missing.
 
     Records by policy names.
     """
     namespace = program.settings.namespace
     if resource_type in RECORD_TYPES:
         check_policies(names, program.read_declared(), namespace)
-        return get_tables.list_records(program, resource_type, names), program.settings.now()
+        records, is_partial = get_tables.list_records(program, resource_type, names)
+        return records, program.settings.now(), is_partial
     observed = program.observe(PassMode(namespace=namespace))
     if resource_type == "policies":
         for warning in observed.undeclared_warnings:
             print_message(f"warning: {warning}", program.settings.color, fg="yellow")
     if resource_type == "targets":
-        return object_views.list_targets(observed, program.read_declared()), observed.now
+        return object_views.list_targets(observed, program.read_declared()), observed.now, False
     if resource_type != "repositories":
         items = _OBJECT_BUILDERS[resource_type](observed)
         if resource_type == "variants" and names:
             targets = object_views.list_targets(observed, program.read_declared())
             refuse_orphaned(names, items, targets)
-        return items, observed.now
+        return items, observed.now, False
     items = object_views.list_repositories(observed, program.read_declared())
-    return [it for it in items if namespace in ("", it["metadata"]["namespace"])], observed.now
+    items = [it for it in items if namespace in ("", it["metadata"]["namespace"])]
+    return items, observed.now, False
 
 
 def _resolve_type(requested_type: str) -> str:

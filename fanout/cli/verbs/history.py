@@ -12,6 +12,7 @@ from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import complete_subjects
 from fanout.cli.input.name_lookup import find_named_variants, find_policy, match_orphaned
 from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.output.get_tables import describe_unread
 from fanout.cli.output.pass_output import report_file_errors
 from fanout.cli.output.printer import Object, TableColumn, check_output, print_objects
 from fanout.cli.process_exit import ExitCode
@@ -116,6 +117,8 @@ def command(
     number of variants. For a variant, prints one entry for each published revision, with its tag,
     its commit, its evidence, and how many values were dropped to resolve merge conflicts. The
     newest entry comes first. A moved or removed variant is found by its former name.
+
+    If a repository cannot be read, prints what is on record and exits with code 3.
     """
     check_output(settings)
     start = _parse_since(since, settings.now()) if since else None
@@ -126,6 +129,8 @@ def command(
         check_policies([policy], program.read_declared(), settings.namespace)
         item = find_policy(program, policy)
         history = read_policy_history(program.world, item)
+    for problem in describe_unread(history):
+        print_message(problem, settings.color, fg="red")
     views = HistoryViews(item)
     if stage and stage not in _list_stages(item, history):
         # `POLICY/VARIANT` names a variant where no stage has that name; a path has slashes.
@@ -145,7 +150,7 @@ def command(
         print_objects(newest_first[::-1] if reverse else newest_first, columns, settings)
     else:
         print_message("nothing was published", settings.color)
-    return ExitCode.SOME_FAILED if faults else ExitCode.OK
+    return ExitCode.SOME_FAILED if faults or history.failures else ExitCode.OK
 
 
 def _parse_since(text: str, now: datetime) -> datetime:

@@ -36,26 +36,40 @@ class EvidenceEntry:
 class RecordIndex:
     """Evidence and approvals of a policy that were not withdrawn, by stage and revision."""
 
-    evidence: Mapping[tuple[str, str], Sequence[RecordEntry]]  # with revision "": by commit
+    evidence: Mapping[tuple[str, str], Sequence[RecordEntry]]
+    # Evidence that names a commit and no revision, by stage and commit.
+    commit_evidence: Mapping[tuple[str, str], Sequence[RecordEntry]]
     approvals: Mapping[tuple[str, str], Sequence[RecordEntry]]
     revoked_at: Mapping[str, datetime]  # by the name of the approval
+
+    @property
+    def reported_commits(self) -> Mapping[str, Collection[str]]:
+        """Return the commits that evidence names, by stage."""
+        commits: dict[str, set[str]] = {}
+        for stage, commit in self.commit_evidence:
+            commits.setdefault(stage, set()).add(commit)
+        return commits
 
 
 def index_records(records: Iterable[RecordEntry]) -> RecordIndex:
     """Index all records of a policy, in record order."""
     evidence: dict[tuple[str, str], list[RecordEntry]] = {}
+    commit_evidence: dict[tuple[str, str], list[RecordEntry]] = {}
     approvals: dict[tuple[str, str], list[RecordEntry]] = {}
     revoked_at: dict[str, datetime] = {}
     for record in active_records(records):
         spec = record.spec
         key = (spec.get("stage", ""), spec.get("revision", ""))
         if record.kind == "Evidence" and not record.withdrawn:
-            evidence.setdefault(key, []).append(record)
+            if spec.get("revision"):
+                evidence.setdefault(key, []).append(record)
+            else:
+                commit_evidence.setdefault((key[0], spec["commit"]), []).append(record)
         elif record.kind == "Approval" and spec.get("revokes"):
             revoked_at[spec["revokes"]] = record.at
         elif record.kind == "Approval":
             approvals.setdefault(key, []).append(record)
-    return RecordIndex(evidence, approvals, revoked_at)
+    return RecordIndex(evidence, commit_evidence, approvals, revoked_at)
 
 
 def list_approvals(
@@ -87,9 +101,12 @@ def list_evidence(
     """
     line = publication.line
     since = _earliest_answer(publication)
-    own_commits = {line.merge, *commits} - {""}
     by_revision = index.evidence.get((publication.stage, line.revision), ())
-    by_commit = index.evidence.get((publication.stage, ""), ())
+    by_commit = (
+        it
+        for commit in dict.fromkeys((line.merge, *commits))
+        for it in index.commit_evidence.get((publication.stage, commit), ())
+    )
     recorded = [
         EvidenceEntry(
             it.spec["check"],
@@ -99,7 +116,7 @@ def list_evidence(
             it.name,
             it.spec.get("link", ""),
         )
-        for it in (*by_revision, *(one for one in by_commit if one.spec["commit"] in own_commits))
+        for it in (*by_revision, *by_commit)
         if (since is None or since <= it.at)
         and (publication.until is None or it.at < publication.until)
         and _names(it, publication)
