@@ -157,9 +157,11 @@ def parse_shard(data: bytes, path: str) -> Mapping[str, Mapping[str, Any]]:
     return lines
 
 
-def parse_status_lines(lines: Iterable[bytes]) -> dict[str, Mapping[str, Any] | None]:
-    """Parse single lines of status files by key; those that cannot be read are left out."""
-    parsed: dict[str, Mapping[str, Any] | None] = {}
+def parse_status_lines(
+    lines: Iterable[bytes],
+) -> dict[bytes, tuple[str, Mapping[str, Any]]]:
+    """Parse single lines of status files into key and value; unreadable ones are left out."""
+    parsed: dict[bytes, tuple[str, Mapping[str, Any]]] = {}
     for line in sorted(lines):
         try:
             value = _parse_json(line)
@@ -167,7 +169,7 @@ def parse_status_lines(lines: Iterable[bytes]) -> dict[str, Mapping[str, Any] | 
             continue
         key = value.pop("key", None) if isinstance(value, dict) else None
         if isinstance(key, str):
-            parsed[key] = value
+            parsed[line] = key, value
     return parsed
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from fanout.cluster.policy_state_files import (
     STATE_LIMITS,
@@ -24,24 +25,29 @@ def read_status_revisions(reader: ObjectReader, head: str) -> Iterator[StatusRev
     Files and lines that cannot be read are left out.
     """
     previous_tree: str | None = None
-    previous_files: Mapping[str, TreeEntry] = {}
+    files: Mapping[str, TreeEntry] = {}
+    lines_by_file: dict[str, frozenset[bytes]] = {}
+    key_by_line: dict[bytes, str] = {}
     for commit in reversed(list(_list_commits(reader, head))):
         tree = reader.paths(commit.oid, [STATUS_DIRECTORY])[STATUS_DIRECTORY].tree
         if tree == previous_tree:
             continue
-        files = list_tree(reader, tree)
+        previous_tree, previous_files, files = tree, files, list_tree(reader, tree)
         removed: set[bytes] = set()
         added: set[bytes] = set()
         for name in sorted(previous_files.keys() | files.keys()):
-            old, new = previous_files.get(name), files.get(name)
-            if old != new:
-                old_lines, new_lines = _read_lines(reader, old), _read_lines(reader, new)
+            if previous_files.get(name) != files.get(name):
+                old_lines = lines_by_file.pop(name, frozenset())
+                new_lines = lines_by_file[name] = _read_lines(reader, files.get(name))
                 removed |= old_lines - new_lines
                 added |= new_lines - old_lines
-        lines = dict.fromkeys(parse_status_lines(removed)) | parse_status_lines(added)
-        if lines:
-            yield StatusRevision(datetime.fromtimestamp(commit.timestamp, UTC), lines)
-        previous_tree, previous_files = tree, files
+        # A removed line was parsed when it was added.
+        keys = {key_by_line.pop(line, "") for line in removed} - {""}
+        changed: dict[str, Mapping[str, Any] | None] = dict.fromkeys(sorted(keys))
+        for line, (key, value) in parse_status_lines(added).items():
+            changed[key], key_by_line[line] = value, key
+        if changed:
+            yield StatusRevision(datetime.fromtimestamp(commit.timestamp, UTC), changed)
 
 
 def _list_commits(reader: ObjectReader, head: str) -> Iterator[Commit]:

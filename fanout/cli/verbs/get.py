@@ -91,6 +91,8 @@ class ObjectFilter:
 
     def refuse_unknown(self, items: Sequence[Item]) -> None:
         """Raise InvalidInput for a name that none of the items has."""
+        if not self.names:
+            return
         known_names = {name for item in items for name in _names_of_item(item)}
         missing = sorted(set(self.names) - known_names)
         if missing and self.resource_type not in RECORD_TYPES:

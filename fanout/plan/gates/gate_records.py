@@ -135,6 +135,8 @@ def recorded_decision_statuses(
     later revisions. A ConfirmRemoval is active while a variant that it names is still to be
     removed. A withdrawal is applied when it is made.
     """
+    if not any(it.kind == "Decision" for it in entries):
+        return {}  # spares the facts of all variants
     active_entries = active_records(entries)
     active_names = {it.name for it in active_entries}
     gate_records = with_removals(build_gate_records(active_entries, now), removed)
