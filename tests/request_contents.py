@@ -172,9 +172,24 @@ def build_content() -> RequestContent:
         conflicts=CONFLICTS,
         holds=HOLDS,
         checks=CHECKS,
-        next_time=MORNING,
         upstreams=(UPSTREAM,),
         approval_checks=("sign-off",),
+    )
+
+
+def build_many() -> RequestContent:
+    """A request of 40 packages that change alike, and wait for nothing."""
+    paths = [f"sites/site{number:02}" for number in range(40)]
+    return replace(
+        build_content(),
+        variants=tuple(
+            replace(VARIANTS[0], name=path.replace("/", "-"), path=path) for path in paths
+        ),
+        changes=(PackageChange(tuple(paths), PATCH),),
+        conflicts=(),
+        holds=(),
+        checks=(),
+        approval_checks=(),
     )
 
 

@@ -4,16 +4,15 @@
 difference before it is committed.
 """
 
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from request_contents import (
     HOSTILE_NAMES,
-    MORNING,
     PATCH,
     build_content,
     build_hostile,
+    build_many,
     build_removal,
 )
 
@@ -40,7 +39,7 @@ from fanout.plan.pull_requests.request_text import (
 from fanout.values import replace
 
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "requests"
-CONTENTS = {"update.md": build_content, "removal.md": build_removal}
+CONTENTS = {"update.md": build_content, "many.md": build_many, "removal.md": build_removal}
 
 
 @pytest.mark.parametrize("name", CONTENTS)
@@ -126,8 +125,8 @@ def test_the_digest_changes_with_title_text_and_nothing_else():
     request = format_request(build_content())
     assert format_request(build_content()) == request
     assert format_request(build_content(), title="Other").digest != request.digest
-    moved = replace(build_content(), next_time=MORNING + timedelta(hours=1))
-    assert format_request(moved).digest != request.digest
+    unheld = replace(build_content(), holds=())
+    assert format_request(unheld).digest != request.digest
 
 
 PEOPLE_ABOVE, PEOPLE_BELOW = "From me: @ann, look.\n\n", "\n\n- [ ] I have read it\n"
@@ -210,7 +209,7 @@ LARGE = [
     (
         "then decided conflicts; all undecided ones and gates stay",
         {"changes": 9, "conflicts": 250, "holds": 4},
-        ["package", "change", "decided conflict", "entry", "check"],
+        ["change", "entry", "check", "decided conflict"],
     ),
     ("gates are cut last", {"changes": 9, "conflicts": 9, "holds": 900}, ["entry"]),
 ]

@@ -56,7 +56,7 @@ def test_a_request_says_what_changes_what_it_waits_for_and_what_to_do(fleet: For
     request = fleet.only_request("edge")
     assert request["title"] == "Add 2 packages at monitoring v1 (default/monitoring, stage dev)"
     text = request["body"]
-    assert "* Add `sites/ams`: `v1` (variant `monitoring-ams-" in text
+    assert "* Add `v1`: `sites/ams`, `sites/ber`\n" in text
     assert "`ApprovalMissing`" in text
     assert "Approve it for check `sign-off`: give an approving review." in text
     assert "commit to `drafts/default/_stages/default.monitoring/dev`" in text
@@ -106,7 +106,7 @@ def test_a_change_is_shown_once_against_what_is_in_force_without_values_of_secre
     fleet.release("v3", files)
     sweep(fleet)
     text = fleet.requests("edge")[1]["body"]
-    assert "* Update `sites/ams`: `v2` → `v3` (" in text
+    assert "* Update `v2` → `v3`: `sites/ams`, `sites/ber`\n" in text
     [shown] = re.findall(r"All packages:\n\n```diff\n(.*?)```", text, re.DOTALL)
     assert "-  replicas: 1\n+  replicas: 3\n" in shown
     assert "ref: monitoring/v3" in shown

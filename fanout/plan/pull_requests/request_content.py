@@ -85,7 +85,6 @@ def build_content(
         conflicts=tuple(_build_conflicts(drafts)),
         holds=holds,
         checks=checks,
-        next_time=min((it.hold.until for it in holds if it.hold.until is not None), default=None),
         upstreams=tuple(dict.fromkeys(_iterate_upstreams(drafts))),
         merge=merge,
         approval_checks=tuple(dict.fromkeys(check.name for check in approvals)),

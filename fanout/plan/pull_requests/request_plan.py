@@ -145,7 +145,7 @@ def _build_status(group: RequestGroup, open_request: RequestFacts | None) -> Req
     context = status_context(install_of(group.head_ref))
     hold = (find_label_hold(open_request) if open_request is not None else None) or group.hold
     if hold is None:
-        return RequestStatus(context, StatusState.SUCCESS, "the gates let it be merged")
+        return RequestStatus(context, StatusState.SUCCESS, "the gates are open")
     return RequestStatus(context, StatusState.PENDING, shorten_description(hold.sentence))
 
 

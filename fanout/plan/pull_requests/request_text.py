@@ -7,11 +7,11 @@ files first, conflicts and gates last.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY
-from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
 from fanout.api.promotion_policy import MergeMethod
+from fanout.api.reasons import Reason
 from fanout.api.text_fields import pluralize
 from fanout.gates.evaluation_results import CheckResult
 from fanout.gates.gate_facts import Hold
@@ -30,6 +30,7 @@ from fanout.values import frozen
 MAX_TITLE: Final = 240  # characters; forges take 255, and some put a prefix before it
 MAX_TEXT: Final = 60_000  # bytes; GitHub takes 65,536 characters, and people add theirs
 _NOTES: Final = 1_000  # bytes for the sentences about what was left out
+_MAX_PATHS: Final = 50  # of packages with equal changes
 
 
 class ChangeVerb(StrEnum):
@@ -123,7 +124,6 @@ class RequestContent:
     conflicts: tuple[RequestConflict, ...] = ()
     holds: tuple[RequestHold, ...] = ()
     checks: tuple[RequestCheck, ...] = ()
-    next_time: datetime | None = None  # when time alone changes something
     upstreams: tuple[RequestUpstream, ...] = ()
     merge: MergeMethod = MergeMethod.DIRECT
     approval_checks: tuple[str, ...] = ()  # checks of the stage that wait for approvals
@@ -168,8 +168,8 @@ def build_title(content: RequestContent) -> str:
 def build_body(content: RequestContent) -> str:
     """Return the built-in text, in Markdown and within `MAX_TEXT`."""
     opening = _format_opening(content)
+    # What needs a person is first, what may be long is last.
     sections = [
-        _Section("Packages", "package", tuple(_format_variants(content)), 1),
         _Section(
             "Undecided merge conflicts",
             "undecided conflict",
@@ -177,7 +177,9 @@ def build_body(content: RequestContent) -> str:
             6,
         ),
         _Section("What it waits for", "entry", tuple(_format_holds(content)), 7),
+        _Section("Packages", "entry", tuple(_format_variants(content)), 1),
         _Section("Checks", "check", tuple(_format_checks(content)), 4),
+        _Section("What you can do", "entry", tuple(_format_instructions(content)), 3),
         _Section("Changes", "change", tuple(_format_changes(content)), 0, "\n\n"),
         _Section(
             "Decided merge conflicts",
@@ -186,7 +188,6 @@ def build_body(content: RequestContent) -> str:
             5,
         ),
         _Section("Where it comes from", "entry", tuple(_format_provenance(content)), 2),
-        _Section("What you can do", "entry", tuple(_format_instructions(content)), 3),
     ]
     shown = [section for section in sections if section.entries]
     return "\n\n".join([opening, *_cut_sections(shown, MAX_TEXT - len(opening.encode()) - _NOTES)])
@@ -228,19 +229,13 @@ def _cut_text(text: str) -> str:
 
 
 def _format_opening(content: RequestContent) -> str:
-    verb = _find_verb(content)
     stage = f", stage {format_code(content.stage)}" if content.stage else ""
     number = pluralize(len(content.variants), "package")
-    side = "from" if verb is ChangeVerb.REMOVE else "on"
-    outcome = (
-        "fanout merges it as soon as nothing holds it."
-        if content.merge is not MergeMethod.MANUAL
-        else "A person merges it; fanout does not."
-    )
+    merger = "A person" if content.merge is MergeMethod.MANUAL else "fanout"
     return (
-        f"fanout proposes to {verb.lower()} {number} of policy {format_code(content.policy)}"
-        f"{stage}, {side} branch {format_code(content.branch)} of"
-        f" {format_code(content.repository)}. {outcome}"
+        f"fanout proposes to {_find_verb(content).lower()} {number} of policy"
+        f" {format_code(content.policy)}{stage}."
+        f" {merger} merges this pull request when nothing holds it."
     )
 
 
@@ -251,19 +246,35 @@ def _find_verb(content: RequestContent) -> ChangeVerb:
 
 
 def _format_variants(content: RequestContent) -> Iterator[str]:
+    """Yield an entry for each change of revision, with all packages that have it."""
+    groups: dict[tuple[str, str], list[RequestVariant]] = {}
     for variant in content.variants:
-        path = format_code(variant.path)
-        if variant.old_path:
-            path = f"{format_code(variant.old_path)} to {path}"
-        revisions = [it for it in (variant.old_revision, variant.revision) if it]
+        revisions = [it for it in dict.fromkeys((variant.old_revision, variant.revision)) if it]
         if variant.verb is ChangeVerb.REMOVE:
             revisions = revisions[:1]
-        shown = f": {' → '.join(map(format_code, revisions))}" if revisions else ""
-        names = f"variant {format_code(variant.name)}"
-        if variant.target and variant.target != variant.name:
-            names += f", target {format_code(variant.target)}"
+        parts = [str(variant.verb), " → ".join(map(format_code, revisions))]
         detail = f"; {format_sentence(variant.detail)}" if variant.detail else ""
-        yield f"* {variant.verb} {path}{shown} ({names}){detail}"
+        groups.setdefault((" ".join(filter(None, parts)), detail), []).append(variant)
+    for (change, detail), variants in groups.items():
+        packages = (
+            _format_variant(variants[0])
+            if len(variants) == 1
+            else ", ".join(map(_format_path, variants[:_MAX_PATHS]))
+        )
+        more = f" and {len(variants) - _MAX_PATHS} more" if len(variants) > _MAX_PATHS else ""
+        yield f"* {change}: {packages}{more}{detail}"
+
+
+def _format_path(variant: RequestVariant) -> str:
+    path = format_code(variant.path)
+    return f"{format_code(variant.old_path)} to {path}" if variant.old_path else path
+
+
+def _format_variant(variant: RequestVariant) -> str:
+    names = f"variant {format_code(variant.name)}"
+    if variant.target and variant.target != variant.name:
+        names += f", target {format_code(variant.target)}"
+    return f"{_format_path(variant)} ({names})"
 
 
 def _format_conflicts(content: RequestContent, *, is_decided: bool) -> Iterator[str]:
@@ -283,10 +294,7 @@ def _format_holds(content: RequestContent) -> Iterator[str]:
             parts.append(f"Who can act: {format_sentence(hold.actor)}.")
         yield f"* {' '.join(parts)}"
     if not content.holds:
-        yield "* Nothing: the gates let it be merged."
-    if content.next_time is not None:
-        instant = format_code(format_instant(content.next_time))
-        yield f"* Time alone changes something next at {instant}."
+        yield "* Nothing: the gates are open."
 
 
 def _format_checks(content: RequestContent) -> Iterator[str]:
@@ -332,7 +340,7 @@ def _format_instructions(content: RequestContent) -> Iterator[str]:
     label, head = format_code(HOLD_LABEL), format_code(content.head_branch)
     name = content.policy.rpartition("/")[2]
     subject = f"{name} --stage {content.stage}" if content.stage else name
-    yield f"* Hold it: set the label {label}. Without the label it goes on."
+    yield f"* Hold it: add the label {label}. Remove the label to go on."
     removes = _find_verb(content) is ChangeVerb.REMOVE
     newer = "" if removes else "with a newer revision, "
     yield (
@@ -342,16 +350,15 @@ def _format_instructions(content: RequestContent) -> Iterator[str]:
     yield f"* Change it: commit to {head}. fanout keeps the commits of other people."
     if any(not conflict.is_decided for conflict in content.conflicts):
         resolve = format_code(f"fanout resolve {name} --take CONFLICT=local --reason WHY")
-        yield f"* Decide a conflict: commit to {head}, or {resolve} (or `=upstream`)."
+        yield f"* Decide a conflict: commit to {head}, or run {resolve} (or `=upstream`)."
     for check in content.approval_checks:
         yield f"* Approve it for check {format_code(check)}: give an approving review."
-    if not removes:
+    if any(item.hold.reason == Reason.AUTOMATION_OFF for item in content.holds):
         promote = format_code(f"fanout promote {subject} --reason WHY")
-        yield f"* Promote it where automation is off: {promote}"
-    yield f"* See everything that holds it: {format_code(f'fanout explain {name}')}"
-    merging = "Merging it" if content.merge is MergeMethod.MANUAL else "Merging it yourself"
+        yield f"* Promote it: run {promote}."
+    yield f"* See what holds it: run {format_code(f'fanout explain {name}')}."
     effect = "removes" if removes else "publishes"
     yield (
-        f"* {merging} {effect} all its packages. Merged while something holds it, it is in force"
-        " and reported as `OutOfBand`."
+        f"* Merge it: this {effect} all its packages. If something holds it, fanout reports the"
+        " merge as `OutOfBand`."
     )
