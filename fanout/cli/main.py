@@ -81,9 +81,7 @@ VERBS = {
     ),
     "test": Verb("test", "Run scenarios and compare the results with the expected ones.", _TOOLS),
     "schedule": Verb("schedule", "Print the times of a schedule or of windows.", _TOOLS),
-    "schema": Verb(
-        "schema", "Print the JSON Schemas of the kinds, and of what `fanout get` prints.", _TOOLS
-    ),
+    "schema": Verb("schema", "Print the JSON Schemas of all kinds.", _TOOLS),
     "crds": Verb("crds", "Print the CustomResourceDefinitions.", _TOOLS),
     "import": Verb("import_", "Convert objects of Kargo or Porch.", _TOOLS),
     "completion": Verb("completion", "Print the completion script for a shell.", _TOOLS),

@@ -13,7 +13,7 @@ from fanout.errors import InvalidInput
 @click.argument("kind", required=False)
 @with_settings(objects=False, formats=(OutputFormat.JSON, OutputFormat.YAML))
 def command(settings: Settings, kind: str | None) -> None:
-    """Print the JSON Schemas of the kinds, and of what `fanout get` prints.
+    """Print the JSON Schemas of all kinds.
 
     KIND is a kind that users write, such as UpstreamPolicy, or that `fanout get` prints, such as
     StageView. Without KIND, prints all schemas by kind. Editors use the schemas to complete and
