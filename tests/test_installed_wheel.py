@@ -1,19 +1,24 @@
 """Two pages of commands, played with `fanout` from a wheel in an empty environment."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
 
 import pytest
+from fleet import POLICY, Fleet
 from pages import parts, pattern, write
 
 ROOT = Path(__file__).parent.parent
 PAGES = ("tutorial/first-quarter-of-an-hour.md", "guides/day-two.md")
+# The last one that refuses releases with `by` (decision 0076).
+OLDER_COMMIT = "e00d54a"
 # What a page shows of a command that exits with 3: something that a person must mend.
 NEEDS_PERSON = re.compile(r"merge conflict|Needs a person|MergeConflict|VerificationFailed")
 
@@ -33,17 +38,15 @@ def run(command: list[str], directory: Path, **environment: str) -> tuple[int, s
     return completed.returncode, completed.stdout
 
 
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory) -> Path:
-    """Directory of the programs of an environment with the wheel and nothing of the source tree.
+def install(root: Path, source: Path) -> Path:
+    """Return the directory of the programs of an environment with a wheel of `source` alone.
 
     Nothing is fetched: the wheel is built with the tools of this environment, and its
     dependencies are those that are installed here.
     """
-    root = tmp_path_factory.mktemp("environment")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     build = [*pip, "wheel", "--no-deps", "--no-index", "--no-build-isolation", "-w", str(root)]
-    code, output = run([*build, str(ROOT)], root)
+    code, output = run([*build, str(source)], root)
     assert code == 0, output
     [wheel] = root.glob("*.whl")
     venv.create(root / "venv", symlinks=True)
@@ -52,10 +55,29 @@ def programs(tmp_path_factory) -> Path:
     # Files of .pth in that directory are not read, so the editable install does not count.
     (packages / "dependencies.pth").write_text(f"{dependencies}\n", encoding="utf-8")
     target = ["--python", str(root / "venv" / "bin" / "python")]
-    install = [*pip, *target, "install", "--no-deps", "--no-index", str(wheel)]
-    code, output = run(install, root)
+    code, output = run([*pip, *target, "install", "--no-deps", "--no-index", str(wheel)], root)
     assert code == 0, output
     return root / "venv" / "bin"
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory) -> Path:
+    """Directory of the programs of an environment with the wheel and nothing of the source tree."""
+    return install(tmp_path_factory.mktemp("environment"), ROOT)
+
+
+@pytest.fixture
+def older_programs(tmp_path) -> Path:
+    """Directory of the programs of the version before objects of releases were recorded."""
+    source = tmp_path / "source"
+    source.mkdir()
+    archive = tmp_path / "older.tar"
+    code, output = run(["git", "archive", "-o", str(archive), OLDER_COMMIT], ROOT)
+    if code:
+        pytest.skip(f"the clone has no commit {OLDER_COMMIT}: {output}")
+    with tarfile.open(archive) as packed:
+        packed.extractall(source, filter="data")
+    return install(tmp_path, source)
 
 
 def test_the_pages_of_the_first_days(programs, tmp_path):
@@ -111,3 +133,50 @@ def test_the_wheel_has_its_documentation_its_version_and_its_commit(programs, tm
     assert code == 0
     if re.fullmatch(r"[0-9a-f]{40}\n", commit):  # else the source tree is no work tree of Git
         assert f"commit: {commit}" in version
+
+
+def test_a_new_version_reads_what_an_older_one_wrote_and_the_older_one_refuses_what_is_new(
+    programs, older_programs, tmp_path
+):
+    fleet = Fleet.build(tmp_path / "fleet", {"ams": ("dev", "edge"), "ber": ("prod", "edge")})
+    approval = "requires: [{name: ok, approval: {atLeast: 1, from: [sre]}}]"
+    fleet.write("policy.yaml", POLICY.replace("soak: 1h}}", "soak: 1h}, " + approval + "}"))
+
+    def new(*arguments: str) -> tuple[int, str]:
+        return run([str(programs / "fanout"), *arguments], fleet.root, FANOUT_FILES="policies")
+
+    def old(*arguments: str) -> tuple[int, str]:
+        command = [str(older_programs / "fanout"), *arguments]
+        return run(command, fleet.root, FANOUT_FILES="policies")
+
+    def states(fanout) -> dict[str, tuple[str, str]]:
+        items = json.loads(fanout("get", "variants", "-o", "json")[1])["items"]
+        return {
+            it["metadata"]["name"]: (it["status"]["state"], it["status"].get("published", ""))
+            for it in items
+        }
+
+    def status_on_record() -> str:
+        records = str(fleet.root / ".fanout" / "records.git")
+        branch = "fanout/default/default/monitoring"
+        return run(["git", "-C", records, "rev-parse", branch], fleet.root)[1]
+
+    passed = ("--check", "e2e", "--status", "passed", "--revision", "v1", "--by", "ci <ci@e.com>")
+    hurry = ("--override", "soak", "--reason", "now", "--by", "ann <ann@e.com>")
+    for arguments in (("sweep",), ("sweep",), ("report", "monitoring", "--stage", "dev", *passed)):
+        assert old(*arguments)[0] == 0
+    before = states(old)
+    assert new("validate")[0] == 0
+    assert "record that stage dev has passed v1\nPlan: 1 to be recorded.\n" in new("plan")[1]
+    assert states(new) == before
+    assert new("promote", "monitoring", "--stage", "prod", *hurry)[0] == 0
+    assert new("sweep")[0] == 0
+    recorded = status_on_record()
+    code, output = old("sweep")
+    assert code == 3
+    assert (
+        "the status on record has a line that cannot be understood: variant/monitoring-" in output
+    )
+    assert "use the newer fanout that wrote it" in output
+    assert status_on_record() == recorded
+    assert new("sweep")[0] == 0
