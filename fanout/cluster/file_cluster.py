@@ -46,6 +46,14 @@ from fanout.values import frozen
 
 def read_configuration(path: Path) -> FanoutConfiguration:
     """Read the one configuration in the file. Raises InvalidFiles with every error."""
+    return read_located_configuration(path)[0]
+
+
+def read_located_configuration(path: Path) -> tuple[FanoutConfiguration, SourcePosition]:
+    """Read the one configuration in the file, and its position.
+
+    Raises InvalidFiles with every error.
+    """
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -53,7 +61,9 @@ def read_configuration(path: Path) -> FanoutConfiguration:
         raise InvalidFiles([_file_finding(path, problem, wording.CONFIG_REMEDY)]) from error
     content = read_content(data, str(path), DEFAULT_NAMESPACE)
     configurations = [
-        item for item, _ in content.own_objects if isinstance(item, FanoutConfiguration)
+        (item, position)
+        for item, position in content.own_objects
+        if isinstance(item, FanoutConfiguration)
     ]
     findings = list(content.findings)
     if not findings and (

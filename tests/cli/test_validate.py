@@ -327,3 +327,71 @@ def test_a_dash_is_standard_input(company: Fleet, monkeypatch: pytest.MonkeyPatc
     assert code == 2
     assert "UpstreamPolicy/monitoring: metadata.name: " in told
     assert "-:3" in told
+
+
+CONFIGURATION = """\
+apiVersion: fanout.dev/v1alpha1
+kind: FanoutConfiguration
+forges:
+- {host: git.example.com, type: gitea, secretRef: {name: token}, webhookSecretRef: {name: hook}}
+checkSecrets:
+- {name: metrics, addresses: ["https://prometheus.example.com"]}
+notifications:
+- {name: chat, url: "https://chat.example.com", secretRef: {name: chat},
+   policies: [monitoring, monitorng]}
+- {name: log, url: "https://log.example.com", secretRef: {name: key}}
+"""
+
+
+def test_secrets_and_policies_that_the_configuration_names(company: Fleet, monkeypatch):
+    for name, content in (("TOKEN", "bot:x"), ("KEY", "-----BEGIN OPENSSH PRIVATE KEY-----\nx")):
+        monkeypatch.setenv(f"FANOUT_SECRET_{name}", content)
+    (company.root / "fanout.yaml").write_text(CONFIGURATION)
+    config = f"{company.root}/fanout.yaml"
+    where = f"warning: {config}:{{}}: FanoutConfiguration/fanout: {{}}: {{}}".format
+
+    def missing(name: str) -> str:
+        path = company.root / company.state / "secrets" / name
+        variable = f"FANOUT_SECRET_{name.upper()}"
+        return (
+            f"secret '{name}' was not found; set the environment variable {variable} or write the"
+            f" file {path}"
+        )
+
+    result = company.run("validate", "--config", config)
+    assert [it for it in result.out.splitlines() if "FanoutConfiguration" in it] == [
+        where(4, "forges[0].webhookSecretRef.name", missing("hook")),
+        where(6, "checkSecrets[0].name", missing("metrics")),
+        where(8, "notifications[0].secretRef.name", missing("chat")),
+        where(
+            9,
+            "notifications[0].policies[1]",
+            "there is no UpstreamPolicy or PackageVariant monitorng; did you mean monitoring?",
+        ),
+        where(
+            10,
+            "notifications[1].secretRef.name",
+            "secret 'key' has no text to sign with; write a text to it that is no SSH key",
+        ),
+    ]
+    assert result.code == 0
+
+
+def test_strict_refuses_warnings_but_for_secrets_that_another_machine_may_have(tmp_path):
+    fleet = Fleet.build(tmp_path)
+
+    def validate(*options: str) -> tuple[int, str]:
+        result = fleet.run("validate", *options)
+        return result.code, result.out.splitlines()[-1]
+
+    fleet.write("policy.yaml", POLICY)  # with a stage without checks
+    assert validate("--strict") == (2, "1 warning refused by --strict")
+    assert validate() == (0, "11 objects are valid, with 1 warning")
+    checked = "soak: 1h}, verification: [{name: e2e, report: {}}]"
+    fleet.write("policy.yaml", POLICY.replace("soak: 1h}", checked))
+    repository = (
+        "kind: Repository\nmetadata: {name: far}\nspec: {url: https://git.example.com/far.git"
+    )
+    text = f"apiVersion: fanout.dev/v1alpha1\n{repository}, secretRef: {{name: far}}}}\n"
+    fleet.write("far.yaml", text)
+    assert validate("--strict") == (0, "12 objects are valid, with 1 warning")

@@ -77,7 +77,7 @@ def test_a_fault_is_told_with_its_line(read, sentence, data, expected):
 
 
 JSON_FAULTS = [
-    ("a comma too many", '{\n"a": 1,\n}', "3: JSON syntax"),
+    ("a comma too many", '{\n"a": 1,\n}', "[23]: JSON syntax"),  # Python 3.13 points at the comma
     ("a key twice", '{"a": 1,\n "a": 2}', "2: the key a is already on line 1"),
     ("not a number", '{"a": NaN}', "NaN is not JSON"),
     ("a number too large", '{"a": 1e999}', "a number is too large"),

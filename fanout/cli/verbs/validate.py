@@ -1,9 +1,10 @@
 """`fanout validate`: validate all documents in one run and report every error."""
 
-from functools import cache
+from functools import cache, partial
 
 import click
 
+from fanout.api.object_meta import GROUP
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
 from fanout.cli.declarations import open_files
@@ -11,9 +12,9 @@ from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.output.printer import print_value, write_lines
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import REPORT_FORMATS, Settings
-from fanout.cli.startup import load_configuration, open_sandbox
-from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.cluster.file_cluster import FileCluster
+from fanout.cli.startup import open_sandbox
+from fanout.cluster.declared_objects import DeclaredObjects, locate_broken
+from fanout.cluster.file_cluster import FileCluster, read_located_configuration
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.cluster.manifest_documents import FileFinding, ObjectKey, group_findings
 from fanout.errors import InvalidInput
@@ -30,13 +31,23 @@ from fanout.reconcile.validation.declaration_findings import (
 )
 from fanout.reconcile.validation.expression_validation import validate_expressions
 from fanout.reconcile.validation.forge_hosts_check import find_forge_findings
-from fanout.reconcile.validation.secret_findings import find_missing_secrets
+from fanout.reconcile.validation.notification_findings import find_unknown_policies
+from fanout.reconcile.validation.secret_findings import (
+    find_configured_secrets,
+    find_missing_secrets,
+)
 from fanout.telemetry.redaction import Redactor
 
 
 @click.command(cls=VerbCommand)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit with code 2 for warnings too, except those about secrets, which another machine may"
+    " have.",
+)
 @with_settings(formats=REPORT_FORMATS)
-def command(settings: Settings) -> ExitCode:
+def command(settings: Settings, *, strict: bool) -> ExitCode:
     """Validate all documents and report every error.
 
     Each error is printed with its file, line and field, and with a remedy. Expressions and
@@ -53,9 +64,6 @@ def command(settings: Settings) -> ExitCode:
             *find_function_findings(declared),
             *find_unmatched_repositories(declared),
             *find_closed_windows(declared, settings.now()),
-            *find_missing_secrets(
-                declared, FileSecrets(Redactor(), settings.state_dir / "secrets").get
-            ),
         )
         # Policies are often validated without their targets, as in the CI of their repository.
         if len(declared.objects):
@@ -63,24 +71,37 @@ def command(settings: Settings) -> ExitCode:
                 *find_unmatched_selectors(declared, declared.policies),
                 *find_unmatched_dependencies(declared),
             )
+        secrets = FileSecrets(Redactor(), settings.state_dir / "secrets").get
+        secret_findings = (*find_missing_secrets(declared, secrets),)
         if settings.config:  # without one nobody knows which hosts an administrator lists
-            findings += (*find_forge_findings(declared, load_configuration(settings).forges),)
+            configuration, position = read_located_configuration(settings.config)
+            key = ObjectKey(GROUP, configuration.kind, "", configuration.metadata.name)
+            locate = partial(locate_broken, key, position)
+            findings += (
+                *find_forge_findings(declared, configuration.forges),
+                *find_unknown_policies(configuration, locate, declared),
+            )
+            secret_findings += (*find_configured_secrets(configuration, locate, secrets),)
+        findings += secret_findings
         # Last, with the findings so far: a field that has an error already is not reported a second
         # time.
         findings += find_target_findings(declared, sandbox, _build_locator(files), findings)
     findings = tuple(sorted(findings, key=lambda it: (it.where.file, it.where.line)))
     empty = not findings and not declared.own_count
     errors = sum(finding.severity == "error" for finding in findings)
+    refused = sum(it not in secret_findings for it in findings) - errors if strict else 0
     if settings.output.is_data:
         print_value([_serialize_finding(finding) for finding in findings], settings.output)
     else:
         warned = {"error": "", "warning": "warning: "}
         write_lines(f"{warned[it.severity]}{line}" for it, line in group_findings(findings))
-        if not errors and not empty:
+        if not errors and refused:
+            write_lines([f"{pluralize(refused, 'warning')} refused by --strict"])
+        elif not errors and not empty:
             write_lines([_format_summary(declared, len(findings))])
     if empty:
         raise _build_nothing_found(declared, settings)
-    return ExitCode.INVALID if errors else ExitCode.OK
+    return ExitCode.INVALID if errors or refused else ExitCode.OK
 
 
 def _format_summary(declared: DeclaredObjects, warnings: int) -> str:

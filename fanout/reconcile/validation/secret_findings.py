@@ -1,10 +1,11 @@
-"""Warnings about secrets that are declared and cannot be read on this machine."""
+"""Warnings about secrets that are named and cannot be read on this machine."""
 
 from collections.abc import Callable, Iterator
 
+from fanout.api.fanout_configuration import FanoutConfiguration
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.manifest_documents import FileFinding
-from fanout.errors import Denied
+from fanout.errors import Denied, ErrorLocation
 from fanout.ports import Credentials
 
 
@@ -17,10 +18,42 @@ def find_missing_secrets(
     secrets. `secrets` returns a secret by name and raises Denied if that is not possible.
     """
     for repository in declared.repositories:
-        if repository.spec.secret_ref is None:
-            continue
-        try:
-            secrets(repository.spec.secret_ref.name)
-        except Denied as error:
+        if repository.spec.secret_ref is not None:
             where = declared.where(repository, "spec.secretRef.name")
-            yield FileFinding(where, error.problem, error.remedy, "warning")
+            yield from _find_problem(where, repository.spec.secret_ref.name, secrets)
+
+
+def find_configured_secrets(
+    configuration: FanoutConfiguration,
+    locate: Callable[[str], ErrorLocation],
+    secrets: Callable[[str], Credentials],
+) -> Iterator[FileFinding]:
+    """Yield a warning for each secret of forges, checks and notifications that cannot be used.
+
+    `locate` returns the location of a field of the configuration.
+    """
+    for index, host in enumerate(configuration.forges):
+        name = f"forges[{index}].secretRef.name"
+        yield from _find_problem(locate(name), host.secret_ref.name, secrets)
+        if host.webhook_secret_ref is not None:
+            where = locate(f"forges[{index}].webhookSecretRef.name")
+            yield from _find_problem(where, host.webhook_secret_ref.name, secrets, signs=True)
+    for index, secret in enumerate(configuration.check_secrets):
+        yield from _find_problem(locate(f"checkSecrets[{index}].name"), secret.name, secrets)
+    for index, target in enumerate(configuration.notifications):
+        where = locate(f"notifications[{index}].secretRef.name")
+        yield from _find_problem(where, target.secret_ref.name, secrets, signs=True)
+
+
+def _find_problem(
+    where: ErrorLocation, name: str, secrets: Callable[[str], Credentials], *, signs: bool = False
+) -> Iterator[FileFinding]:
+    """Yield a warning if the secret cannot be read, or has no text for signatures it is used in."""
+    try:
+        credentials = secrets(name)
+    except Denied as error:
+        yield FileFinding(where, error.problem, error.remedy, "warning")
+        return
+    if signs and not credentials.password:
+        problem = f"secret {name!r} has no text to sign with"
+        yield FileFinding(where, problem, "write a text to it that is no SSH key", "warning")
