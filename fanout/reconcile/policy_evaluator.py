@@ -427,10 +427,7 @@ class PolicyEvaluator:
             rediscovered=observed.bootstrap_repositories,
             removal_drafts=plan_removal_drafts(
                 RemovalDraftOwner(self.setup.install, policy.namespace, policy.name),
-                {
-                    located.repository: located.state
-                    for located in observed.inputs.path_ownership.repository_by_place.values()
-                },
+                observed.inputs.path_ownership.states_by_repository,
                 [*removals.drafted, *leftovers],
             ),
         )
@@ -460,7 +457,10 @@ class PolicyEvaluator:
             plan, stages_with_reports(observed.gate_inputs.facts.stages), self.now
         )
         return self.request_planner.add_requests(
-            plan, observed.variants, observed.inputs.promotions
+            plan,
+            observed.variants,
+            observed.inputs.path_ownership.states_by_repository,
+            observed.inputs.promotions,
         )
 
     def _check_bootstrap(

@@ -303,6 +303,30 @@ def test_a_package_is_removed_by_a_request(fleet: ForgeFleet):
     assert sweep(fleet) == "nothing to do\n"
 
 
+def test_a_request_without_targets_is_a_draft_until_they_are_back(fleet: ForgeFleet):
+    sweep(fleet, 2)
+    fleet.write("promotion.yaml", MANUAL)
+    fleet.release("v2")
+    sweep(fleet, 2)
+    request = fleet.requests("edge")[-1]
+    assert (request["state"], request["draft"]) == ("open", False)
+    assert fleet.statuses("edge", request["commit"]) == {("fanout", fleet.bot): "success"}
+    for site in "ab":
+        fleet.remove(f"site-{site}.yaml")
+    fleet.later(minutes=1).sweep()
+    request = fleet.requests("edge")[-1]
+    assert (request["state"], request["draft"]) == ("open", True)
+    assert fleet.statuses("edge", request["commit"]) == {("fanout", fleet.bot): "pending"}
+    fleet.calls()
+    fleet.later(minutes=1).sweep()
+    assert [it for it in fleet.calls() if not it.startswith("GET ")] == []
+    for site in "ab":
+        fleet.site(site, "dev", "edge")
+    sweep(fleet)
+    assert not fleet.requests("edge")[-1]["draft"]
+    assert fleet.statuses("edge", request["commit"]) == {("fanout", fleet.bot): "success"}
+
+
 def test_a_removal_that_a_person_closes_is_not_opened_again(fleet: ForgeFleet):
     sweep(fleet, 2)
     fleet.write("promotion.yaml", MANUAL)

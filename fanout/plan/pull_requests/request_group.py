@@ -1,6 +1,6 @@
 """The variants of one pull request, as a pass leaves its branch."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY
 
 from fanout.api.reasons import Reason
@@ -8,9 +8,11 @@ from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_facts import Hold
 from fanout.plan import plan_wording
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
+from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import RequestState
-from fanout.plan.observation.repository_state import RepositoryState
+from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
+from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
 from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.values import frozen
@@ -40,6 +42,7 @@ class RequestGroup:
     is_merged: bool = False  # this pass has the forge merge it
     is_written: bool = False  # this pass pushes the branch
     is_declined: bool = False  # a person declined a revision that is, or was, on the branch
+    is_orphaned: bool = False  # no package on the branch has a target any more; then no members
     line: RequestLine | None = None
 
     @property
@@ -115,6 +118,44 @@ def _build_group(
         is_declined=any(step.rendered.is_declined for step in steps),
         line=line,
     )
+
+
+def group_orphaned(
+    plan: PolicyPlan,
+    states_by_repository: Mapping[str, RepositoryState],
+    lines: Mapping[RequestKey, RequestLine],
+) -> Iterator[RequestGroup]:
+    """Yield a group for each branch of the policy that has no package of its variants any more.
+
+    Branches that the pass removes are left out. `states_by_repository` is by name of the Repository
+    object.
+    """
+    if any(not step.rendered.spec.policy for step in plan.steps):
+        return  # a variant written by hand, which a policy may have the name of
+    variants = {step.rendered.spec.name for step in plan.steps}
+    removals = [removal for it in plan.removals for removal in it.package_removals]
+    removed = {draft.ref for removal in removals for draft in removal.removed_drafts}
+    removed |= {it.open_draft.ref for it in plan.cleanup_items if it.open_draft is not None}
+    for repository, state in sorted(states_by_repository.items()):
+        drafts_by_ref: dict[str, list[OpenDraft]] = {}
+        for draft in state.drafts.values():
+            if draft.trailers.policy == f"{plan.namespace}/{plan.name}":
+                drafts_by_ref.setdefault(draft.ref, []).append(draft)
+        for ref, drafts in sorted(drafts_by_ref.items()):
+            if ref in removed or any(it.trailers.variant in variants for it in drafts):
+                continue
+            stage = drafts[0].trailers.stage
+            yield RequestGroup(
+                namespace=plan.namespace,
+                policy=plan.name,
+                stage="" if stage == NO_VALUE else stage,
+                repository=repository,
+                state=state,
+                head_ref=ref,
+                hold=_find_hold((), sorted(it.path for it in drafts)),
+                is_orphaned=True,
+                line=lines.get((state.identity, ref)),
+            )
 
 
 def find_stray_paths(

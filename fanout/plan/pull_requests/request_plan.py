@@ -64,7 +64,9 @@ def plan_request(
 
     `text` is what fanout says in it; None where the branch is to have no request.
     """
-    if text is None or not wants_request(group):
+    if group.is_orphaned:
+        change = _plan_withdrawal(group, settings)
+    elif text is None or not wants_request(group):
         change = _plan_closing(group)
     else:
         change = _plan_open(group, text, settings)
@@ -85,17 +87,24 @@ def _plan_closing(group: RequestGroup) -> RequestChange:
     return replace(change, request=open_request.request, closes=True)
 
 
+def _plan_withdrawal(group: RequestGroup, settings: RequestSettings) -> RequestChange:
+    """Make an open request a draft again, without its text: its packages may be back soon."""
+    open_request = group.open_request
+    if open_request is None:
+        return _unchanged(group)
+    is_ready = settings.opens_as_draft and not open_request.request.is_draft
+    return replace(
+        _unchanged(group),
+        request=open_request.request,
+        edit=RequestEdit(is_draft=True) if is_ready else None,
+        status=_plan_status(group, open_request),
+    )
+
+
 def _plan_open(group: RequestGroup, text: RequestText, settings: RequestSettings) -> RequestChange:
     open_request = group.open_request
     is_draft = settings.opens_as_draft and group.hold is not None
-    status = _build_status(group, open_request)
-    line = group.line
-    is_same_status = (
-        line is not None
-        and not group.is_written
-        and (line.head, line.status) == (_head_commit(group), format_status(status))
-    )
-    change = replace(_unchanged(group), status=None if is_same_status else status)
+    change = replace(_unchanged(group), status=_plan_status(group, open_request))
     branch = group.state.branch.removeprefix("refs/heads/")
     if open_request is None:
         return replace(
@@ -139,6 +148,17 @@ def _plan_merge(group: RequestGroup, settings: RequestSettings) -> RequestMerge 
     if not group.is_merged:
         return None
     return RequestMerge(head_commit=_head_commit(group), style=settings.style, subject="", body="")
+
+
+def _plan_status(group: RequestGroup, open_request: RequestFacts | None) -> RequestStatus | None:
+    """Return the status to set at the head of the branch; None if it is there already."""
+    status, line = _build_status(group, open_request), group.line
+    is_same = (
+        line is not None
+        and not group.is_written
+        and (line.head, line.status) == (_head_commit(group), format_status(status))
+    )
+    return None if is_same else status
 
 
 def _build_status(group: RequestGroup, open_request: RequestFacts | None) -> RequestStatus:

@@ -238,6 +238,11 @@ class PathOwnership:
     tenants: Mapping[str, PathHolder]  # present holder of each wanted path, by variant
     named_places: frozenset[str]  # repositories named by its targets
 
+    @property
+    def states_by_repository(self) -> Mapping[str, RepositoryState]:
+        """Return the states of the located repositories by name of the Repository object."""
+        return {it.repository: it.state for it in self.repository_by_place.values()}
+
     def other_owner(self, variant: str, place: PackagePlace) -> PathOwner | None:
         """Return who is on record at a place, or None if that is nobody or the variant itself."""
         owner = self.index.recorded_paths.owner_by_path.get(place)

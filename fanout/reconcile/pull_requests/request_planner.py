@@ -6,10 +6,11 @@ from datetime import datetime
 
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.plan.actions import ActionKind
+from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.policy_plan import PolicyPlan, build_record_action, with_requests
 from fanout.plan.pull_requests.removal_requests import group_removals, without_declined
-from fanout.plan.pull_requests.request_group import group_requests
+from fanout.plan.pull_requests.request_group import group_orphaned, group_requests
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs
 from fanout.plan.pull_requests.request_plan import plan_request, wants_request
 from fanout.plan.pull_requests.request_records import observe_request_lines
@@ -32,12 +33,14 @@ class RequestPlanner:
         self,
         plan: PolicyPlan,
         variants: Sequence[ObservedVariant],
+        states_by_repository: Mapping[str, RepositoryState],
         promotions: Sequence[PromotionPolicy],
     ) -> PolicyPlan:
-        """Return the plan with the calls about pull requests of its variants and removals."""
-        states = [variant.repository_state for variant in variants]
-        states += [removal.state for removal in plan.removal_drafts]
-        if not any(state.forge for state in states):
+        """Return the plan with the calls about pull requests of its variants and removals.
+
+        `states_by_repository` are those with anything of the policy, by name of the Repository.
+        """
+        if not any(state.forge for state in states_by_repository.values()):
             return plan
         lines, details = observe_request_lines(
             plan.planned, variants, plan.removal_drafts, self.now
@@ -46,6 +49,7 @@ class RequestPlanner:
         plan = _without_declined_removals(plan, lines)
         groups = (
             *group_requests(plan.namespace, plan.steps, replace(plan.planned, requests=lines)),
+            *group_orphaned(plan, states_by_repository, lines),
             *group_removals(
                 plan.removal_drafts,
                 RequestHoldInputs(settings, lines, self.now, is_publishing=self.publish),
