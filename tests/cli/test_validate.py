@@ -354,7 +354,7 @@ def test_secrets_and_policies_that_the_configuration_names(company: Fleet, monke
         path = company.root / company.state / "secrets" / name
         variable = f"FANOUT_SECRET_{name.upper()}"
         return (
-            f"secret '{name}' was not found; set the environment variable {variable} or write the"
+            f"secret '{name}' was not found; set the environment variable {variable}, or write the"
             f" file {path}"
         )
 
