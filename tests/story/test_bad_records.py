@@ -106,9 +106,7 @@ def test_evidence_that_is_forged_by_a_commit_counts_from_its_commit(
     monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-03-02T12:00:00Z")
     fleet.records().commit(BOOK, {NAME: json.dumps(FORGED)})
     fleet.settle()
-    reason, sentence = fleet.condition("sites/ams")
-    assert reason == "FromTheFuture"
-    assert "is dated in the future" in sentence
+    assert fleet.condition("sites/ams")[0] == "FromTheFuture"
 
 
 def test_evidence_from_the_future_waits_and_is_told(fleet: Fleet):
@@ -117,7 +115,7 @@ def test_evidence_from_the_future_waits_and_is_told(fleet: Fleet):
     fleet.later(minutes=-10)
     reason, sentence = fleet.condition("sites/ams")
     assert reason == "FromTheFuture"
-    assert "it counts from 2026-03-02T10:00:00Z" in sentence
+    assert "2026-03-02T10:00:00Z" in sentence
     fleet.later(minutes=9).settle()
     assert fleet.condition("sites/ams")[0] == "VerificationPending"
     fleet.later(minutes=1).settle()

@@ -19,6 +19,8 @@ from moving import (
     verified,
 )
 
+from fanout.plan import plan_wording
+
 
 @company
 def fleet(root: Path) -> Fleet:
@@ -116,8 +118,8 @@ def test_somebody_else_s_package_at_the_new_place_stays(fleet: Fleet):
     edge.commit("main", {f"{NEW}/notes.txt": "mine\n"})
     place(fleet, "ams", NEW)
     assert fleet.later(minutes=1).sweep().code == 3
-    reason, sentence = fleet.condition(NEW)
-    assert (reason, "not this variant's" in sentence) == ("PathTaken", True)
+    location = f"edge:{NEW}"
+    assert fleet.condition(NEW) == ("PathTaken", plan_wording.describe_other_package(location))
     assert edge.file("main", f"{NEW}/notes.txt") == "mine\n"
     assert AMS in packages(fleet)
     edge.commit("main", {f"{NEW}/notes.txt": None})
@@ -146,8 +148,8 @@ def test_a_place_inside_or_around_the_old_one_is_held(tmp_path: Path, _, path):
     fleet.settle()
     place(fleet, "ams", path)
     assert fleet.later(minutes=1).sweep().code == 3
-    reason, sentence = fleet.condition(path)
-    assert (reason, "a third path" in sentence) == ("PathChanged", True)
+    nested = plan_wording.describe_nested_move(f"edge:{path}", AMS)
+    assert fleet.condition(path) == ("PathChanged", nested)
     assert packages(fleet) == {AMS}
 
 

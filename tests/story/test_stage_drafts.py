@@ -13,6 +13,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from fanout.git.mirror_store import MirrorStore
+from fanout.plan import plan_wording
 
 DEV = "_stages/default.monitoring/dev"
 STAGES = """\
@@ -476,7 +477,7 @@ def test_a_variant_leaves_whose_path_another_installation_drafts(tmp_path: Path)
         two.sweep()
     reason, sentence = two.condition("sites/ams")
     assert reason == "OtherInstallation"
-    assert "edge:sites/ams has a draft of installation default" in sentence
+    assert sentence == plan_wording.describe_other_installation("edge:sites/ams", "default")
     assert two.states()["sites/ber"] == "Released"
     written = set(two.repos["edge"].files(f"drafts/two/{DEV}"))
     assert {path.rpartition("/")[0] for path in written} == {"", "sites/ber"}
