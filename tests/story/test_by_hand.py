@@ -32,7 +32,7 @@ def test_no_step_of_it_is_told_as_one_of_a_policy_or_a_stage(alone: Fleet):
         told.append(alone.sweep("-v").out)
     text = "".join(told)
     assert alone.published() == {"own/mine": "v1"}
-    assert "release mine to take v1\n" in text
+    assert "Release   -        -       mine     v1\n" in text
     assert "record that variant mine has passed v1\n" in text
     assert "stage mine" not in text
 

@@ -72,7 +72,7 @@ def test_the_next_sweep_takes_it_off_the_branch_and_leaves_everything_else(fleet
     others = [path for path in edge.files() if not path.startswith("sites/ams")]
     close(fleet, "ams")
     planned = fleet.plan()
-    assert "remove the package edge:sites/ams: its target is gone" in planned.out
+    assert "edge:sites/ams: its target is gone" in planned.out
     assert "ams" in there(fleet)
     assert re.search(r"TargetGone +the next sweep .*: monitoring-ams-", explain(fleet))
     swept = fleet.sweep()
@@ -269,7 +269,7 @@ def test_what_a_move_has_left_waits_for_the_window_too(fleet: Fleet):
     assert "cph" in there(fleet)
     freeze(fleet)
     waiting = fleet.sweep("-o", "json")
-    assert ("core:sites/dub" in waiting.out, "PlaceLeft" in waiting.reasons) == (True, True)
+    assert ("core:sites/dub" in waiting.out, "WindowClosed" in waiting.reasons) == (True, True)
     assert "dub" in there(fleet)
     fleet.later(days=1).sweep()
     assert there(fleet) == ["ams", "bru"], "those of dev are not verified at their new place"
