@@ -184,7 +184,7 @@ def format_fleet(
     ready = sum(it.counts.ready for it in explanations)
     policies = f"{len(explanations)} {'policy' if len(explanations) == 1 else 'policies'}"
     headline = f"Fleet: {policies}, {ready} of {pluralize(total, 'variant')} ready"
-    yield layout.paint(headline, bold=True)
+    yield from (layout.paint(it, bold=True) for it in wrap_text(headline, layout.width))
     owners = {id(blocker): it for it in explanations for blocker in it.blockers}
     blockers = sort_by_urgency(blocker for it in explanations for blocker in it.blockers)
     rows = []

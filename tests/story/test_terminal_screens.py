@@ -1,0 +1,118 @@
+"""Output on terminals and in pipes: colors, narrow lines, a watched fleet, an early end."""
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from companies import company
+from fleet import Fleet
+from pseudo_terminal import run_on_terminal
+
+COLOR = re.compile(r"\x1b\[[\d;]*m")
+VERBS = [
+    ("status",), ("explain",), ("explain", "monitoring"), ("explain", "monitoring/prod/ber"),
+    ("get", "variants"), ("get", "records"), ("history", "monitoring"), ("graph", "monitoring"),
+]  # fmt: skip
+
+
+@company
+def fleet(root: Path) -> Fleet:
+    made = Fleet.build(root)
+    made.settle()
+    return made
+
+
+def line(fleet: Fleet, *verb: str) -> list[str]:
+    state = ("--state-dir", str(fleet.root / fleet.state), "--now", fleet.now.isoformat())
+    return [*verb, "-f", str(fleet.root / fleet.policies), *state]
+
+
+BOLD, YELLOW, CYAN = "\x1b[1m", "\x1b[33m", "\x1b[36m"
+COLORED = {("status",): {BOLD}, ("explain", "monitoring"): {BOLD, YELLOW}}
+
+
+@pytest.mark.parametrize("verb", COLORED, ids=" ".join)
+def test_colors_of_a_terminal_are_all_that_is_missing_without_them(
+    fleet: Fleet, verb: tuple[str, ...]
+):
+    colored = run_on_terminal(line(fleet, *verb)).text
+    assert set(COLOR.findall(colored)) - {"\x1b[0m"} == COLORED[verb]
+    for variables in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        plain = run_on_terminal(line(fleet, *verb), environment=variables).text
+        assert "\x1b" not in plain
+        assert plain == COLOR.sub("", colored)
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_lines_fit_20_columns_but_for_options_of_commands(fleet: Fleet, verb: tuple[str, ...]):
+    screen = run_on_terminal(line(fleet, *verb), 20, {"NO_COLOR": "1"})
+    assert screen.code == 0
+    wider = [it for it in screen.lines if len(it) > 20]
+    assert [it for it in wider if not it.startswith("      --")] == []
+
+
+@contextmanager
+def watching(arguments: list[str], *, terminal: bool) -> Iterator[Callable[[str], str]]:
+    """Run a command that stays; yield a function that reads its output up to a text."""
+    reading, writing = pty.openpty() if terminal else os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fanout", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=writing,
+        env={**os.environ, "TERM": "xterm-256color"},
+    )
+    os.close(writing)
+
+    def read_until(text: str) -> str:
+        output = ""
+        while text not in output:
+            output += os.read(reading, 65536).decode()
+        return output
+
+    try:
+        yield read_until
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+        os.close(reading)
+
+
+@pytest.mark.parametrize("terminal", [True, False], ids=["a terminal", "a pipe"])
+def test_a_watched_status_is_printed_again_when_it_changes(fleet: Fleet, terminal: bool):
+    with watching(line(fleet, "status", "--watch"), terminal=terminal) as read_until:
+        first = read_until("Fleet: 1 policy, 0 of 3 variants ready")
+        assert "\x1b[2J" not in first
+        fleet.report("dev", "v1")
+        second = read_until("Fleet: 1 policy, 1 of 3 variants ready")
+    assert ("\x1b[H\x1b[2J" in second) is terminal
+
+
+def test_a_watched_table_prints_what_changed(fleet: Fleet):
+    with watching(line(fleet, "get", "stages", "--watch"), terminal=False) as read_until:
+        assert "prod" in read_until("\nmonitoring   prod")
+        fleet.report("dev", "v1")
+        assert "Passed" in read_until("Passed")
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_a_reader_that_stops_early_ends_the_command_without_a_word(
+    fleet: Fleet, verb: tuple[str, ...]
+):
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = subprocess.run(
+        [sys.executable, "-m", "fanout", *line(fleet, *verb)],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (141, "")
