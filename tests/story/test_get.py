@@ -274,3 +274,22 @@ def test_a_target_is_found_by_its_policy_and_name(fleet: Fleet, noun: str):
     named = fleet.run("get", noun, "monitoring/ber", "-o", "name").out
     assert named in fleet.run("get", noun, "--policy", "monitoring", "-o", "name").out
     assert len(named.splitlines()) == 1
+
+
+def test_ages_are_of_recorded_instants_alone(tmp_path: Path):
+    made = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("prod", "edge")})
+    made.policy("logging")
+    stored = "{name: monitoring, creationTimestamp: 2026-02-28T09:00:00Z}"
+    made.write("policy.yaml", POLICY.replace("{name: monitoring}", stored, 1))
+    made.settle()
+    made.later(minutes=5)
+    ages = {}
+    for noun in ("policies", "targets", "repositories"):
+        heads, *rows = [line.split() for line in made.run("get", noun).out.splitlines()]
+        heads = " ".join(heads).replace("WAITS FOR", "WAITS-FOR").split()
+        ages[noun] = [row[heads.index("AGE")] for row in rows]
+    assert ages == {
+        "policies": ["<unknown>", "2d"],
+        "targets": ["5m", "<unknown>", "5m", "<unknown>"],
+        "repositories": ["<unknown>"] * 2,
+    }

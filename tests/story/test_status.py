@@ -89,3 +89,20 @@ def test_status_changes_nothing(fleet: Fleet):
     before = fleet.refs()
     fleet.run("status")
     assert fleet.refs() == before
+
+
+@pytest.mark.parametrize("verb", ["status", "explain"])
+def test_a_selector_chooses_policies_by_their_labels(fleet: Fleet, verb: str):
+    fleet.policy("logging", ("{name: logging}", "{name: logging, labels: {team: edge}}"))
+    for selector in ("team=edge", "fanout.dev/policy=logging"):
+        chosen = fleet.run(verb, "-l", selector)
+        assert chosen.out.startswith("Fleet: 1 policy, 0 of 2 variants ready\n")
+        assert "monitoring" not in chosen.out
+    assert fleet.run(verb, "-l", "team=").out.startswith("Fleet: 0 policies")
+    wrong = fleet.run(verb, "-l", "team in (")
+    assert (wrong.code, wrong.out) == (1, "")
+
+
+def test_a_name_and_a_selector_exclude_each_other(fleet: Fleet):
+    refused = fleet.run("explain", "monitoring", "-l", "team=edge")
+    assert (refused.code, refused.out) == (1, "")

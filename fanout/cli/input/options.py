@@ -216,6 +216,18 @@ def shared_options(function: Function) -> Function:
     return _apply_options({**_OBJECT_OPTIONS, **_TERMINAL_OPTIONS}, function)
 
 
+def selector_option(noun: str) -> Option:
+    """Return the option `--selector` of a verb that lists resources of this noun."""
+    return click.option(
+        "-l",
+        "--selector",
+        default="",
+        metavar="SELECTOR",
+        help=f"Only {noun} with these labels: KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin"
+        " (A,B), KEY or !KEY, separated by commas.",
+    )
+
+
 def with_settings(
     *,
     objects: bool = True,

@@ -78,6 +78,14 @@ def _conflict_subject(item: Object) -> str:
     return " ".join(filter(None, (item["spec"]["object"], item["spec"]["field"])))
 
 
+_UNKNOWN_AGE = "<unknown>"  # as kubectl prints it; `<none>`: what has the age does not exist yet
+
+
+def _created(item: Object) -> str:
+    """Return the instant at which a cluster stored the object; objects in files have none."""
+    return str(item["metadata"].get("creationTimestamp") or _UNKNOWN_AGE)
+
+
 _NAME = TableColumn("NAME", lambda item: item["metadata"]["name"], priority=0)
 _LONG_NAME = TableColumn("NAME", lambda item: item["metadata"]["name"], priority=5)
 _TARGET = TableColumn("TARGET", _target_name, priority=0)
@@ -106,6 +114,7 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         _CONFLICTS,
         TableColumn("EDITED", lambda item: item["status"]["editedVariants"], wide=True),
         TableColumn("BROKEN", lambda item: item["status"]["brokenVariants"], wide=True),
+        TableColumn("AGE", _created, priority=3),
         replace(_CONDITION_MESSAGE, wide=False, priority=4),
     ),
     "variants": (
@@ -152,6 +161,11 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         _STAGE,
         _STATE,
         _WAITS_FOR,
+        TableColumn(
+            "AGE",
+            lambda item: _condition(item, "lastTransitionTime") or _UNKNOWN_AGE,
+            priority=3,
+        ),
         _REPOSITORY,
         _PATH,
         TableColumn("KEY", lambda item: item["spec"]["target"], wide=True),
@@ -197,6 +211,7 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         TableColumn("BRANCH", lambda item: item["spec"].get("branch", "main"), priority=2),
         _READY,
         TableColumn("VARIANTS", lambda item: item["status"]["variants"]),
+        TableColumn("AGE", _created, priority=3),
         _CONDITION_MESSAGE,
     ),
 }
@@ -296,7 +311,9 @@ def _format_instant_cell(
     item: Object,
 ) -> str:
     instant = find_instant(item)
-    return format_cell(str(instant), now) if instant else ""
+    if not instant or instant == _UNKNOWN_AGE:
+        return str(instant or "")
+    return format_cell(str(instant), now)
 
 
 def _record_columns(resource_type: str, *, wide: bool) -> Sequence[TableColumn]:

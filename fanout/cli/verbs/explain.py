@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import click
 
+from fanout.cli.command_errors import invalid_setting
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import complete_subjects
 from fanout.cli.input.name_lookup import (
@@ -15,7 +16,7 @@ from fanout.cli.input.name_lookup import (
     target_names,
     unique_names,
 )
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import VerbCommand, selector_option, with_settings
 from fanout.cli.input.variant_files import open_variant_files
 from fanout.cli.output.explanation_text import (
     ExplanationLayout,
@@ -46,6 +47,8 @@ from fanout.reconcile.explanation.policy_explanation import (
 )
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.report.view_meta import select_policies
+from fanout.selection.label_selector import FlagSelector, parse_selector
 from fanout.values import replace
 
 
@@ -57,8 +60,9 @@ from fanout.values import replace
     default="",
     shell_complete=complete_subjects,
 )
+@selector_option("policies")
 @with_settings(formats=REPORT_FORMATS)
-def command(settings: Settings, subject: str) -> ExitCode:
+def command(settings: Settings, subject: str, selector: str) -> ExitCode:
     """Explain what blocks a rollout, and how to unblock it.
 
     Explains a policy, a stage or a variant, and prints the commands that unblock it. Without a
@@ -69,21 +73,25 @@ def command(settings: Settings, subject: str) -> ExitCode:
     Exits with code 3 if any part of the named resource failed or needs a repair, or if fanout
     cannot process a policy (state Stopped).
     """
+    labels = parse_selector(selector, "--selector")
+    if subject and selector:
+        raise invalid_setting("a name and a selector", "give one of them", "--selector")
     with open_program(settings) as program:
         errors = report_file_errors(program.read_declared())
         layout = ExplanationLayout(
             settings.now(), text_width(), is_colored(settings.color, sys.stdout)
         )
         if not subject:
-            failed = _print_fleet(program, layout)
+            failed = _print_fleet(program, labels, layout)
         else:
             failed = _print_subject(program, subject, layout)
     return ExitCode.SOME_FAILED if errors or failed else ExitCode.OK
 
 
-def _print_fleet(program: Program, layout: ExplanationLayout) -> bool:
+def _print_fleet(program: Program, labels: FlagSelector, layout: ExplanationLayout) -> bool:
     """Print what blocks the fleet, and return whether anything failed or needs a repair."""
-    observed = program.observe(PassMode(namespace=program.settings.namespace))
+    mode = PassMode(namespace=program.settings.namespace)
+    observed = select_policies(program.observe(mode), labels)
     explainers = open_explainers(observed)
     explanations = [it.explain_policy() for it in explainers]
     if program.settings.output is OutputFormat.TABLE:

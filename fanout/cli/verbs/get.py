@@ -30,7 +30,7 @@ from fanout.cli.input.completion import (
     singular_of,
 )
 from fanout.cli.input.name_lookup import target_names
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import VerbCommand, selector_option, with_settings
 from fanout.cli.output import get_tables
 from fanout.cli.output.pass_output import report_file_errors
 from fanout.cli.output.printer import Object, print_objects
@@ -229,14 +229,7 @@ _OBJECT_BUILDERS: Mapping[str, Callable[[PassPlan], list[dict[str, Any]]]] = {
 @click.command(cls=VerbCommand)
 @click.argument("resource_type", default="", metavar="WHAT", shell_complete=complete_resource_types)
 @click.argument("names", nargs=-1, shell_complete=complete_names)
-@click.option(
-    "-l",
-    "--selector",
-    default="",
-    metavar="SELECTOR",
-    help="Only resources with these labels: KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin (A,B),"
-    " KEY or !KEY, separated by commas.",
-)
+@selector_option("resources")
 @click.option(
     "--policy", default="", shell_complete=complete_policies, help="Only resources of this policy."
 )
@@ -267,8 +260,10 @@ def command(
     of resources. A variant, target, draft or conflict can be named by its name, its target, its
     path, repository:path or POLICY/TARGET.
 
-    AGE is the time since the current revision was published (variants), since the commit was made
-    (drafts), or since the entry was recorded (records).
+    AGE is the time since the object was created (policies, repositories), since the current
+    revision was published (variants), since the state last changed (targets), since the commit was
+    made (drafts), or since the entry was recorded (records). It is <unknown> if no time is
+    recorded. Objects in files have no time of creation.
 
     For --selector, a target has the labels of its object, a draft the labels of its variant, and a
     stage the labels of its policy. Variants, targets, drafts and conflicts also have the labels

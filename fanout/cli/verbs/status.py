@@ -5,7 +5,7 @@ import time
 
 import click
 
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import VerbCommand, selector_option, with_settings
 from fanout.cli.output.explanation_text import ExplanationLayout
 from fanout.cli.output.fleet_screen import format_fleet_status
 from fanout.cli.output.pass_output import report_file_errors
@@ -18,6 +18,8 @@ from fanout.cli.terminal import is_colored
 from fanout.reconcile.explanation.explanation_views import dump_fleet_status
 from fanout.reconcile.explanation.fleet_status import build_fleet_status
 from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.report.view_meta import select_policies
+from fanout.selection.label_selector import FlagSelector, parse_selector
 
 _FORMATS = (OutputFormat.TABLE, OutputFormat.WIDE, OutputFormat.JSON, OutputFormat.YAML)
 _WATCH_SECONDS = 2.0  # seconds between two observations of --watch
@@ -28,8 +30,9 @@ _CLEAR_SCREEN = "\x1b[H\x1b[2J"
 @click.option(
     "-w", "--watch", is_flag=True, help="Keep running, and print the state again after each change."
 )
+@selector_option("policies")
 @with_settings(formats=_FORMATS)
-def command(settings: Settings, watch: bool) -> ExitCode:
+def command(settings: Settings, watch: bool, selector: str) -> ExitCode:
     """Print the state of the whole fleet on one screen.
 
     The first part lists everything that a person must act on, with the command to run for each
@@ -39,19 +42,20 @@ def command(settings: Settings, watch: bool) -> ExitCode:
     Exits with code 3 if anything failed or needs a repair, or if fanout cannot process a policy
     (state Stopped).
     """
+    labels = parse_selector(selector, "--selector")
     with open_program(settings) as program:
         errors = report_file_errors(program.read_declared())
-        before, fix_count = _print_status(program, None)
+        before, fix_count = _print_status(program, labels, None)
         while watch:
             time.sleep(_WATCH_SECONDS)
-            before, fix_count = _print_status(program, before)
+            before, fix_count = _print_status(program, labels, before)
     return ExitCode.SOME_FAILED if errors or fix_count else ExitCode.OK
 
 
-def _print_status(program: Program, before: object) -> tuple[object, int]:
+def _print_status(program: Program, labels: FlagSelector, before: object) -> tuple[object, int]:
     """Print the status unless it equals `before`; return it and the number of repairs needed."""
     settings = program.settings
-    observed = program.observe(PassMode(namespace=settings.namespace))
+    observed = select_policies(program.observe(PassMode(namespace=settings.namespace)), labels)
     fleet_status = build_fleet_status(observed)
     if settings.output.is_data:
         view = dump_fleet_status(fleet_status, settings.namespace)

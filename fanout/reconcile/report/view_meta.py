@@ -8,8 +8,10 @@ from fanout.api.object_meta import Label
 from fanout.api.view_base import View, ViewMeta
 from fanout.plan.records.policy_status import format_instant
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.pass_results import PassPlan, PolicyResult
+from fanout.selection.label_selector import FlagSelector, matches
 from fanout.selection.target_names import shorten_target_keys
+from fanout.values import replace
 
 Plain = dict[str, Any]
 
@@ -50,6 +52,16 @@ def policy_labels(policy_result: PolicyResult) -> Mapping[str, str]:
     policy = policy_result.resolved_policy
     declaration = policy.upstream_policy or policy.package_variant
     return declaration.metadata.labels if declaration else {}
+
+
+def select_policies(pass_plan: PassPlan, selector: FlagSelector) -> PassPlan:
+    """Return the pass with the policies that have these labels, their own or fanout's."""
+    selected = tuple(
+        it
+        for it in pass_plan.policies
+        if matches(selector, {**policy_labels(it), **fanout_labels(it)})
+    )
+    return replace(pass_plan, policies=selected)
 
 
 def variant_labels(policy_result: PolicyResult, variant: RenderedVariant) -> dict[str, str]:
