@@ -72,9 +72,9 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "This is a bug in fanout; report it with the output of the command with `-v`.",
     ),
     Reason.FUNCTION_UNAVAILABLE: Remedy(
-        "A function in the pipeline is not built in, and the FanoutConfiguration has no program "
-        "for its image. Or the FanoutConfiguration has a program for the image, but this program "
-        "is not installed.",
+        "The pipeline uses a function image that is not built into fanout, and the "
+        "FanoutConfiguration does not map this image to a program. Or the program is not "
+        "installed.",
         "Use a built-in function, or let an administrator add the program to the "
         "FanoutConfiguration.",
     ),
@@ -354,7 +354,7 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Create or correct the secret.",
     ),
     Reason.SECRETS_DIFFER: Remedy(
-        "Repositories with the same URL name different secrets.",
+        "Several Repository objects have the same `spec.url`, but name different secrets.",
         "Use the same `secretRef` in all these Repositories.",
     ),
     Reason.SUBMODULE_REFUSED: Remedy(

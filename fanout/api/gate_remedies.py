@@ -75,7 +75,7 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
     ),
     Reason.EDITED_DOWNSTREAM: Remedy(
         "Somebody reverted or removed the published package on the branch, or changed "
-        "a package that fanout would remove now. fanout does not overwrite such a "
+        "a package that is due for removal. fanout does not overwrite such a "
         "change.",
         "Restore the published package, or run `fanout promote POLICY --stage STAGE "
         "--variant VARIANT --reason WHY` to publish the next draft. To remove a "
@@ -274,8 +274,8 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
     ),
     Reason.VERIFICATION_PENDING: Remedy(
         "No result was reported, or the checked service has not passed yet.",
-        "If fanout runs the check itself, wait for the result. If people or a pipeline report "
-        "the check, they carry it out, and then run `fanout report POLICY --stage STAGE --check "
+        "If fanout runs the check itself, wait for the result. If a person or a pipeline "
+        "performs the check, perform it, and then run `fanout report POLICY --stage STAGE --check "
         "CHECK --status passed --revision REVISION`.",
     ),
     Reason.WINDOW_CLOSED: Remedy(

@@ -94,8 +94,8 @@ VERBS = {
 # has all.
 TERMS = {
     "variant": "a copy of an upstream package, at one path of a downstream repository",
-    "target": "what a variant is made for: a downstream repository, one of several packages in it, "
-    "or a Kubernetes object such as a Cluster",
+    "target": "what a variant is made for: a downstream repository, one of several package "
+    "paths in a downstream repository, or a Kubernetes object such as a Cluster",
     "stage": "a named group of variants of one policy; stages are rolled out in order",
     "candidate": "the revision to roll out in a stage",
     "draft": "a variant that is rendered for the candidate and committed to a branch, but "

@@ -34,6 +34,7 @@ from fanout.reconcile.edits.package_damage import describe_faults, find_lost_ren
 from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problem
 from fanout.reconcile.removal.orphaned_variants import OrphanLocations, describe_orphans
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+from fanout.selection.target_names import shorten_target_keys
 from fanout.selection.variant_spec import TargetFailure
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import frozen, replace
@@ -52,6 +53,7 @@ class PassProblem:
     noun: str = "variant"  # kind of the subject: policy, repository, target or variant
     failed: bool = True  # False: a hold, or information
     names: tuple[str, ...] = ()  # other names of the subject in the sentence
+    target_name: str = ""  # of a variant, as tables have it
     again: str = ""  # if reported in full before: one line, and where to read the rest
     gone: bool = False  # the subject is a variant whose target is gone
     accepted: bool = False  # a person accepted it, so nothing is blocked
@@ -107,6 +109,12 @@ class PolicyResult:
             *self.resolved_policy.failures,
             *describe_orphans(self.resolved_policy, self.orphans, self.removals),
         )
+
+    @property
+    def target_names(self) -> Mapping[str, str]:
+        """A short name of each target of the policy by its key, failed targets included."""
+        keys = [variant.spec.target for variant in self.variants]
+        return shorten_target_keys([*keys, *(it.target for it in self.failures)])
 
     def decision_statuses(self, now: datetime) -> Mapping[str, DecisionStatus]:
         """Return the status of each decision of the policy, by its name."""
@@ -304,10 +312,15 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
     yield from _find_forge_failures(policy_result)
     yield from _find_foreign_requests(policy_result)
     undecided_conflicts = policy_result.undecided_conflicts
-    for variant in policy_result.variants:
-        yield from _find_variant_problems(
+    problems = [
+        (variant.spec.target, it)
+        for variant in policy_result.variants
+        for it in _find_variant_problems(
             policy_result, variant, undecided_conflicts.get(variant.spec.name, 0)
         )
+    ]
+    target_names = policy_result.target_names if problems else {}
+    yield from (replace(it, target_name=target_names[target]) for target, it in problems)
 
 
 def _find_forge_failures(policy_result: PolicyResult) -> Iterator[PassProblem]:

@@ -39,7 +39,7 @@ class ProblemGroup:
         if not self.first.subject or self.first.policy.endswith(f"/{self.first.subject}"):
             return sentence  # the sentence names the policy or the hand-written variant already
         if len(self.subjects) == 1:
-            return f"{self.first.subject}: {sentence}"
+            return f"{self.subjects[0]}: {sentence}"
         number = pluralize(len(self.subjects), self.first.noun)
         return f"{number} ({format_names(self.subjects)}): {sentence}"
 
@@ -52,7 +52,9 @@ def group_problems(problems: Iterable[PassProblem]) -> Iterator[ProblemGroup]:
         groups.setdefault(key, []).append(problem)
     for group in groups.values():
         is_repeated = all(problem.again for problem in group)
-        yield ProblemGroup(group[0], tuple(problem.subject for problem in group), is_repeated)
+        yield ProblemGroup(
+            group[0], tuple(it.target_name or it.subject for it in group), is_repeated
+        )
 
 
 def format_lines(groups: Iterable[ProblemGroup]) -> Iterator[tuple[bool, str]]:

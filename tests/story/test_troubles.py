@@ -131,7 +131,7 @@ def test_what_is_wrong_with_many_is_told_once(tmp_path: Path):
         assert len(lines) == 2
         assert "5 targets (Cluster.infra.example.com/default/x0, " in lines[0]
         assert " and 2 more): " in lines[0]
-        assert "5 variants (monitoring-y0-" in lines[1]
+        assert "5 variants (y0, y1, y2 and 2 more): " in lines[1]
         assert "is in stage nowhere" in lines[1]
 
 

@@ -23,7 +23,6 @@ from fanout.reconcile.problem_aggregation import (
     group_problems,
 )
 from fanout.reconcile.report.enforcement_conditions import list_unenforced
-from fanout.reconcile.report.view_meta import name_targets
 
 Plain = dict[str, str]
 
@@ -155,7 +154,7 @@ def _format_actions(actions: Iterable[PlanAction], observed: PassPlan) -> str:
     target_names = {
         (item.resolved_policy.namespace, variant.spec.name): names[variant.spec.target]
         for item in observed.policies
-        for names in (name_targets(item),)
+        for names in (item.target_names,)
         for variant in item.variants
     }
     rows = [

@@ -27,11 +27,11 @@ from fanout.reconcile.records.rewound_records import describe_missing_records
 def command(settings: Settings, request: RecordRequest) -> None:
     """Accept records that were restored from an older copy.
 
-    A policy is held with the reason RecordsRewound if an earlier pass saw newer records of the
-    policy, or if the records are older than the published packages. This command records a decision
-    to continue with the older records. Published packages are kept, and soak times and deadlines
-    start again. Suspensions, approvals and evidence that the older records lack are not restored.
-    The command lists the missing records that it can identify.
+    A policy is held with the reason RecordsRewound if its records lack entries that an earlier pass
+    has read, or if they are older than its published packages. This command records a decision to
+    continue with the older records. Published packages are kept, and soak times and deadlines start
+    again. Suspensions, approvals and evidence that the older records lack are not restored. The
+    command lists the missing records that it can identify.
     """
     with open_record_session(settings, request, find_policy) as session:
         item = session.item

@@ -70,8 +70,8 @@ def command(settings: Settings, subject: str, selector: str) -> ExitCode:
     the name of the variant, its target, its path or its repository:path. A name without a policy is
     looked up in all policies.
 
-    Exits with code 3 if any part of the named resource failed or needs a repair, or if fanout
-    cannot process a policy (state Stopped).
+    Exits with code 3 if any part of the named resource failed or must be repaired, or if fanout
+    cannot process its policy (state Stopped).
     """
     labels = parse_selector(selector, "--selector")
     if subject and selector:
@@ -129,8 +129,8 @@ def _write_lines(lines: Iterable[str], layout: ExplanationLayout) -> None:
 def _find_subject(program: Program, subject: str) -> tuple[PassPlan, str, str]:
     """Return a pass of the policies of this name, with their stage and variant.
 
-    Without a policy of this name, the variant of this name is returned with its policy.
-    Raises InvalidInput if nothing has the name.
+    Without a policy of this name, the variant of this name is returned with its policy. Raises
+    InvalidInput if nothing has the name.
     """
     policy, _, remainder = subject.partition("/")
     stage, _, variant = remainder.partition("/")
@@ -176,8 +176,8 @@ def _find_single_variant(
 ) -> tuple[PolicyResult | None, str, str]:
     """Return the only variant of this name in any policy, with its policy and stage.
 
-    Orphaned variants are found too. Raises InvalidInput if several have the name, and
-    Stopped for a target without a variant, with the reason.
+    Orphaned variants are found too. Raises InvalidInput if several have the name, and Stopped for a
+    target without a variant, with the reason.
     """
     matches = [
         (item, variant) for item in policies for variant in find_named_variants(item.variants, name)

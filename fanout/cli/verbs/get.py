@@ -270,8 +270,8 @@ def command(
     fanout.dev/policy, fanout.dev/stage and fanout.dev/repository. Stages also have
     fanout.dev/policy and fanout.dev/stage.
 
-    If some records or the publications of a repository cannot be read, prints the others and exits
-    with code 3.
+    If a file of records or a repository cannot be read, prints all other entries and exits with
+    code 3.
     """
     resource_type = _resolve_type(resource_type)
     criteria = {name: value or "" for name, value in filters.items()}

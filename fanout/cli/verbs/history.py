@@ -118,7 +118,8 @@ def command(
     its commit, its evidence, and how many values were dropped to resolve merge conflicts. The
     newest entry comes first. A moved or removed variant is found by its former name.
 
-    If a repository cannot be read, prints what is on record and exits with code 3.
+    If a downstream repository cannot be read, prints only what the records contain, and exits with
+    code 3.
     """
     check_output(settings)
     start = _parse_since(since, settings.now()) if since else None

@@ -72,7 +72,8 @@ def command(
 
     VARIANT is the name of a variant, its path, its repository:path, or the name of its former
     target. `fanout get targets` shows the reason TargetGone for each variant whose target no longer
-    exists. If a PackageVariant object without a policy made the variant, give VARIANT alone.
+    exists. For a variant that belongs to a PackageVariant object and to no policy, give VARIANT
+    alone.
 
     The package is deleted from the branch in one commit, and the draft is deleted too. If
     `deletionPolicy` is Orphan, the package is kept, and a draft with downstream edits is also kept.
@@ -82,8 +83,9 @@ def command(
     are removed first.
 
     In a repository with a forge, the package is removed on a branch, and the next sweep opens a
-    pull request for this branch. With --all-gone, only the variants of the latest stage are on this
-    branch. When their pull request is merged, the next sweep continues with the stage before.
+    pull request for this branch. With --all-gone, this branch removes only the variants of the last
+    stage that has any to remove. When their pull request is merged, the next sweep continues with
+    the stage before.
 
     If a window is closed, the command only records the decision to remove the variants, and exits
     with code 4. A sweep removes the variants when the window is open. An interrupted command can be

@@ -200,12 +200,13 @@ def command(
 ) -> ExitCode:
     """Return to an earlier revision and stay at it.
 
-    For each variant, restores in a new commit the content that was last published at the revision.
+    For each variant, a new commit restores the package as it was last published for the revision.
     The downstream edits of that time are included. Windows and suspensions apply to a rollback. The
     order of the stages (`after`), soak times, checks before publication and rollout budgets do not
-    apply. The rollback is recorded as a decision. Until this decision is withdrawn (`fanout
-    withdraw`) or another revision is promoted, no newer revision is drafted. If a rollback to the
-    revision is already active, the command continues this rollback and records nothing.
+    apply. The rollback is recorded as a decision. While this decision is active, newer revisions
+    are not drafted. To end the rollback, withdraw the decision with `fanout withdraw`, or promote
+    another revision with `fanout promote --revision`. If a rollback to the revision is already
+    active, the command continues this rollback and records nothing.
     """
     refuse_with_wait(request.wait_limit, [("--dry-run", settings.dry_run)])
     is_confirmed = yes or settings.dry_run

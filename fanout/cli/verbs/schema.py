@@ -16,8 +16,8 @@ def command(settings: Settings, kind: str | None) -> None:
     """Print the JSON Schemas of all kinds.
 
     KIND is a kind that users write, such as UpstreamPolicy, or that `fanout get` prints, such as
-    StageView. Without KIND, prints all schemas by kind. Editors use the schemas to complete and
-    check files.
+    StageView. Without KIND, prints one object with the schema of each kind. Editors use the schemas
+    to complete and check files.
     """
     schemas = build_json_schemas()
     if kind is None:

@@ -39,7 +39,7 @@ def command(settings: Settings, watch: bool, selector: str) -> ExitCode:
     entry. The second part has one line for each stage of every policy. If some lines do not fit on
     the screen, prints how many were left out; -o wide prints all lines.
 
-    Exits with code 3 if anything failed or needs a repair, or if fanout cannot process a policy
+    Exits with code 3 if anything failed or must be repaired, or if fanout cannot process a policy
     (state Stopped).
     """
     labels = parse_selector(selector, "--selector")

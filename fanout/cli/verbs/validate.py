@@ -43,8 +43,8 @@ from fanout.telemetry.redaction import Redactor
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with code 2 for warnings too, except those about secrets, which another machine may"
-    " have.",
+    help="Exit with code 2 for warnings too. Warnings about missing secrets do not count, because"
+    " another machine can have the secrets.",
 )
 @with_settings(formats=REPORT_FORMATS)
 def command(settings: Settings, *, strict: bool) -> ExitCode:

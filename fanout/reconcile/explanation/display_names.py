@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping
 
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.report.view_meta import name_targets
 
 _MAX_NAMED = 3  # variants named in one line
 
@@ -13,7 +12,7 @@ def build_display_names(policy_result: PolicyResult) -> Mapping[str, str]:
 
     Commands accept it. A variant written by hand has a name that a person chose.
     """
-    names = dict(name_targets(policy_result))
+    names = dict(policy_result.target_names)
     by_hand = policy_result.resolved_policy.upstream_policy is None
     for variant in policy_result.variants:
         spec = variant.spec

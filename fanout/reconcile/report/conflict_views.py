@@ -25,7 +25,6 @@ from fanout.reconcile.report.view_meta import (
     build_meta,
     dump_view,
     format_time,
-    name_targets,
     order_by_stage,
     policy_name,
     variant_labels,
@@ -44,7 +43,7 @@ def list_conflicts(pass_plan: PassPlan) -> list[Plain]:
     """
     conflict_views: list[ConflictView] = []
     for policy_result in pass_plan.policies:
-        target_names = name_targets(policy_result)
+        target_names = policy_result.target_names
         for variant in order_by_stage(policy_result):
             target_name = target_names[variant.spec.target]
             conflict_views += _build_views(policy_result, variant, target_name)

@@ -6,7 +6,7 @@ from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.variant_observation import unreadable_repository_hold
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.report.view_meta import name_targets, order_by_stage
+from fanout.reconcile.report.view_meta import order_by_stage
 from fanout.values import frozen, replace
 
 
@@ -25,7 +25,7 @@ def list_decisions(policy_result: PolicyResult) -> Iterator[DecidedEntry]:
     if policy_result.decision is None:
         return
     conflict_counts = policy_result.undecided_conflicts
-    target_names = name_targets(policy_result)
+    target_names = policy_result.target_names
     for variant in order_by_stage(policy_result):
         spec = variant.spec
         decision = _with_read_failure(variant, policy_result.decision.variants[spec.name])

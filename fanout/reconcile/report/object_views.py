@@ -63,7 +63,6 @@ from fanout.reconcile.report.view_meta import (
     dump_view,
     fanout_labels,
     format_time,
-    name_targets,
     policy_labels,
     policy_name,
     stage_positions,
@@ -160,9 +159,10 @@ def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:
         name_by_place = {
             repository_place(repository): name for name, repository in repository_by_name.items()
         }
+        target_names = policy_result.target_names
         views = [_build_target(policy_result, it) for it in list_decisions(policy_result)]
         views += [
-            _build_target_without_variant(policy_result, it, VariantState.FAILED)
+            _build_target_without_variant(policy_result, target_names, it, VariantState.FAILED)
             for it in policy.failures
         ]
         failures = describe_orphans(policy, policy_result.orphans, policy_result.removals)
@@ -170,6 +170,7 @@ def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:
             place, path = place_by_variant.get(orphan.name, ("", ""))
             orphan_view = _build_target_without_variant(
                 policy_result,
+                target_names,
                 failure,
                 VariantState.HELD,
                 (name_by_place.get(place, place), path),
@@ -419,6 +420,7 @@ def _build_target(policy_result: PolicyResult, entry: DecidedEntry) -> TargetVie
 
 def _build_target_without_variant(
     policy_result: PolicyResult,
+    target_names: Mapping[str, str],
     failure: TargetFailure,
     state: VariantState,
     location: tuple[str, str] = ("", ""),
@@ -440,7 +442,7 @@ def _build_target_without_variant(
         spec=TargetViewSpec(
             policy=policy_name(policy_result),
             target=failure.target,
-            target_name=name_targets(policy_result)[failure.target],
+            target_name=target_names[failure.target],
             stage=stage,
             repository=location[0],
             path=location[1],

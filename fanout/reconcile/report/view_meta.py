@@ -10,7 +10,6 @@ from fanout.plan.records.policy_status import format_instant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.selection.label_selector import FlagSelector, matches
-from fanout.selection.target_names import shorten_target_keys
 from fanout.values import replace
 
 Plain = dict[str, Any]
@@ -26,12 +25,6 @@ def build_meta(policy_result: PolicyResult, name: str, labels: Mapping[str, str]
     """Return the metadata of a view of a part of this policy."""
     namespace = policy_result.resolved_policy.namespace
     return ViewMeta(name=name, namespace=namespace, labels=dict(labels))
-
-
-def name_targets(policy_result: PolicyResult) -> Mapping[str, str]:
-    """Return a short name of each target of the policy by its key, failed targets included."""
-    keys = [variant.spec.target for variant in policy_result.variants]
-    return shorten_target_keys([*keys, *(it.target for it in policy_result.failures)])
 
 
 def order_by_stage(policy_result: PolicyResult) -> list[RenderedVariant]:
