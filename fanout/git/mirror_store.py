@@ -6,6 +6,7 @@ processors busy, so each group has its own pool of threads.
 """
 
 import errno
+import gc
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -262,6 +263,9 @@ class MirrorStore:
                 return work(mirror)
             except DamagedMirrorError:
                 self._mirrors.delete(mirror)
+        # libgit2 shares the packs that are open, by path: what the failed work still holds in
+        # reference cycles would be read instead of the new pack of the same name.
+        gc.collect()
         with self._mirrors.open_locked(access.address) as mirror:
             try:
                 return work(mirror)
