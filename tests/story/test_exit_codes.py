@@ -14,6 +14,7 @@ from editing import conflict, one_site
 from fleet import Fleet, Result
 from verb_statuses import (
     ANN,
+    BER,
     EVE,
     MANUAL,
     PROD,
@@ -44,6 +45,29 @@ def test_the_exit_status_of_a_verb(fleet: Fleet, change: Change, line: Sequence[
     told = fleet.run(*line)
     assert told.code == status, (told.out, told.err)
     assert told.out or told.err or line[0] == "diff", "never silent"
+
+
+def rows_of_each_verb() -> list[tuple[str, Change, Sequence[str], int]]:
+    """Return the first row of each verb, and rows of verbs that have one status alone."""
+    first = {
+        line[0]: (line[0], change, line, status) for _, change, line, status in VERB_ROWS[::-1]
+    }
+    reading = (["status"], ["graph", "monitoring"], ["history", "monitoring"], ["render", BER])
+    return [*first.values(), *((line[0], nothing, line, 0) for line in reading)]
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "status"),
+    [row[1:] for row in rows_of_each_verb()],
+    ids=[row[0] for row in rows_of_each_verb()],
+)
+def test_each_verb_is_quiet_and_takes_all_namespaces_where_another_is_set(
+    fleet: Fleet, monkeypatch, change: Change, line: Sequence[str], status: int
+):
+    change(fleet)
+    monkeypatch.setenv("FANOUT_NAMESPACE", "other")
+    told = fleet.run(*line, "-q", "-A")
+    assert told.code == status, (told.out, told.err)
 
 
 def test_no_files_are_an_error_of_use(fleet: Fleet):

@@ -51,6 +51,20 @@ def held(fleet: Fleet) -> str:
     return swept.err
 
 
+def test_a_dry_run_shows_what_would_be_accepted_and_accepts_nothing(fleet: Fleet):
+    fleet.report("dev", "v1")
+    assert fleet.run(*SUSPEND).code == 0
+    fleet.records().git("update-ref", BOOK, f"{BOOK}^")
+    before = fleet.refs(), head(fleet)
+    shown = fleet.run(*ACCEPT, "--dry-run")
+    assert shown.code == 0, (shown.out, shown.err)
+    assert "(dry run)" in shown.out
+    assert shown.err.startswith("missing from now on: Decision ")
+    assert "Suspend stage prod" in shown.err
+    assert (fleet.refs(), head(fleet)) == before
+    held(fleet)
+
+
 def test_a_suspension_is_not_forgotten_when_the_branch_is_put_back(fleet: Fleet):
     fleet.report("dev", "v1")
     assert fleet.run(*SUSPEND).code == 0
