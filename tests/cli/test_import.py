@@ -42,7 +42,7 @@ def test_case(case, capsys, update_golden):
 
 
 # The importer writes the name of a workspace as a tag, and says that a person has to correct it.
-_TO_CORRECT = {("porch", "left-out"): ["spec.upstream.revision.tag: first names no revision"]}
+_TO_CORRECT = {("porch", "left-out"): ["spec.upstream.revision.tag: first is not a revision"]}
 
 
 def test_what_comes_out_is_valid(case, capsys):

@@ -44,15 +44,15 @@ def test_a_sound_directory_has_no_faults(company: Fleet):
 
 EXPRESSIONS = [
     ("a variable that there is not", "stageExpr", "cluster.metadata.labels.tier",
-     "cluster is no variable here; "),
+     "cluster is not a variable here; "),
     ("a misspelt variable", "stageExpr", "targt.metadata.labels.tier",
-     "targt is no variable here; did you mean target? there are packageDefault, "),
+     "targt is not a variable here; did you mean target? there are packageDefault, "),
     ("text without its quotes", "stageExpr", "prod",
-     "prod is no variable here; if it is text, write \"'prod'\", with both quotes; there are"),
+     "prod is not a variable here; if it is a string, write \"'prod'\", with both quotes; "),
     ("a name with a dash without its quotes", "stageExpr", "staging-eu",
-     "eu and staging are no variables here; if it is text, write \"'staging-eu'\", with both"),
+     "eu and staging are not variables here; if it is a string, write \"'staging-eu'\", with both"),
     ("the repository where it is chosen", "downstream.repositoryExpr", "repository.metadata.name",
-     "repository is no variable here: this expression is what chooses it; there are packageDe"),
+     "repository is not a variable here: this expression chooses the repository; there are "),
     ("a function that there is not", "downstream.packageExpr", "lower(target.metadata.name)",
      "there is no function 'lower' (column 1); use one of bool(), bytes(), double(), "),
     ("a method that there is not", "downstream.packageExpr", "target.metadata.name.split('-')[1]",
@@ -60,7 +60,7 @@ EXPRESSIONS = [
     ("a misspelt method", "stageExpr", "target.metadata.name.startswith('a') ? 'dev' : 'prod'",
      "there is no function 'startswith' (column 22); did you mean startsWith?"),
     ("a label whose key is no name", "stageExpr", "target.metadata.labels.example.com/tier",
-     "tier is no variable here; keys that are no names stand in brackets: labels['a/b']; there"),
+     "tier is not a variable here; write such keys in brackets, as labels['a/b']; there"),
     ("a template's braces", "downstream.packageExpr", "sites/{{ target.metadata.name }}",
      ("syntax error at column 31: unexpected '}'; CEL is not a template language: join strings"
      " with +")),
@@ -114,9 +114,9 @@ TEMPLATES = [
      "{% set x = 1 %}{{ x }}{% for one in variants %}{{ one.name }}{{ loop.index }}{% endfor %}",
      ""),
     ("of a variable that there is not", "{{ policy }} in {{ stag }}",
-     "stag is no variable here; did you mean stage? there are namespace, policy, "),
+     "stag is not a variable here; did you mean stage? there are namespace, policy, "),
     ("of CEL's variables", "{{ target.metadata.name }}",
-     "target is no variable here; "),
+     "target is not a variable here; "),
 ]  # fmt: skip
 
 
@@ -131,8 +131,8 @@ def test_a_commit_template(company: Fleet, _, text: str, told: str):
 REQUEST_TEMPLATES = [
     ("titleTemplate", "{{ title }}{{ branch }}{{ headBranch }}{{ install }}{{ revision }}", ""),
     ("bodyTemplate", "{{ text }}{{ holds }}{{ checks }}{{ changes }}{{ conflicts }}", ""),
-    ("titleTemplate", "{{ text }}", "text is no variable here; "),
-    ("bodyTemplate", "{{ hold }}", "hold is no variable here; did you mean holds? "),
+    ("titleTemplate", "{{ text }}", "text is not a variable here; "),
+    ("bodyTemplate", "{{ hold }}", "hold is not a variable here; did you mean holds? "),
 ]
 
 
@@ -257,13 +257,13 @@ def warned(fleet: Fleet) -> list[str]:
 
 NOTHING_MATCHES = [
     ("a label that no object has", ("kind: Cluster}", "kind: Cluster, matchLabels: {tier: x}}"),
-     "0 of 3 Cluster objects match, so nothing is made; compare its labels and name"),
+     "0 of 3 Cluster objects match, so no variant is created; compare its labels and name"),
     ("a name that no object has", ("kind: Cluster}", "kind: Cluster, name: amss}"),
-     "0 of 3 Cluster objects match, so nothing is made; "),
+     "0 of 3 Cluster objects match, so no variant is created; "),
     ("a kind that there is not", ("kind: Cluster}", "kind: Clusters}"),
-     "there is no Clusters.infra.example.com in namespace default, nor one without a namespace; "),
+     "there is no Clusters.infra.example.com in namespace default and none without a namespace; "),
     ("a group that there is not", ("infra.example.com/v1", "infra.example.org/v1"),
-     "there is no Cluster.infra.example.org in namespace default, nor one without a namespace; "),
+     "there is no Cluster.infra.example.org in namespace default and none without a namespace; "),
 ]  # fmt: skip
 
 

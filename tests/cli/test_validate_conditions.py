@@ -42,9 +42,9 @@ WRONG = [
     (
         "a variable of templates",
         "repository.metadata.name == 'a'",
-        "repository is no variable here; there are stage",
+        "repository is not a variable here; there are stage",
     ),
-    ("the clock", "now > timestamp('2026-01-01T00:00:00Z')", "now is no variable here"),
+    ("the clock", "now > timestamp('2026-01-01T00:00:00Z')", "now is not a variable here"),
     ("no expression", "stage.failed ==", "syntax error"),
 ]
 
@@ -74,4 +74,4 @@ def test_what_a_condition_may_name(company: Fleet, _, text: str):
 
 def test_an_expression_for_offline_targets_is_compiled_too(company: Fleet):
     [line] = told(company, "true", "stage.failed > 0")
-    assert "spec.targets[0].offlineWhen: stage.failed > 0: stage is no variable here; " in line
+    assert "spec.targets[0].offlineWhen: stage.failed > 0: stage is not a variable here; " in line

@@ -102,7 +102,7 @@ def test_what_fails_a_target_is_an_error(
 
 WARNINGS: list[tuple[str, Change, str, str]] = [
     ("a source that is not there", without_source, f":13: {TEMPLATE}injectors[0].nameExpr: ",
-     "there is no ConfigMap ber in namespace default; a required injection point"),
+     "there is no ConfigMap ber in namespace default; "),
     ("a target in no stage", lambda it: it.site("dub", '""', "edge"),
      f":9: {TEMPLATE}stageExpr: ", "it is in no stage, so its variant is held"),
     ("one path for several", policy((PATH, "\"'sites'\"")),

@@ -15,7 +15,7 @@ ROWS = [
     ("a URL without an owner", f"https://{GITEA}/edge.git", "gitea", "names no repository"),
     ("a local path", "/srv/git/edge.git", "gitea", "names no repository"),
     ("the repository has no forge", "https://other.example.com/ann/edge.git", "none", ""),
-    ("it is another program", "https://hub.example.com/ann/edge.git", "gitea", "is github, not"),
+    ("it is another program", "https://hub.example.com/ann/edge.git", "gitea", "is github in"),
 ]
 
 

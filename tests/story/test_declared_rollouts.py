@@ -9,7 +9,7 @@ from fanout.gates import gate_wording
 
 DEV = "{name: dev, verification: [{name: e2e, report: {}}]}"
 # Parts of the findings about values of expressions, and of the line that everything is valid.
-OF_TARGETS = ("spec.targets[0].", "it must yield true or false", "objects are valid")
+OF_TARGETS = ("spec.targets[0].", "expected true or false", "objects are valid")
 ENTRY = "    template:\n"
 SITES = dict.fromkeys(("ams", "ber", "cph", "dub"), ("dev", "edge"))
 SHARED = "injectors: [{kind: ConfigMap, nameExpr: target.metadata.name}]"

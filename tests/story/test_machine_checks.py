@@ -362,10 +362,10 @@ def test_a_status_of_a_commit_that_nobody_keeps_holds(tmp_path):
 CODE = [
     ("an answer is not there yet when it is asked for",
      {"http": {"urlExpr": "response.url", "cel": "true"}}, "http.urlExpr",
-     "response.url: response is no variable here; there are target, upstream and variant"),
+     "response.url: response is not a variable here; there are target, upstream and variant"),
     ("an object is no response",
      {"http": {"url": "https://x.example.com/", "cel": "object.ok"}}, "http.cel",
-     "object.ok: object is no variable here; there are response, target, upstream and variant"),
+     "object.ok: object is not a variable here; there are response, target, upstream and variant"),
     ("a variant has fields of its own",
      {"http": {"url": "https://x.example.com/", "cel": "variant.revision == 'v1'"}}, "http.cel",
      "variant.revision == 'v1': variant has no field revision"),

@@ -7,6 +7,7 @@ from fanout.api.package_variant import PackageVariant
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.manifest_documents import FileFinding
+from fanout.reconcile import validation_wording as wording
 from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
 from fanout.selection.label_selector import matches
 from fanout.selection.target_selection import (
@@ -76,8 +77,7 @@ def find_missing_sources(
     if spec.injectors and not any(it.kind for it in spec.injectors):
         names = list(dict.fromkeys(it.name for it in spec.injectors))
         if not any(objects.has_name(spec.namespace, name) for name in names):
-            problem = f"there is no object {' or '.join(names)} of any kind"
-            yield 0, f"{problem} in namespace {spec.namespace}"
+            yield 0, wording.describe_missing_objects(names, spec.namespace)
     for kind in dict.fromkeys(it.kind for it in spec.injectors if it.kind):
         fitting_injectors = [
             (position, it) for position, it in enumerate(spec.injectors) if it.kind in (None, kind)
@@ -89,8 +89,8 @@ def find_missing_sources(
         ]
         if not sources:
             index = next(position for position, it in fitting_injectors if it.kind == kind)
-            fitting_names = " or ".join(dict.fromkeys(it.name for _, it in fitting_injectors))
-            yield index, f"there is no {kind} {fitting_names} in namespace {spec.namespace}"
+            fitting_names = dict.fromkeys(it.name for _, it in fitting_injectors)
+            yield index, wording.describe_missing_object(kind, fitting_names, spec.namespace)
 
 
 def _find_source(
@@ -123,10 +123,8 @@ def _check_repository_selectors(
         ):
             continue
         where = declared.where(policy, f"spec.targets[{index}].repositorySelector")
-        problem = f"0 of {len(repository_by_name)} Repository objects match, so nothing is made"
-        yield FileFinding(
-            where, problem, "compare its labels with those of the repositories", "warning"
-        )
+        problem = wording.describe_unmatched_selector(len(repository_by_name), "Repository")
+        yield FileFinding(where, problem, wording.REPOSITORY_REMEDY, "warning")
 
 
 def _check_dependencies(
@@ -139,13 +137,8 @@ def _check_dependencies(
         if targets is None or dependency.target is None or dependency.target in targets:
             continue  # cross-reference validation reports a missing policy
         where = declared.where(variant, f"spec.dependsOn[{index}].target")
-        problem = (
-            f"UpstreamPolicy {dependency.policy} has no target {dependency.target}, so the"
-            " variant waits"
-        )
-        remedy = suggest_name(
-            dependency.target, [*targets], "correct it, or nothing to do if it is to come"
-        )
+        problem = wording.describe_unknown_target(dependency.policy or "", dependency.target)
+        remedy = suggest_name(dependency.target, [*targets], wording.TARGET_REMEDY)
         yield FileFinding(where, problem, remedy, "warning")
 
 
@@ -158,11 +151,10 @@ def _check_object_selectors(
         group = group_of(selector.api_version)
         kind = f"{selector.kind}.{group}" if group else selector.kind
         if total:
-            problem = f"0 of {total} {selector.kind} objects match, so nothing is made"
-            remedy = "compare its labels and name with those of the objects"
+            problem = wording.describe_unmatched_selector(total, selector.kind)
+            remedy = wording.OBJECT_REMEDY
         else:
-            namespace = policy.metadata.namespace
-            problem = f"there is no {kind} in namespace {namespace}, nor one without a namespace"
-            remedy = "correct kind and group, or give the objects to -f too"
+            problem = wording.describe_missing_kind(kind, policy.metadata.namespace)
+            remedy = wording.KIND_REMEDY
         where = declared.where(policy, f"spec.targets[{index}].objectSelector")
         yield FileFinding(where, problem, remedy, "warning")

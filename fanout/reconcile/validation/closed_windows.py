@@ -7,6 +7,7 @@ from fanout.calendar.publication_calendar import compute_window_state
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.manifest_documents import FileFinding
 from fanout.plan.gates.policy_windows import build_calendars
+from fanout.reconcile import validation_wording as wording
 
 
 def find_closed_windows(declared: DeclaredObjects, now: datetime) -> Iterator[FileFinding]:
@@ -19,7 +20,7 @@ def find_closed_windows(declared: DeclaredObjects, now: datetime) -> Iterator[Fi
         if not state.open and state.until is None:
             yield FileFinding(
                 declared.where(promotion, "spec.windows"),
-                f"nothing is ever published: {state.sentence}",
-                "shorten the deny windows, or add an allow window outside them",
+                wording.describe_closed_windows(state.sentence),
+                wording.WINDOWS_REMEDY,
                 "warning",
             )

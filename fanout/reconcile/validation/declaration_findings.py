@@ -8,17 +8,17 @@ intended, or only the package can decide. Equal findings of many targets are com
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from fanout.api.field_errors import Severity, suggest_name
+from fanout.api.field_errors import Severity
 from fanout.api.object_meta import GROUP
 from fanout.api.package_variant import Function
 from fanout.api.reasons import Reason
 from fanout.api.stages import Stage
-from fanout.api.text_fields import pluralize
 from fanout.api.upstream_policy import FunctionTemplate, VariantTemplate
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.manifest_documents import FileFinding
 from fanout.errors import InvalidInput
 from fanout.ports import Sandbox
+from fanout.reconcile import validation_wording as wording
 from fanout.reconcile.ownership.path_ownership import find_refusals
 from fanout.reconcile.pass_results import PassProblem
 from fanout.reconcile.problem_aggregation import ProblemGroup, group_problems
@@ -125,10 +125,7 @@ def _format_group(group: ProblemGroup, resolved_policy: ResolvedPolicy, locate: 
         _locate_target(name, resolved_policy.targets.get(name), resolved_policy.namespace, locate)
         for name in names[:_MAX_SHOWN]
     ]
-    hidden_count = len(names) - len(shown)
-    target_list = ", ".join(shown) + (f" and {hidden_count} more" if hidden_count else "")
-    prefix = f"{pluralize(len(names), 'target')}: " if len(names) > 1 else "target "
-    return f"{prefix}{target_list}: {group.first.sentence}"
+    return wording.describe_targets(shown, len(names) - len(shown), group.first.sentence)
 
 
 def _locate_target(name: str, target: VariantTarget | None, namespace: str, locate: Locate) -> str:
@@ -179,10 +176,7 @@ def _find_variant_problems(
             )
     for index, problem in find_missing_sources(spec, declared.objects):
         field = _injector_field(resolved_policy, spec.target, index)
-        sentence = (
-            f"{problem}; a required injection point of the package holds the variant: declare the"
-            " object, or correct the injector"
-        )
+        sentence = wording.describe_missing_source(problem)
         reason = Reason.REQUIRED_INJECTION_MISSING
         yield _TargetProblem(field, spec.target, sentence, reason, "warning")
 
@@ -193,10 +187,8 @@ def _stage_problem(
     """Return the problem: an unknown stage is an error, no stage may be intended."""
     field = _stage_field(resolved_policy, spec.target)
     if not spec.stage:
-        problem = "it is in no stage, so its variant is held"
-        return _TargetProblem(field, spec.target, problem, Reason.NOT_IN_STAGE, "warning")
-    remedy = suggest_name(spec.stage, stages, f"there are: {', '.join(stages)}")
-    problem = f"the policy has no stage {spec.stage}; {remedy}"
+        return _TargetProblem(field, spec.target, wording.NO_STAGE, Reason.NOT_IN_STAGE, "warning")
+    problem = wording.describe_unknown_stage(spec.stage, stages)
     return _TargetProblem(field, spec.target, problem, Reason.NOT_IN_STAGE)
 
 
@@ -244,11 +236,8 @@ def _find_unmatched_groups(
         where = declared.where(
             resolved_policy.upstream_policy, f"spec.stages[{index}].rollout.groups[{number}]"
         )
-        problem = (
-            f"none of {pluralize(len(stage_variants), 'variant')} of stage {stage.name} has"
-            " these labels"
-        )
-        yield FileFinding(where, problem, "compare them with the labels of the targets", "warning")
+        problem = wording.describe_unmatched_group(len(stage_variants), stage.name)
+        yield FileFinding(where, problem, wording.GROUP_REMEDY, "warning")
 
 
 _SECTIONS = ("mutators", "validators")

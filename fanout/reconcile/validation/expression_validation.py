@@ -10,7 +10,6 @@ from typing import NamedTuple
 from fanout.api.field_errors import suggest_name
 from fanout.api.object_meta import KRMObject
 from fanout.api.package_variant import PackageVariant
-from fanout.api.text_fields import join_words
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.cluster.declared_objects import DeclaredObjects, locate_broken
 from fanout.cluster.manifest_documents import FileFinding
@@ -19,6 +18,7 @@ from fanout.package.revision import parse_range, parse_tag
 from fanout.plan.evidence.check_readings import RESPONSE_VARIABLES as ANSWERS
 from fanout.plan.pull_requests.template_variables import TEXT_VARIABLES, TITLE_VARIABLES
 from fanout.ports import Sandbox
+from fanout.reconcile import validation_wording as wording
 from fanout.reconcile.rendering.commit_templates import TEMPLATE_VARIABLES
 from fanout.selection.target_selection import VARIABLES as ROLLOUT_VARIABLES
 from fanout.selection.template_fields import FIRST_VARIABLES, VARIABLES
@@ -108,7 +108,8 @@ def find_code_faults(
         names = next(of_templates if code.is_template else of_expressions)
         if code.text in broken:
             refusal = broken[code.text]
-            faults.append((f"{code.text}: {refusal.problem}", refusal.remedy or "correct it"))
+            problem = wording.describe_code(code.text, refusal.problem)
+            faults.append((problem, refusal.remedy or wording.CODE_REMEDY))
         else:
             unknown = sorted(names - set(code.variables))
             faults.append(
@@ -128,23 +129,22 @@ def _find_unknown_field(code: DeclaredCode) -> tuple[str, str] | None:
     for name, field in _FIELD_PATTERN.findall(_STRING_PATTERN.sub("''", code.text)):
         known_fields = ROLLOUT_VARIABLES[name]
         if field not in known_fields:
-            available = f"there are {join_words(sorted(known_fields), 'and')}"
+            available = wording.format_available(sorted(known_fields))
             remedy = f"{suggest_name(field, sorted(known_fields), '')} {available}".strip()
-            return f"{code.text}: {name} has no field {field}", remedy
+            return wording.describe_unknown_field(code.text, name, field), remedy
     return None
 
 
 def _unknown_variable_fault(code: DeclaredCode, names: Sequence[str]) -> tuple[str, str]:
     """Return the fault of unknown variables; most often the code is text without quotes."""
-    available = f"there are {join_words(code.variables, 'and')}"
-    verb_phrase = "is no variable" if len(names) == 1 else "are no variables"
-    problem = f"{code.text}: {join_words(names, 'and')} {verb_phrase} here"
+    available = wording.format_available(code.variables)
+    problem = wording.describe_unknown_variables(code.text, names)
     if names == ["repository"] and not code.is_condition:
-        return f"{problem}: this expression is what chooses it", available
+        return f"{problem}: {wording.CHOOSES_REPOSITORY}", available
     if _LABEL_PATTERN.search(code.text):
-        return problem, f"keys that are no names stand in brackets: labels['a/b']; {available}"
+        return problem, wording.format_key_remedy(available)
     if not code.is_template and _PLAIN_TEXT_PATTERN.fullmatch(code.text):
-        return problem, f"if it is text, write \"'{code.text}'\", with both quotes; {available}"
+        return problem, wording.format_quote_remedy(code.text, available)
     return problem, f"{suggest_name(names[0], code.variables, '')} {available}".strip()
 
 
@@ -184,11 +184,10 @@ def _find_impossible_revisions(declared: DeclaredObjects) -> Iterator[FileFindin
 def _impossible_revision(
     declared: DeclaredObjects, declaration: KRMObject, field: str, name: str
 ) -> FileFinding:
-    by_commit = ", or a commit's 40 digits" if field.endswith("pin") else ""
     return FileFinding(
         declared.where(declaration, field),
-        f"{name} names no revision",
-        f"write a version like v3 or v1.2.3{by_commit}",
+        wording.describe_unknown_revision(name),
+        wording.format_revision_remedy(allows_commit=field.endswith("pin")),
     )
 
 

@@ -8,6 +8,7 @@ from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.manifest_documents import FileFinding
 from fanout.errors import InvalidInput
 from fanout.plan.observation.repository_location import locate_repository
+from fanout.reconcile import validation_wording as wording
 
 
 def find_forge_findings(
@@ -29,14 +30,12 @@ def find_forge_findings(
         if host is None:
             yield FileFinding(
                 where,
-                f"the host {name} is not configured as a forge",
-                "have an administrator list it in forges of the FanoutConfiguration, or set"
-                " forge.type: none",
+                wording.describe_unlisted_host(name),
+                wording.FORGE_REMEDY,
             )
         elif host.type.value != wanted.value:
             yield FileFinding(
                 declared.where(repository, "spec.forge.type"),
-                f"the FanoutConfiguration says that {name} is {host.type.value}, not"
-                f" {wanted.value}",
+                wording.describe_other_forge(name, host.type.value, wanted.value),
                 f"write {host.type.value}",
             )

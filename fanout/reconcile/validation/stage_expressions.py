@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from fanout.api.stages import Check, Stage
 from fanout.api.text_fields import format_value
 from fanout.ports import Sandbox
+from fanout.reconcile import validation_wording as wording
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.values import frozen
@@ -83,9 +84,9 @@ def _select_evaluable(texts: dict[str, str], sandbox: Sandbox) -> dict[str, str]
 
 def _describe_failure(value: object, *, is_condition: bool) -> str:
     if isinstance(value, ExpressionFailure):
-        return f"{value.problem}; {value.remedy or 'correct the expression, or the target'}"
+        return f"{value.problem}; {value.remedy or wording.EXPRESSION_REMEDY}"
     if is_condition:
-        is_usable, wanted = isinstance(value, bool), "true or false"
+        is_usable, wanted = isinstance(value, bool), wording.WANTED_CONDITION
     else:
-        is_usable, wanted = isinstance(value, str) and value != "", "a string that is not empty"
-    return "" if is_usable else f"yields {format_value(value)}; it must yield {wanted}"
+        is_usable, wanted = isinstance(value, str) and value != "", wording.WANTED_TEXT
+    return "" if is_usable else wording.describe_wrong_value(format_value(value), wanted)
