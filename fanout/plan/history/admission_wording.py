@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 
+from fanout.api.gate_vocabulary import Action
 from fanout.plan.history.admission import Admission, AdmissionType
-
-_VERBS = {AdmissionType.PROMOTED: "promote", AdmissionType.ROLLED_BACK: "rollback"}
 
 
 def describe_admission(admission: Admission) -> str:
@@ -14,11 +13,12 @@ def describe_admission(admission: Admission) -> str:
         case AdmissionType.AUTOMATIC:
             return f"automatic ({', '.join(admission.promotion_policies)})"
         case AdmissionType.PROMOTED | AdmissionType.ROLLED_BACK:
-            return f"{person}, {_describe_decision(admission)}"
+            return _describe_decision(admission)
         case AdmissionType.PINNED:
             return f"pinned in UpstreamPolicy {admission.policy}"
         case AdmissionType.MERGED:
-            return f"merged on the forge by {person or 'a person'}"
+            merged = f"merged on the forge by {person or 'a person'}"
+            return f"{_describe_decision(admission)} ({merged})" if admission.decision else merged
         case AdmissionType.OUT_OF_BAND:
             return f"out of band: merged by {person or 'a person'}"
         case AdmissionType.UNCHANGED:
@@ -41,7 +41,8 @@ def format_person(author: str) -> str:
 def _describe_decision(admission: Admission) -> str:
     decision = admission.decision
     assert decision is not None, "a promotion has a decision"
-    phrase = _VERBS[admission.type]
+    verb = "rollback" if decision.spec["action"] == Action.ROLLBACK else "promote"
+    phrase = f"{format_person(decision.by)}, {verb}"
     if decision.spec.get("overrides"):
         phrase += f" with override {', '.join(decision.spec['overrides'])}"
     if decision.spec.get("acceptConflicts"):

@@ -26,9 +26,11 @@ def parse_publication_commit(commit: Commit, own_identity: str) -> PublicationCo
         parse_stage_commit(commit.message) is not None
     )
     is_own = not is_draft and _is_publication_message(commit.message)
-    # Forges squash in the name of who opened the request, which is fanout; the person is then the
-    # committer, or nobody that Git knows.
-    people = [it for it in (commit.author, commit.committer) if it and it != own_identity]
+    # A merge commit is of who merged. A squashed or rebased one has as its author who opened the
+    # request, fanout's account, or who wrote the change; who merged is its committer.
+    is_merge = len(commit.parents) > 1
+    signatures = (commit.author, commit.committer)
+    people = [it for it in signatures[:: 1 if is_merge else -1] if it and it != own_identity]
     author = "" if is_own or is_draft or not people else people[0]
     return PublicationCommit(
         oid=commit.oid,
