@@ -9,8 +9,8 @@ import pytest
 from gitea_server import ADMIN, Gitea
 from request_contents import COMMIT, HOSTILE_NAMES, build_content, build_hostile
 
-from fanout.plan.pull_requests.request_marker import replace_own_text
-from fanout.plan.pull_requests.request_text import format_request
+from fanout.plan.pull_requests.request_marker import needs_update, replace_own_text
+from fanout.plan.pull_requests.request_text import MAX_TEXT, format_request
 
 pytestmark = pytest.mark.forge
 
@@ -124,3 +124,18 @@ def test_gitea_keeps_the_text_that_fanout_finds_its_part_in(board: Board):
     other = format_request(build_content())
     replaced = replace_own_text(issue["body"], other)
     assert replaced == f"From ann\n\n{other.text}\nAlso from ann\n"
+
+
+def test_a_text_of_the_greatest_length_is_kept_and_not_written_again(board: Board):
+    request = format_request(build_content(), body="line of text\n" * 9000)
+    path = f"{board.path}/issues"
+    issue = board.gitea.post(path, {"title": "long", "body": request.text})
+    kept = board.gitea.get(f"{path}/{issue['number']}")["body"]
+    assert len(kept.encode()) > MAX_TEXT * 0.9
+    assert not needs_update(kept, request)
+
+
+def test_a_title_of_hostile_length_is_kept(board: Board):
+    request = format_request(build_hostile("x" * 300), title="y" * 300)
+    issue = board.gitea.post(f"{board.path}/issues", {"title": request.title, "body": ""})
+    assert issue["title"] == request.title

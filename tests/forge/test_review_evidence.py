@@ -79,6 +79,24 @@ def test_a_push_asks_again_for_what_it_changed(fleet):
     assert fleet.published() == {"sites/ams": "v1", "sites/ber": "v1"}
 
 
+def test_who_committed_does_not_approve_what_they_changed(fleet):
+    host = fleet.gitea.host
+    # Of a login that no address is joined to, nobody can tell which commits are theirs.
+    people = f"[{host}/ann, Bob <bob@example.com> {host}/bob]"
+    promotion = PROMOTION.replace("[ann@example.com, bob@example.com]", people)
+    fleet.write("promotion.yaml", f"{promotion}  requiresSeparation: true\n")
+    number = request_number(fleet)
+    fleet.repos["edge"].commit(HEAD, {"sites/ams/notes.txt": "by bob\n"}, by="bob")
+    fleet.later(minutes=1).sweep()
+    fleet.review("edge", number, "ann")
+    fleet.review("edge", number, "bob")
+    sentence = approvals(fleet, "ams")
+    assert sentence.startswith("signed: 0 of 2 approvals; ")
+    assert f"approval by {host}/bob does not count: they changed the draft" in sentence
+    assert f"approval by {host}/ann does not count: their commit address is not in" in sentence
+    assert approvals(fleet, "ber") == "StageDraftPending"
+
+
 def test_a_publication_names_its_approvers(fleet):
     number, host = request_number(fleet), fleet.gitea.host
     fleet.review("edge", number, "bob")

@@ -1,5 +1,9 @@
 """A real Gitea tells `fanout run --hooks` of a push, hours before the interval ends."""
 
+import base64
+import re
+import urllib.request
+
 import pytest
 from fleet import PACKAGE, PLAIN, PROMOTION, Fleet
 from forge_fleet import ForgeFleet, GiteaRepo
@@ -95,6 +99,36 @@ def test_a_push_is_followed_by_a_pass_long_before_the_interval_ends(fleet, gitea
         text = running.path.read_text()
     assert SECRET not in text
     assert WRONG not in text
+
+
+def test_hooks_that_are_not_for_fanout_are_counted(fleet, gitea):
+    edge = fleet.repos["edge"]
+    gitea.repository("strange", owner=OWNER)
+    options = ("--interval", "24h", "--hooks", "127.0.0.1:0", "--listen", "127.0.0.1:0")
+    with run_processes(FANOUT_SECRET_HOOKS=SECRET) as start:
+        running = start(fleet, *options, "--config", str(fleet.root / "config.yaml"))
+        running.until(lambda: edge.tags() == ["sites/ams/v1", "sites/ber/v1"])
+        addresses = {it["event"]: it["address"] for it in running.log() if "address" in it}
+        hooks, metrics = (
+            addresses[it] for it in ("Hooks are received", "Metrics and health are served")
+        )
+        add_hook(gitea, f"{OWNER}/strange", hooks, SECRET)
+        add_hook(gitea, f"{OWNER}/strange", hooks, WRONG)
+        add_hook(gitea, f"{OWNER}/strange", hooks, "")
+        content = {"content": base64.b64encode(b"x").decode(), "message": "Add x"}
+        gitea.post(f"/repos/{OWNER}/strange/contents/x", content)
+        # Gitea signs without a secret too, and tells of the branch and of the push.
+        running.until(lambda: count_hooks(metrics) == {"unused": 2, "wrongly-signed": 4})
+        assert running.end() == ExitCode.OK
+        assert "hook" not in running.triggers()
+
+
+def count_hooks(address: str) -> dict[str, int]:
+    """The number of webhooks by outcome, as the page of metrics shows it."""
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=60) as page:
+        lines = page.read().decode()
+    samples = re.findall(r'^fanout_hooks_total\{outcome="(.+?)"\} (\d+)', lines, re.MULTILINE)
+    return {outcome: int(number) for outcome, number in samples if int(number)}
 
 
 def is_ready(fleet: ForgeFleet) -> bool:

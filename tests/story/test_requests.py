@@ -262,6 +262,8 @@ def test_a_request_of_somebody_else_from_the_branch_is_left_alone_and_told(fleet
     swept = fleet.later(minutes=1).sweep()
     assert (swept.code, swept.out) == (0, "nothing to do\n")
     assert wording.describe_foreign_request(opened["number"], "trunk", HEAD) in swept.err
+    [problem] = fleet.later(minutes=1).sweep("-o", "json").json["held"]
+    assert problem["reason"] == "RequestForeign"
     assert [it["state"] for it in fleet.requests("edge")] == ["open", "open"]
 
 
