@@ -19,6 +19,7 @@ from fanout.plan.records.policy_status import (
     PreviousLocationLine,
     PublishedLine,
     RecordedStatus,
+    ReplacedGrantLine,
     RequestKey,
     RequestLine,
     VariantLine,
@@ -216,7 +217,8 @@ def _line_before_push(planned: DecidedVariant, moment: RecordPosition) -> Varian
         line = replace(line, grant=None, published=_adopted_publication(variant, moment))
     if planned.release:
         released_by = planned.evaluation.released_by if planned.evaluation else ()
-        line = replace(line, grant=replace(_build_grant(variant, moment), by=released_by))
+        grant = replace(_build_grant(variant, moment), by=released_by)
+        line = replace(line, grant=grant, replaced=_replaced_grant(variant, grant))
     return line if line.answers == planned.answers else replace(line, answers=planned.answers)
 
 
@@ -295,6 +297,19 @@ def _build_grant(variant: RenderedVariant, moment: RecordPosition) -> GrantLine:
     return replace(
         grant, repository=variant.observed.repository_state.identity, path=variant.spec.path
     )
+
+
+def _replaced_grant(variant: RenderedVariant, grant: GrantLine) -> ReplacedGrantLine | None:
+    """Return the release whose draft that of another one is to replace, if there is one."""
+    line, rendering = variant.observed.status_line, variant.observed.drafted_rendering
+    if (
+        line.grant is None
+        or rendering is None
+        or line.grant.tree == grant.tree
+        or line.granted_place != (variant.observed.repository_state.identity, variant.spec.path)
+    ):
+        return None
+    return ReplacedGrantLine(grant=line.grant, rendering=rendering)
 
 
 def _draft_reads(variant: RenderedVariant, draft: OpenDraft) -> Mapping[str, str]:

@@ -74,6 +74,7 @@ def observe_variant(
     status_line = status_line or VariantLine(
         repository=repository_state.identity, path=spec.path, orphan=context.keeps_package
     )
+    status_line = status_line.with_pushed_grant(repository_state.drafted_renderings.get(spec.path))
     variant = ObservedVariant(
         spec=spec,
         repository_state=repository_state,

@@ -14,6 +14,7 @@ from fanout.plan.records.policy_status import (
     PreviousLocationLine,
     PublishedLine,
     RecordedStatus,
+    ReplacedGrantLine,
     VariantLine,
     changed_lines,
     parse_status,
@@ -65,6 +66,7 @@ lines = st.builds(
     orphan=st.booleans(),
     stage=st.just("") | text,
     answers=answers,
+    replaced=st.none() | st.builds(ReplacedGrantLine, grant=grants, rendering=text),
 )
 histories = st.builds(
     RevisionHistory,

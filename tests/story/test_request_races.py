@@ -7,6 +7,7 @@ between what a pass sees and what it does. `make soak-forge` kills at many more 
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +23,8 @@ from forge_fleet import ForgeFleet
 from forge_proxy import ForgeProxy, proxying
 from gitea_server import Gitea
 from killing import killer
+
+from fanout.git.mirror_store import MirrorStore
 
 pytestmark = pytest.mark.forge
 
@@ -152,11 +155,49 @@ def undisturbed(gitea: Gitea, tmp_path_factory: pytest.TempPathFactory) -> tuple
     return sum(effects), outcome(fleet)
 
 
+def decline_for_a_while(fleet: ForgeFleet, sweep: Callable[[], object]) -> None:
+    """People close all open requests, which passes without a cache respect, and reopen them."""
+    declined = {
+        (repo, it["head"]): it["number"]
+        for repo in downstream(fleet)
+        for it in fleet.requests(repo)
+        if it["state"] == "open"
+    }
+    for (repo, _), number in declined.items():
+        fleet.close(repo, number)
+    forget(fleet)
+    for _ in range(2):
+        fleet.later(minutes=2)
+        sweep()
+    newest = {
+        (repo, it["head"]): it["number"]
+        for repo in downstream(fleet)
+        for it in fleet.requests(repo)
+    }
+    assert {key: newest[key] for key in declined} == declined
+    for (repo, _), number in declined.items():
+        fleet.reopen(repo, number)
+
+
+def forget(fleet: ForgeFleet) -> None:
+    """Delete the state directory, but for the records."""
+    for path in (fleet.root / "state").iterdir():
+        if path.name == "records.git":
+            continue
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
 @pytest.mark.parametrize("seed", range(SEED, SEED + KILLS // 2))
 def test_passes_that_are_killed_leave_no_second_request(
     gitea: Gitea, tmp_path: Path, undisturbed: tuple[int, object], seed: int
 ):
-    """Two kills, each between two calls, pushes or other commands of git."""
+    """Two kills, each between two calls, pushes or other commands of git.
+
+    After the second, people close what is open, and the next pass is another machine's.
+    """
     total, wanted = undisturbed
     first, second = sorted(random.Random(seed).sample(range(1, total + 1), 2))
     fleet, waits = build(gitea, tmp_path / "fleet"), [first, second - first]
@@ -165,6 +206,8 @@ def test_passes_that_are_killed_leave_no_second_request(
         status, effects = killing.run(waits[0] if waits else 0, "sweep")
         if status == -signal.SIGKILL:
             del waits[0]
+            if not waits:
+                decline_for_a_while(fleet, lambda: killing.run(0, "sweep"))
         elif waits:
             waits[0] = max(1, waits[0] - effects)
 
@@ -234,6 +277,61 @@ def test_what_a_person_closes_after_a_kill_stays_closed(gitea: Gitea, tmp_path: 
         sweep_on(fleet, "three")
     [declined, _] = fleet.requests("edge")
     assert (declined["number"], declined["state"]) == (opened["number"], "closed")
+
+
+class Killed(BaseException):
+    """Ends a command in process; nothing of fanout handles it."""
+
+
+def merge_with_deletion(fleet: ForgeFleet) -> None:
+    request = fleet.requests("edge")[-1]
+    fleet.merge("edge", request["number"])
+    fleet.delete_branch("edge", request["head"])
+
+
+@pytest.mark.parametrize("point", ["before the push", "after a push that failed", "after a push"])
+def test_a_kill_between_release_and_record_changes_no_revision(
+    gitea: Gitea, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str
+):
+    """v3 is released on record; a person merges what the request has, and deletes its head."""
+    fleet = build(gitea, tmp_path / "fleet", {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
+    for _ in range(3):
+        fleet.await_mergeability("edge")
+        fleet.later(minutes=2).sweep()
+    assert set(fleet.published().values()) == {"v1"}
+    promotion = PROMOTION.format(approvers=f"[{gitea.host}/ann]") + "  merge: Manual\n"
+    fleet.write("promotion.yaml", promotion)
+    fleet.release("v2")
+    fleet.later(minutes=2).sweep()
+    assert "v2" in fleet.requests("edge")[-1]["title"]
+    change = MirrorStore.change
+
+    def push(self: MirrorStore, changes: Any) -> Any:
+        if not any(it.remote.url.endswith("/edge.git") for it in changes):
+            return change(self, changes)  # of the records
+        if point != "after a push":
+            merge_with_deletion(fleet)
+        if point == "before the push":
+            raise Killed
+        change(self, changes)
+        raise Killed
+
+    fleet.release("v3")
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(MirrorStore, "change", push)
+        fleet.later(minutes=2).sweep()
+    merged = "v2"
+    if point == "after a push":
+        merge_with_deletion(fleet)
+        merged = "v3"
+    fleet.later(minutes=2).sweep()
+    assert set(fleet.published().values()) == {merged}
+    fleet.write("promotion.yaml", PROMOTION.format(approvers=f"[{gitea.host}/ann]"))
+    for _ in range(3):
+        fleet.await_mergeability("edge")
+        fleet.later(minutes=2).sweep()
+    assert set(fleet.published().values()) == {"v3"}
+    check_requests(fleet, revisions=2 if merged == "v3" else 3)
 
 
 def test_two_processes_at_once_open_one_request(

@@ -16,7 +16,7 @@ from fanout.api.gate_vocabulary import Verdict
 from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
 from fanout.plan.observation.repository_state import normalize_identity
 from fanout.selection.path_collisions import PackagePlace
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 StatusLines = dict[str, Mapping[str, Any] | None]
 
@@ -37,6 +37,18 @@ class GrantLine:
     rejected: tuple[str, ...] = ()  # values not taken at merge conflicts: see `plan.rejected`
     records: str = ""  # newest record at that time; "": written by an older version
     by: tuple[str, ...] = ()  # `Kind/name` of what released it; empty: an older version's line
+
+
+@frozen
+class ReplacedGrantLine:
+    """The earlier release of a draft that the draft of a newer one is to replace.
+
+    It counts until the newer draft is pushed: people may merge the earlier one before.
+    """
+
+    _: KW_ONLY
+    grant: GrantLine
+    rendering: str  # tree at `drafts/PATH` of the vendor branch before the push
 
 
 @frozen
@@ -90,6 +102,7 @@ class VariantLine:
     orphan: bool = False  # hand-written with deletionPolicy Orphan
     stage: str = ""  # at the time of the line; "": none, or unknown
     answers: tuple[CheckAnswer, ...] = ()  # of machine checks about the publication or the draft
+    replaced: ReplacedGrantLine | None = None
 
     @property
     def place(self) -> PackagePlace:
@@ -103,6 +116,17 @@ class VariantLine:
         if grant is None:
             return None
         return (grant.repository, grant.path) if grant.repository else self.place
+
+    def with_pushed_grant(self, rendering: str | None) -> "VariantLine":
+        """Return the line with the release of the draft that was pushed last.
+
+        `rendering` is the tree at `drafts/PATH` of the vendor branch, which a push moves together
+        with the draft.
+        """
+        if self.replaced is None:
+            return self
+        is_pushed = rendering != self.replaced.rendering
+        return replace(self, grant=self.grant if is_pushed else self.replaced.grant, replaced=None)
 
 
 @frozen
@@ -258,7 +282,7 @@ def format_instant(moment: datetime) -> str:
 
 
 def _parse_variant(line: Mapping[str, Any]) -> VariantLine:
-    grant, published = line.get("grant"), line.get("published")
+    grant, published, replaced = line.get("grant"), line.get("published"), line.get("replaced")
     return VariantLine(
         # The URL may be spelled differently now (`.git`, a trailing slash); places are
         # compared as text.
@@ -273,6 +297,11 @@ def _parse_variant(line: Mapping[str, Any]) -> VariantLine:
         orphan=line.get("orphan", False),
         answers=tuple(_parse_answer(answer) for answer in line.get("answers", ())),
         stage=line.get("stage", ""),
+        replaced=ReplacedGrantLine(
+            grant=_parse_grant(replaced["grant"]), rendering=replaced["rendering"]
+        )
+        if replaced
+        else None,
     )
 
 

@@ -11,7 +11,7 @@ from functools import partial
 
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.records_repository import retry_conflicts
-from fanout.errors import Bug, Conflict, FanoutError, InvalidInput
+from fanout.errors import Bug, FanoutError, InvalidInput
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction, undone_result
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.observation.observed_request import RequestState
@@ -267,7 +267,7 @@ def _settle(
     request_outcomes: RequestOutcomes,
 ) -> RecordedStatus:
     """Return the status with what was published, removed or requested, where that succeeded."""
-    status_lines = _restore_grants(plan, push_results)
+    status_lines = _without_replaced_grants(plan, push_results)
     published_names = set()  # their lines about earlier removals are obsolete
     for step in plan.steps:
         variant = step.rendered
@@ -323,20 +323,20 @@ def _settle(
     )
 
 
-def _restore_grants(
+def _without_replaced_grants(
     plan: PolicyPlan, push_results: Mapping[str, PushedChange | FanoutError]
 ) -> dict[str, VariantLine]:
-    """Return the lines of variants, with their earlier grants where somebody else was faster.
+    """Return the lines of variants, without releases whose drafts this pass has replaced.
 
-    Who was faster may have merged the earlier draft, and only its grant tells what that was.
+    Where a push failed, people may have merged the earlier draft, and the next pass finds out.
     """
     lines = dict(plan.planned.variants)
     for step in plan.steps:
-        observed, name = step.rendered.observed, step.rendered.spec.name
-        earlier = plan.recorded.variants.get(name)
-        has_lost = isinstance(push_results.get(observed.repository_state.remote.url), Conflict)
-        if has_lost and step.step is VariantStep.WRITE and earlier is not None and earlier.grant:
-            lines[name] = replace(lines[name], grant=earlier.grant)
+        name, state = step.rendered.spec.name, step.rendered.observed.repository_state
+        line = lines.get(name)
+        is_pushed = isinstance(push_results.get(state.remote.url), PushedChange)
+        if is_pushed and line is not None and line.replaced is not None:
+            lines[name] = replace(line, replaced=None)
     return lines
 
 
