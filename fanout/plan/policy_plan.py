@@ -16,10 +16,10 @@ from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.observation.request_change import RequestChange
 from fanout.plan.records.policy_status import (
     GrantLine,
+    PreviousGrantLine,
     PreviousLocationLine,
     PublishedLine,
     RecordedStatus,
-    ReplacedGrantLine,
     RequestKey,
     RequestLine,
     VariantLine,
@@ -218,7 +218,7 @@ def _line_before_push(planned: DecidedVariant, moment: RecordPosition) -> Varian
     if planned.release:
         released_by = planned.evaluation.released_by if planned.evaluation else ()
         grant = replace(_build_grant(variant, moment), by=released_by)
-        line = replace(line, grant=grant, replaced=_replaced_grant(variant, grant))
+        line = replace(line, grant=grant, previous_grant=_previous_grant(variant, grant))
     return line if line.answers == planned.answers else replace(line, answers=planned.answers)
 
 
@@ -299,7 +299,7 @@ def _build_grant(variant: RenderedVariant, moment: RecordPosition) -> GrantLine:
     )
 
 
-def _replaced_grant(variant: RenderedVariant, grant: GrantLine) -> ReplacedGrantLine | None:
+def _previous_grant(variant: RenderedVariant, grant: GrantLine) -> PreviousGrantLine | None:
     """Return the release whose draft that of another one is to replace, if there is one."""
     line, rendering = variant.observed.status_line, variant.observed.drafted_rendering
     if (
@@ -309,7 +309,7 @@ def _replaced_grant(variant: RenderedVariant, grant: GrantLine) -> ReplacedGrant
         or line.granted_place != (variant.observed.repository_state.identity, variant.spec.path)
     ):
         return None
-    return ReplacedGrantLine(grant=line.grant, rendering=rendering)
+    return PreviousGrantLine(grant=line.grant, rendering=rendering)
 
 
 def _draft_reads(variant: RenderedVariant, draft: OpenDraft) -> Mapping[str, str]:

@@ -11,10 +11,10 @@ from fanout.gates.gate_facts import CheckAnswer, RevisionHistory
 from fanout.plan.records.policy_status import (
     DraftLine,
     GrantLine,
+    PreviousGrantLine,
     PreviousLocationLine,
     PublishedLine,
     RecordedStatus,
-    ReplacedGrantLine,
     VariantLine,
     changed_lines,
     parse_status,
@@ -66,7 +66,7 @@ lines = st.builds(
     orphan=st.booleans(),
     stage=st.just("") | text,
     answers=answers,
-    replaced=st.none() | st.builds(ReplacedGrantLine, grant=grants, rendering=text),
+    previous_grant=st.none() | st.builds(PreviousGrantLine, grant=grants, rendering=text),
 )
 histories = st.builds(
     RevisionHistory,

@@ -233,18 +233,20 @@ def start(fleet: ForgeFleet, machine: str) -> subprocess.Popen[str]:
     )
 
 
-def kill_at(fleet: ForgeFleet, proxy: ForgeProxy, method: str, part: str) -> None:
-    """A sweep of machine one, which is killed when it makes a call of this method and path."""
+def kill_at(fleet: ForgeFleet, proxy: ForgeProxy, method: str, part: str, machine: str) -> None:
+    """A sweep of a machine, which is killed when it makes a call of this method and path."""
     if not fleet.records().path.exists():
         subprocess.run(["git", "init", "-q", "--bare", str(fleet.records().path)], check=True)
 
     def kill(called: str, path: str) -> None:
         if called == method and part in path:
             process.kill()
+            raise ConnectionAbortedError  # it is not forwarded
 
-    proxy.before = kill
-    process = start(fleet, "one")
+    proxy.before, unobserved = kill, proxy.before
+    process = start(fleet.later(minutes=2), machine)
     printed = process.communicate()[0]
+    proxy.before = unobserved
     assert process.returncode == -signal.SIGKILL, printed
 
 
@@ -256,27 +258,33 @@ def sweep_on(fleet: ForgeFleet, machine: str) -> None:
 
 @pytest.mark.parametrize("act", ["close", "delete"])
 def test_what_a_person_closes_after_a_kill_stays_closed(gitea: Gitea, tmp_path: Path, act: str):
-    """The request was opened and is not on record; the next pass is another machine's."""
+    """Each request was opened and is not on record; the next pass is another machine's."""
     sites = {"ams": ("dev", "edge"), "ber": ("dev", "edge")}
     with proxying(gitea.url) as proxy:
         fleet = build(gitea, tmp_path / "fleet", sites, api=proxy.api)
-        kill_at(fleet, proxy, "POST", "/statuses/")
-    fleet.configure()
-    opened = fleet.only_request("edge")
-    assert opened["state"] == "open"
-    if act == "close":
-        fleet.close("edge", opened["number"])
-    else:
-        fleet.delete_branch("edge", opened["head"])
-    for machine in ("two", "three", "three"):
-        sweep_on(fleet, machine)
-    assert fleet.only_request("edge")["state"] == "closed"
-    assert fleet.condition("sites/ams")[0] == "RequestClosed"
-    fleet.release("v2")
-    for _ in range(2):
-        sweep_on(fleet, "three")
-    [declined, _] = fleet.requests("edge")
-    assert (declined["number"], declined["state"]) == (opened["number"], "closed")
+        for number in (1, 2):
+            kill_at(fleet, proxy, "POST", "/statuses/", f"{number}a")
+            opened = fleet.requests("edge")[-1]
+            assert (opened["number"], opened["state"]) == (number, "open")
+            if act == "close":
+                fleet.close("edge", number)
+            else:
+                fleet.delete_branch("edge", opened["head"])
+            for machine in (f"{number}b", f"{number}c", f"{number}c"):
+                sweep_on(fleet, machine)
+            assert [it["state"] for it in fleet.requests("edge")] == ["closed"] * number
+            assert fleet.condition("sites/ams")[0] == "RequestClosed"
+            fleet.release(f"v{number + 1}")
+        # Who comes with the next revision was in no request that a person closed.
+        policy = (fleet.root / "policies" / "policy.yaml").read_text(encoding="utf-8")
+        fleet.write("policy.yaml", policy.replace("sites/ber]}]", "sites/ber, sites/cph]}]"))
+        kill_at(fleet, proxy, "POST", "/pulls", "3a")
+        fleet.await_mergeability("edge")
+        for _ in range(3):
+            sweep_on(fleet, "3b")
+            fleet.await_mergeability("edge")
+    assert [it["state"] for it in fleet.requests("edge")] == ["closed", "closed", "merged"]
+    assert set(fleet.published().values()) == {"v3"}
 
 
 class Killed(BaseException):

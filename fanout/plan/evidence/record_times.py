@@ -154,10 +154,10 @@ class _StatusClock:
         published = self.fields(line.published, "at", "since") if line.published else None
         if grant is not line.grant or published is not line.published:
             line = replace(line, grant=grant, published=published)
-        if line.replaced is not None:
-            earlier = self.fields(line.replaced.grant, "at")
-            if earlier is not line.replaced.grant:
-                line = replace(line, replaced=replace(line.replaced, grant=earlier))
+        if line.previous_grant is not None:
+            earlier = self.fields(line.previous_grant.grant, "at")
+            if earlier is not line.previous_grant.grant:
+                line = replace(line, previous_grant=replace(line.previous_grant, grant=earlier))
         answers = tuple(self.fields(answer, "at") for answer in line.answers)
         return line if answers == line.answers else replace(line, answers=answers)
 

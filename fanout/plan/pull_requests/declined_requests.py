@@ -95,7 +95,9 @@ def mark_declined(
         revision = observed.get(key, {}).get(variant.spec.name, "")
         if _has_lost_branch(variant):
             revision = _requested_revision(variant)
-        elif line is not None and not _is_open_again(variant):
+        elif line is not None and not _is_open_again(variant) and not _is_later(variant, line):
+            # Who is not in a request closed on record came to the branch after the closing.
+            revision = "" if line.state == RequestState.CLOSED else revision
             revision = line.declined.get(variant.spec.name, revision)
         if not revision or (line is not None and _is_resumed(variant, line, decisions)):
             marked.append(variant)
@@ -107,6 +109,12 @@ def mark_declined(
 def _is_open_again(variant: ObservedVariant) -> bool:
     facts = _find_facts(variant)
     return facts is not None and facts.request.state is RequestState.OPEN
+
+
+def _is_later(variant: ObservedVariant, line: RequestLine) -> bool:
+    """Return whether the variant's request was opened after the one on record."""
+    facts = _find_facts(variant)
+    return facts is not None and facts.request.number != line.number
 
 
 def _is_resumed(

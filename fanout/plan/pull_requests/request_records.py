@@ -82,9 +82,10 @@ def _observe_line(
 ) -> RequestLine | None:
     request = facts.request
     if is_closed_by_person(facts, forge):
-        if line is not None and line.state == RequestState.CLOSED:
+        if line is None or line.number != request.number:
+            line = RequestLine(number=request.number, state="", url=request.url)
+        if line.state == RequestState.CLOSED:
             return line
-        line = line or RequestLine(number=request.number, state="", url=request.url)
         closed = request.closed or now
         return replace(line, state=RequestState.CLOSED.value, declined=declined, closed=closed)
     if request.state is RequestState.CLOSED:

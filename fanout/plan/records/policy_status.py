@@ -40,7 +40,7 @@ class GrantLine:
 
 
 @frozen
-class ReplacedGrantLine:
+class PreviousGrantLine:
     """The earlier release of a draft that the draft of a newer one is to replace.
 
     It counts until the newer draft is pushed: people may merge the earlier one before.
@@ -102,7 +102,7 @@ class VariantLine:
     orphan: bool = False  # hand-written with deletionPolicy Orphan
     stage: str = ""  # at the time of the line; "": none, or unknown
     answers: tuple[CheckAnswer, ...] = ()  # of machine checks about the publication or the draft
-    replaced: ReplacedGrantLine | None = None
+    previous_grant: PreviousGrantLine | None = None
 
     @property
     def place(self) -> PackagePlace:
@@ -123,10 +123,11 @@ class VariantLine:
         `rendering` is the tree at `drafts/PATH` of the vendor branch, which a push moves together
         with the draft.
         """
-        if self.replaced is None:
+        if self.previous_grant is None:
             return self
-        is_pushed = rendering != self.replaced.rendering
-        return replace(self, grant=self.grant if is_pushed else self.replaced.grant, replaced=None)
+        is_pushed = rendering != self.previous_grant.rendering
+        grant = self.grant if is_pushed else self.previous_grant.grant
+        return replace(self, grant=grant, previous_grant=None)
 
 
 @frozen
@@ -282,7 +283,8 @@ def format_instant(moment: datetime) -> str:
 
 
 def _parse_variant(line: Mapping[str, Any]) -> VariantLine:
-    grant, published, replaced = line.get("grant"), line.get("published"), line.get("replaced")
+    grant, published = line.get("grant"), line.get("published")
+    previous = line.get("previous_grant")
     return VariantLine(
         # The URL may be spelled differently now (`.git`, a trailing slash); places are
         # compared as text.
@@ -297,10 +299,10 @@ def _parse_variant(line: Mapping[str, Any]) -> VariantLine:
         orphan=line.get("orphan", False),
         answers=tuple(_parse_answer(answer) for answer in line.get("answers", ())),
         stage=line.get("stage", ""),
-        replaced=ReplacedGrantLine(
-            grant=_parse_grant(replaced["grant"]), rendering=replaced["rendering"]
+        previous_grant=PreviousGrantLine(
+            grant=_parse_grant(previous["grant"]), rendering=previous["rendering"]
         )
-        if replaced
+        if previous
         else None,
     )
 

@@ -267,7 +267,7 @@ def _settle(
     request_outcomes: RequestOutcomes,
 ) -> RecordedStatus:
     """Return the status with what was published, removed or requested, where that succeeded."""
-    status_lines = _without_replaced_grants(plan, push_results)
+    status_lines = _without_previous_grants(plan, push_results)
     published_names = set()  # their lines about earlier removals are obsolete
     for step in plan.steps:
         variant = step.rendered
@@ -323,7 +323,7 @@ def _settle(
     )
 
 
-def _without_replaced_grants(
+def _without_previous_grants(
     plan: PolicyPlan, push_results: Mapping[str, PushedChange | FanoutError]
 ) -> dict[str, VariantLine]:
     """Return the lines of variants, without releases whose drafts this pass has replaced.
@@ -335,8 +335,8 @@ def _without_replaced_grants(
         name, state = step.rendered.spec.name, step.rendered.observed.repository_state
         line = lines.get(name)
         is_pushed = isinstance(push_results.get(state.remote.url), PushedChange)
-        if is_pushed and line is not None and line.replaced is not None:
-            lines[name] = replace(line, replaced=None)
+        if is_pushed and line is not None and line.previous_grant is not None:
+            lines[name] = replace(line, previous_grant=None)
     return lines
 
 

@@ -114,7 +114,11 @@ class ForgeReader:
         heads: dict[str, HeadMemo | None] = {}
         head_memos = self.memo.repository(repository.name).heads
         pending = (ref for ref, it in recorded.items() if it.state not in _OVER)
-        unrecorded = repository.granted_heads - recorded.keys()
+        unrecorded = {
+            ref
+            for ref in repository.granted_heads
+            if ref not in recorded or recorded[ref].state == RequestState.CLOSED
+        }
         for ref in {*(it for it in refs if it.startswith(prefix)), *pending, *unrecorded}:
             memo, number = head_memos.get(ref), _recorded_number(repository, ref)
             is_current = memo is not None and memo.is_current(
@@ -138,7 +142,12 @@ class ForgeReader:
             for ref, it in heads.items():
                 heads[ref] = it if it is not None and it.facts is not None else None
         missing = [ref for ref in sorted(heads) if heads[ref] is None]
-        unrecorded = {ref for ref in missing if _recorded_number(repository, ref) is None}
+        # After one that a person closed, there may be another for a newer revision.
+        unrecorded = {
+            ref
+            for ref in missing
+            if ref not in repository.recorded or repository.recorded[ref].state in _OVER
+        }
         opened: Sequence[ObservedRequest] = ()
         if unrecorded or any(ref in repository.state.refs for ref in missing):
             listed = repository.forge.open_requests(repository.name)
@@ -167,7 +176,7 @@ class ForgeReader:
         forge, name, base = repository.forge, repository.name, repository.base_branch
         of_head = [it for it in opened if it.head_branch == ref.removeprefix(_BRANCH)]
         own = next((it for it in of_head if it.base_branch == base), None)
-        number = _recorded_number(repository, ref) or closed_number
+        number = closed_number or _recorded_number(repository, ref)
         if own is None and number is not None:
             own = forge.request(name, number)
         if own is not None and own.base_branch != base:
