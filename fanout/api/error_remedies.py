@@ -36,7 +36,7 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
     Reason.DELETION_REFUSED: Remedy(
         "A setting or a hook of the repository denies the deletion of branches.",
         "Allow the account of fanout to delete draft branches, or delete the old draft "
-        "branches by hand. Nothing else is blocked.",
+        "branches by hand. Only this deletion fails; publication continues.",
     ),
     Reason.DISK_FULL: Remedy(
         "The file system of the state directory has no space or inodes left.",
@@ -72,9 +72,8 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "This is a bug in fanout; report it with the output of the command with `-v`.",
     ),
     Reason.FUNCTION_UNAVAILABLE: Remedy(
-        "The pipeline uses a function image that is not built into fanout, and the "
-        "FanoutConfiguration does not map this image to a program. Or the program is not "
-        "installed.",
+        "The pipeline uses a function image that is not built into fanout. Either the "
+        "FanoutConfiguration maps this image to no program, or the program is not installed.",
         "Use a built-in function, or let an administrator add the program to the "
         "FanoutConfiguration.",
     ),
@@ -321,8 +320,8 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Check the network and the server; the next pass tries again.",
     ),
     Reason.REMOVAL_AWAITS: Remedy(
-        "The target of this variant no longer exists. The same is true for variants of a later "
-        "stage, which are removed first.",
+        "The target of this variant no longer exists. The targets of some variants of a "
+        "later stage no longer exist either, and these variants are removed first.",
         "None; the variant is removed after the variants of later stages.",
     ),
     Reason.RENDER_FAILED: Remedy(

@@ -169,7 +169,10 @@ class Reason(StrEnum):
         "SourceAwaits",
         "a change of an injected object has to pass earlier stages first",
     )
-    STAGE_DRAFT_PENDING = "StageDraftPending", "another variant in the same draft is held"
+    STAGE_DRAFT_PENDING = (
+        "StageDraftPending",
+        "all variants of the stage share the draft, and one of them is held",
+    )
     STARVING = "Starving", "revisions are replaced before their soak time is over"
     STUCK = "Stuck", "the rollout cannot continue by itself"
     SUBMODULE_REFUSED = "SubmoduleRefused", "a package contains a Git submodule"

@@ -369,7 +369,7 @@ def test_the_trace_is_shown_when_asked_and_once(company_of_two: Fleet):
         swept = fleet.sweep("-v")
     assert swept.err.count("Traceback (most recent call last)") == 1
     assert "ZeroDivisionError: injected" in swept.err
-    assert "2 variants (bad-core-" in swept.err, "equal for both, so told once"
+    assert "2 variants (" in swept.err, "equal for both, so told once"
 
 
 def test_a_commit_without_its_message_is_published_all_the_same(company_of_two: Fleet):

@@ -47,7 +47,8 @@ def command(settings: Settings, variant: str, against: str, each_side: bool, **h
     and the first side is the upstream package at the candidate.
 
     VARIANT is the name of a variant, its target, or its repository:path. Values of Secrets are
-    masked as `***`. Exits with code 3 if the variant has no next draft because it is held.
+    masked as `***`. If the variant is held, it has no next draft, and the command exits with code
+    3.
     """
     with open_program(settings) as program:
         files = open_variant_files(program, variant)

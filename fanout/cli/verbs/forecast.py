@@ -59,11 +59,11 @@ def command(
 ) -> ExitCode:
     """Print the earliest time at which a revision can pass each stage.
 
-    Soak times, windows, sweeps and rollout budgets are taken into account. Steps that need a person
-    are listed, and the forecast assumes that they are done immediately. For the time from
+    Soak times, windows, sweeps and the limits of `rollout` are taken into account. Steps that need
+    a person are listed, and the forecast assumes that they are done immediately. For the time from
     publication until a variant is ready, the forecast uses the median of the ready variants of the
-    stage. Exits with code 3 if a stage cannot be passed after all listed steps are done, for
-    example because it is suspended.
+    stage. Exits with code 3 if a stage stays blocked even when all listed steps are done, for
+    example because the stage is suspended.
     """
     with open_program(settings) as program:
         faults = report_file_errors(program.read_declared())

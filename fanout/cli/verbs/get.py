@@ -255,10 +255,10 @@ def command(
     """List resources and their observed state.
 
     WHAT is a resource type: policies, variants, stages, targets, repositories, drafts, conflicts or
-    records. The types evidence, approvals, decisions and publications each list one kind of
-    records. For records of any kind, NAMES are names of policies. For other types, NAMES are names
-    of resources. A variant, target, draft or conflict can be named by its name, its target, its
-    path, repository:path or POLICY/TARGET.
+    records. WHAT can also be one kind of record: evidence, approvals, decisions or publications.
+    For records of any kind, NAMES are names of policies. For other types, NAMES are names of
+    resources. A variant, target, draft or conflict can be named by its name, its target, its path,
+    repository:path or POLICY/TARGET.
 
     AGE is the time since the object was created (policies, repositories), since the current
     revision was published (variants), since the state last changed (targets), since the commit was

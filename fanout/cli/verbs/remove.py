@@ -83,9 +83,9 @@ def command(
     are removed first.
 
     In a repository with a forge, the package is removed on a branch, and the next sweep opens a
-    pull request for this branch. With --all-gone, this branch removes only the variants of the last
-    stage that has any to remove. When their pull request is merged, the next sweep continues with
-    the stage before.
+    pull request for this branch. With --all-gone, the pull request removes only the variants of one
+    stage: the last stage that still has variants to remove. When their pull request is merged, the
+    next sweep continues with the stage before.
 
     If a window is closed, the command only records the decision to remove the variants, and exits
     with code 4. A sweep removes the variants when the window is open. An interrupted command can be

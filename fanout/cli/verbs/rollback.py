@@ -202,7 +202,7 @@ def command(
 
     For each variant, a new commit restores the package as it was last published for the revision.
     The downstream edits of that time are included. Windows and suspensions apply to a rollback. The
-    order of the stages (`after`), soak times, checks before publication and rollout budgets do not
+    order of the stages (`after`), soak times, checks before publication and `rollout` limits do not
     apply. The rollback is recorded as a decision. While this decision is active, newer revisions
     are not drafted. To end the rollback, withdraw the decision with `fanout withdraw`, or promote
     another revision with `fanout promote --revision`. If a rollback to the revision is already

@@ -197,10 +197,16 @@ def next_(
 @command.command("windows", cls=VerbCommand)
 @click.argument("names", nargs=-1, metavar="[NAMES]...", shell_complete=complete_promotions)
 @click.option(
-    "--allow", multiple=True, metavar='"SCHEDULE"', help="Schedule at which an allowed time starts."
+    "--allow",
+    multiple=True,
+    metavar='"SCHEDULE"',
+    help="Cron schedule; an allowed period starts each time it fires.",
 )
 @click.option(
-    "--deny", multiple=True, metavar='"SCHEDULE"', help="Schedule at which a denied time starts."
+    "--deny",
+    multiple=True,
+    metavar='"SCHEDULE"',
+    help="Cron schedule; a denied period starts each time it fires.",
 )
 @click.option(
     "--duration",
@@ -212,7 +218,7 @@ def next_(
     "--until",
     default="",
     metavar='"SCHEDULE"',
-    help="Schedule at which the allowed or denied times end.",
+    help="Cron schedule; the allowed or denied periods end each time it fires.",
 )
 @click.option("--time-zone", default="", metavar="ZONE", help="IANA time zone.  [default: UTC]")
 @click.option("--after", metavar="TIME", help="Start at this time.  [default: now]")

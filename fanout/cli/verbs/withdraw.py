@@ -45,7 +45,7 @@ def command(settings: Settings, request: RecordRequest, record_name: str) -> Exi
     continues with the newer revision. A check whose evidence is withdrawn is pending again. A stage
     that has already passed or failed keeps this result. To make a passed stage fail, run `fanout
     report` with --status failed. Approvals are revoked with `fanout revoke`. Exits with code 4 if
-    the decision was applied or has expired.
+    the decision is no longer active, because it was already carried out or has expired.
     """
     name = record_name.removeprefix("decision.fanout.dev/").removeprefix("evidence.fanout.dev/")
     with open_record_session(settings, request) as session:
