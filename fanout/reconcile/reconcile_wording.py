@@ -10,6 +10,7 @@ OWNER_OF_FILES = "the owner of the files (fanout validate)"
 OWNER_OF_REPOSITORY = "the owner of the repository"
 
 # Sentences without data, and remedies.
+ARCHIVED_REMEDY = "unarchive the repository, or remove the Repository"
 BRANCH_REMEDY = "use the same branch in both, or another repository"
 BROKEN_LINE_REMEDY = (
     "upgrade fanout if a newer version wrote it, or restore the line from an earlier commit"
@@ -135,6 +136,26 @@ def describe_decided_conflict(conflict: str, by: str, decision: str, reason: str
     return f"{conflict}; decided by {by} ({decision}): {reason}"
 
 
+def describe_settled_conflict(conflict: str, by: str) -> str:
+    """Describe a merge conflict that no decision was needed for."""
+    return f"{conflict}; decided {by}"
+
+
+def describe_taken_value(place: str, side: str) -> str:
+    """Describe which side of a merge conflict is in the draft."""
+    return f"{place}: the {side} value is in the draft"
+
+
+def describe_rejected_value(revision: str, value: str) -> str:
+    """Describe a value that was dropped when a revision was published."""
+    return f"decided when {revision} was published: {value}"
+
+
+def describe_stage_conflicts(number: int) -> str:
+    """Describe the merge conflicts of a stage that nobody has decided."""
+    return f"{pluralize(number, 'undecided merge conflict')} in drafts of this stage"
+
+
 def describe_early_merge(variants: str, revision: str) -> str:
     """Describe variants whose drafts were merged before their gates opened."""
     return f"{variants}: a person merged {revision} before its gates opened"
@@ -145,6 +166,21 @@ def describe_accepted_conflicts(number: int) -> str:
     return (
         f"its draft is published with {pluralize(number, 'merge conflict')} that a person accepted"
     )
+
+
+def describe_readiness(ready: int, total: int) -> str:
+    """Describe how many variants are ready."""
+    return f"{ready} of {pluralize(total, 'variant')} ready"
+
+
+def describe_failed_targets(number: int) -> str:
+    """Describe targets for which no variant can be specified."""
+    return f"{pluralize(number, 'target')} without a variant"
+
+
+def describe_failed_variants(number: int, first: str) -> str:
+    """Describe variants that failed."""
+    return f"{pluralize(number, 'variant')} failed, {first} first"
 
 
 def describe_unreadable_repositories(number: int, first: str) -> str:
@@ -213,6 +249,11 @@ def describe_second_branch(url: str, other: str, branch: str) -> str:
         f"Repository {other} has the same URL {url} and branch {branch}; a repository is published"
         " to on one branch"
     )
+
+
+def describe_archived_repository(name: str, host: str) -> str:
+    """Describe a repository that accepts no changes."""
+    return f"repository {name} is archived on {host}"
 
 
 def describe_unknown_repository(name: str, namespace: str) -> str:
@@ -324,6 +365,14 @@ def describe_reset_records(sentence: str, others: int, head: str) -> str:
     return f"{sentence}{more}: the records were reset to an older state (commit {head})"
 
 
+def describe_early_record(kind: str, name: str, by: str, instant: str) -> str:
+    """Describe a record that is dated in the future."""
+    return (
+        f"{kind} {name} of {by} is dated {instant}, more than five minutes ahead; it does not"
+        " count yet"
+    )
+
+
 def describe_unrecorded_publication(publication: str, commit: str, repository: str) -> str:
     """Describe a publication that was recorded once."""
     return f"publication {publication} ({commit}) of {repository} is missing from the records"
@@ -408,6 +457,11 @@ def describe_next_removals(variants: str) -> str:
     return f"the next sweep removes variants without a target: {variants}"
 
 
+def describe_orphans(number: int) -> str:
+    """Describe the variants without a target in a few words."""
+    return f"{pluralize(number, 'variant')} without a target"
+
+
 def describe_orphan(variant: str, places: Iterable[str], consequence: str) -> str:
     """Describe a variant without a target."""
     return f"variant {variant} ({', '.join(places)}) has no target any more; {consequence}"
@@ -464,7 +518,17 @@ def describe_missing_target(target: str, policy: str, remedy: str) -> str:
     return f"waits for target {target}, which UpstreamPolicy {policy} does not have; {remedy}"
 
 
-# Promotion.
+# Pins and promotion.
+
+
+def describe_policy_pin(stage_label: str, revision: str) -> str:
+    """Describe a stage that its policy pins."""
+    return f"the policy pins {stage_label} to {revision}"
+
+
+def describe_rollback(subject: str, revision: str, decision: str, by: str, reason: str) -> str:
+    """Describe a stage or variants that a decision keeps at a revision."""
+    return f"{subject} stays at {revision}, by decision {decision} of {by}: {reason}"
 
 
 def describe_unreadable_promotion(declaration: str) -> str:

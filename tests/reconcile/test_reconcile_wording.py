@@ -48,7 +48,17 @@ SENTENCES = [
      "its draft is published with 1 merge conflict that a person accepted"),
     (wording.describe_unreadable_repositories(2, "ams"),
      "2 variants cannot be observed, ams first"),
+    (wording.describe_settled_conflict("replicas", "by spec.onConflict"),
+     "replicas; decided by spec.onConflict"),
+    (wording.describe_taken_value("a.yaml", "local"), "a.yaml: the local value is in the draft"),
+    (wording.describe_rejected_value("v1", "replicas"), "decided when v1 was published: replicas"),
+    (wording.describe_stage_conflicts(2), "2 undecided merge conflicts in drafts of this stage"),
+    (wording.describe_readiness(1, 2), "1 of 2 variants ready"),
+    (wording.describe_failed_targets(1), "1 target without a variant"),
+    (wording.describe_failed_variants(2, "ams"), "2 variants failed, ams first"),
     # Tags and repositories.
+    (wording.describe_archived_repository("ann/edge", "git.example.com"),
+     "repository ann/edge is archived on git.example.com"),
     (wording.describe_moved_publication(TAG, "edge", "abab", "v1", "git push"),
      ("tag sites/ams/v1 of edge points to abab, not to the publication of v1; delete the tag and"
       " run `git push`")),
@@ -138,7 +148,11 @@ SENTENCES = [
     (wording.describe_undeclared_variant("default", "own", AMS, is_published=False),
      ("PackageVariant default/own is not declared, but it has records (edge:sites/ams) and is not"
       " updated; declare it again, or run `fanout remove own --reason WHY`")),
+    (wording.describe_early_record("Evidence", "e1", "ci", "2026-03-02T10:00:00Z"),
+     ("Evidence e1 of ci is dated 2026-03-02T10:00:00Z, more than five minutes ahead; it does not"
+      " count yet")),
     # Removal.
+    (wording.describe_orphans(2), "2 variants without a target"),
     (wording.describe_unusable_declaration("a.yaml"),
      "a target may be in a declaration that cannot be used: a.yaml"),
     (wording.describe_unreadable_declaration("own", "a.yaml"),
@@ -177,7 +191,10 @@ SENTENCES = [
      "waits for target x of web, which has no variant: no path"),
     (wording.describe_missing_target("x", "web", "did you mean y?"),
      "waits for target x, which UpstreamPolicy web does not have; did you mean y?"),
-    # Promotion.
+    # Pins and promotion.
+    (wording.describe_policy_pin("stage prod", "v1"), "the policy pins stage prod to v1"),
+    (wording.describe_rollback("ams", "v1", "d1", "ann", "outage"),
+     "ams stays at v1, by decision d1 of ann: outage"),
     (wording.describe_unreadable_promotion("a.yaml"),
      ("automatic promotion is off while a.yaml cannot be read: a PromotionPolicy can restrict what"
       " others allow; correct it")),

@@ -126,8 +126,9 @@ def _future_records(item: PolicyResult) -> Iterator[ExplanationNote]:
         reason = () if verb == "revoke" else ("--reason", "WHY")
         yield ExplanationNote(
             str(Reason.FROM_THE_FUTURE),
-            f"{record.kind} {record.name} of {record.by} is dated {format_instant(record.at)}, more"
-            " than five minutes ahead; it does not count yet",
+            wording.describe_early_record(
+                record.kind, record.name, record.by, format_instant(record.at)
+            ),
             until=start,
             command=shlex.join(["fanout", verb, item.resolved_policy.name, record.name, *reason]),
         )
@@ -151,7 +152,7 @@ def _rejected_notes(variant: RenderedVariant) -> Iterator[ExplanationNote]:
     published = variant.observed.published
     for rejected_value in published.rejected if published is not None else ():
         assert published is not None, "it has rejected values"
-        sentence = f"decided when {published.revision} was published: {rejected_value}"
+        sentence = wording.describe_rejected_value(published.revision, str(rejected_value))
         yield ExplanationNote(str(Reason.CONFLICT_DECIDED), sentence, published.at)
 
 
@@ -165,7 +166,7 @@ def _pin_notes(item: PolicyResult, stage: str, variant: str = "") -> Iterator[Ex
     if pin is None:
         yield from _variant_pins(item, rule, decisions) if not variant else ()
     elif pin.decision is None:
-        sentence = f"the policy pins {label_stage(stage)} to {pin.revision}"
+        sentence = wording.describe_policy_pin(label_stage(stage), pin.revision)
         yield ExplanationNote(str(Reason.PINNED), sentence, actor="the policy's author")
     else:
         subject = variant or label_stage(stage)
@@ -190,8 +191,9 @@ def _rollback_note(item: PolicyResult, subject: str, decision: DecisionFacts) ->
     policy = item.resolved_policy.name
     return ExplanationNote(
         str(Reason.PINNED),
-        f"{subject} stays at {decision.revision}, by decision {decision.name} of {decision.by}:"
-        f" {decision.reason}",
+        wording.describe_rollback(
+            subject, decision.revision, decision.name, decision.by, decision.reason
+        ),
         since=decision.at,
         command=shlex.join(["fanout", "withdraw", policy, decision.name, "--reason", "WHY"]),
     )
@@ -205,7 +207,7 @@ def list_conflicts(item: PolicyResult, variant: RenderedVariant) -> Iterator[Con
     draft = find_release_draft(variant)
     for dispute in parse_disputes(draft.trailers.conflicts) if draft is not None else ():
         place = dispute.file or "a value"
-        taken = f"{place}: the {dispute.winner.value} value is in the draft"
+        taken = wording.describe_taken_value(place, dispute.winner.value)
         yield _build_conflict(item, variant, dispute.key, taken)
 
 
@@ -227,9 +229,19 @@ def _build_conflict(
         return ConflictNote(name, key, sentence, is_decided=True, since=decision.at)
     draft = find_release_draft(variant)
     if draft is not None and key in draft.settled_keys:
-        return ConflictNote(name, key, f"{text}; decided by a commit on the draft", is_decided=True)
+        return ConflictNote(
+            name,
+            key,
+            wording.describe_settled_conflict(text, "by a commit on the draft"),
+            is_decided=True,
+        )
     if variant.observed.choices.default_side is not None:
-        return ConflictNote(name, key, f"{text}; decided by spec.onConflict", is_decided=True)
+        return ConflictNote(
+            name,
+            key,
+            wording.describe_settled_conflict(text, "by spec.onConflict"),
+            is_decided=True,
+        )
     return ConflictNote(name, key, f"{text}; undecided", is_decided=False)
 
 

@@ -24,6 +24,7 @@ from fanout.ports import (
     ReviewReader,
     StatusStore,
 )
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pull_requests.request_memo import (
     HeadMemo,
     HostMemo,
@@ -246,9 +247,9 @@ class ForgeReader:
         facts = forge.repository(name)
         if facts.is_archived:
             raise Unavailable(
-                f"{forge.host} has archived {name}",
+                wording.describe_archived_repository(str(name), forge.host),
                 reason="ForgeUnavailable",
-                remedy="unarchive the repository, or remove the Repository",
+                remedy=wording.ARCHIVED_REMEDY,
             )
         memo.settings = SettingsMemo(
             repository=facts,

@@ -9,7 +9,6 @@ then waits (design §3, §6).
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fanout.api.reasons import Reason
-from fanout.api.text_fields import pluralize
 from fanout.api.upstream_policy import REMOVAL_LIMIT
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.gates.evaluation_results import PolicyEvaluation
@@ -441,7 +440,7 @@ def summarize_orphans(
     orphans: Sequence[OrphanLocations], removal_decision: RemovalEvaluation
 ) -> tuple[str, str]:
     """Return reason and sentence for the policy that has these orphans."""
-    orphan_count = f"{pluralize(len(orphans), 'variant')} without a target"
+    orphan_count = wording.describe_orphans(len(orphans))
     if removal_decision.limit is not None:
         return removal_decision.limit.reason, f"{orphan_count}: {removal_decision.limit.sentence}"
     return Reason.TARGET_GONE, orphan_count

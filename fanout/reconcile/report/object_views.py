@@ -19,7 +19,6 @@ from fanout.api.output_views import (
     TargetViewStatus,
 )
 from fanout.api.reasons import Reason
-from fanout.api.text_fields import pluralize
 from fanout.api.view_base import DraftMeta, HoldView, ViewMeta, label_verdict
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
@@ -359,7 +358,7 @@ def _build_stage_conditions(
         }
     ]
     if conflicts:
-        message = f"{pluralize(conflicts, 'undecided merge conflict')} in drafts of this stage"
+        message = wording.describe_stage_conflicts(conflicts)
         reason = str(Reason.MERGE_CONFLICT)
         conditions.append({"type": reason, "status": "True", "reason": reason, "message": message})
     return complete_conditions(conditions, policy_result, verdict_since(policy_result, stage))

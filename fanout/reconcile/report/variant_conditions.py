@@ -50,17 +50,17 @@ def _build_template_conditions(policy_result: PolicyResult) -> list[Plain]:
 def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple[str, str, str]:
     decisions = policy_result.decision.variants.values() if policy_result.decision else ()
     ready_count = sum(variant.state is VariantState.READY for variant in decisions)
-    ready_sentence = f"{ready_count} of {pluralize(len(decisions), 'variant')} ready"
+    ready_sentence = wording.describe_readiness(ready_count, len(decisions))
     # Most pressing first: a condition has one reason, and what a person must fix outranks what
     # only waits.
     if policy_result.resolved_policy.failures:
-        targets = pluralize(len(policy_result.resolved_policy.failures), "target")
-        return "False", Reason.TARGETS_FAILED, f"{targets} without a variant; {ready_sentence}"
+        failed = wording.describe_failed_targets(len(policy_result.resolved_policy.failures))
+        return "False", Reason.TARGETS_FAILED, f"{failed}; {ready_sentence}"
     if failures := find_failed_variants(policy_result):
         hold = failures[0].holds[0] if failures[0].holds else None
         detail = f": {describe_hold(hold)}" if hold else ""
         reason = hold.reason if hold else Reason.VERIFICATION_FAILED
-        summary_text = f"{pluralize(len(failures), 'variant')} failed, {failures[0].name} first"
+        summary_text = wording.describe_failed_variants(len(failures), failures[0].name)
         return "False", reason, f"{summary_text}{detail}; {ready_sentence}"
     if unreadable_variants := [
         variant
