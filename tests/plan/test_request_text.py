@@ -231,3 +231,9 @@ def test_a_long_text_of_a_template_is_cut_at_a_line():
     request = format_request(build_content(), body="line of text\n" * 9000)
     assert len(request.text.encode()) <= MAX_TEXT
     assert "bytes not shown: the text would be too long." in request.text
+
+
+def test_a_long_line_of_a_template_is_cut_within_the_line():
+    text = format_request(build_content(), body="€" * 30_000).text
+    assert MAX_TEXT * 0.9 < len(text.encode()) <= MAX_TEXT
+    assert "bytes not shown: the text would be too long." in text

@@ -43,11 +43,11 @@ def head(stage: str) -> str:
     return f"drafts/default/_stages/default.monitoring/{stage}"
 
 
-def sweep(fleet: ForgeFleet, code: int = 0) -> Result:
+def sweep(fleet: ForgeFleet, code: int = 0, repos: Collection[str] = REPOS) -> Result:
     """Sweep a minute later; there is never a second open request from a branch."""
     swept = fleet.later(minutes=1).sweep()
     assert swept.code == code, swept.out + swept.err
-    open_requests(fleet)
+    open_requests(fleet, repos)
     return swept
 
 
@@ -59,10 +59,10 @@ def rest(fleet: ForgeFleet, limit: int = 12) -> None:
     raise AssertionError("the sweeps do not come to an end")
 
 
-def open_requests(fleet: ForgeFleet) -> dict[tuple[str, str], int]:
+def open_requests(fleet: ForgeFleet, repos: Collection[str] = REPOS) -> dict[tuple[str, str], int]:
     """The number of the open request by repository and head branch."""
     found: dict[tuple[str, str], int] = {}
-    for repo in REPOS:
+    for repo in repos:
         for answer in fleet.gitea.get(f"{fleet.path(repo)}/pulls?state=open&limit=50"):
             key = repo, answer["head"]["ref"]
             assert key not in found, f"two requests are open from {key}"
@@ -226,6 +226,24 @@ def test_people_do_what_they_like_and_merge_what_fanout_may_not(gitea: Gitea, tm
         f"sites/{it}" for it, place in SITES.items() if place in {("dev", "r1"), ("dev", "r2")}
     }
     assert_at_rest(fleet, "v2", states, twice)
+
+
+def test_a_token_that_may_not_merge_leaves_it_to_people(gitea: Gitea, tmp_path: Path):
+    fleet = ForgeFleet.on(gitea, tmp_path, {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
+    fleet.protect("edge", **PROTECTED, **PEOPLE_MERGE)
+    sweep(fleet, repos=["edge"])
+    for _ in range(2):
+        fleet.await_mergeability("edge")
+        sweep(fleet, repos=["edge"])
+        assert fleet.only_request("edge")["state"] == "open"
+    reason, sentence = fleet.condition("sites/ams")
+    assert reason == "ForgeRefuses"
+    assert "User not allowed to merge PR" in sentence
+    fleet.merge("edge", 1, by="bob")
+    sweep(fleet, repos=["edge"])
+    assert set(fleet.published().values()) == {"v1"}
+    assert sweep(fleet, repos=["edge"]).out == "nothing to do\n"
+    assert "OutOfBand" not in fleet.run("explain", "monitoring").out
 
 
 BURSTS = {

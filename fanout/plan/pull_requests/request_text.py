@@ -219,11 +219,12 @@ def _cut_sections(sections: Sequence[_Section], limit: int) -> list[str]:
 
 
 def _cut_text(text: str) -> str:
-    """Return the text of a template, cut at the end of a line."""
+    """Return the text of a template, cut at the end of a line if it has several."""
     data = text.strip().encode()
     if len(data) <= MAX_TEXT:
         return text.strip()
-    kept = data[: MAX_TEXT - _NOTES].decode(errors="ignore").rpartition("\n")[0]
+    kept = data[: MAX_TEXT - _NOTES].decode(errors="ignore")
+    kept = kept.rpartition("\n")[0] or kept
     left_out = len(data) - len(kept.encode())
     return f"{kept}\n\n{left_out:,} of {len(data):,} bytes not shown: the text would be too long."
 
