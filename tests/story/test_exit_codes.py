@@ -70,6 +70,18 @@ def test_each_verb_is_quiet_and_takes_all_namespaces_where_another_is_set(
     assert told.code == status, (told.out, told.err)
 
 
+def test_a_record_needs_an_author(fleet: Fleet, monkeypatch):
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    told = fleet.run("suspend", *PROD, "--reason", "as agreed")
+    assert (told.code, told.err) == (
+        1,
+        (
+            'the author of the record is unknown; give --by "Name <address>", or configure'
+            " user.name and user.email in Git\n"
+        ),
+    )
+
+
 def test_no_files_are_an_error_of_use(fleet: Fleet):
     assert fleet.run("sweep", files=False).code == 1
 

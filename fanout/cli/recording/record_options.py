@@ -95,8 +95,8 @@ def resolve_author(by: str | None) -> CommitIdentity:
     git_author = read_identity(os.environ)
     if git_author is None:
         raise invalid_setting(
-            "nobody is known to say this",
-            'say --by "Name <address>", or configure user.name and user.email in Git',
+            "the author of the record is unknown",
+            'give --by "Name <address>", or configure user.name and user.email in Git',
         )
     return git_author
 
