@@ -79,6 +79,7 @@ format: $(VENV)/test ## Rewrite files as the linter wants them
 bench: $(VENV)/test ## Measure against the yardsticks, into build/bench/
 	$(PY) -m benchmarks.merge
 	$(PY) -m benchmarks.gates
+	$(PY) -m benchmarks.views
 	$(PY) -m benchmarks
 
 bench-quick: $(VENV)/test ## The same with 1,000 targets, once

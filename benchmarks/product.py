@@ -2,6 +2,7 @@
 
 import json
 import re
+import resource
 import shutil
 import sys
 from dataclasses import dataclass
@@ -104,6 +105,17 @@ class Installation:
         return Sweep(
             run.seconds, run.peak, costs, run.leaving, self._stored() - before, _done(run.out)
         )
+
+    def processor_seconds(self, *arguments: str) -> float:
+        """Processor time of a command that only reads, with all processes that it starts.
+
+        The snapshot of a pass without work goes before: with it `fanout plan` evaluates nothing.
+        """
+        shutil.rmtree(self.place / "state" / "rest", ignore_errors=True)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self._run(*arguments, allowed=1)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     def second_pass(self, *, changed: bool = False) -> Sweep:
         """The second pass of one process; with `changed`, objects changed between the two.

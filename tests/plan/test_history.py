@@ -190,6 +190,8 @@ PHRASES = [
     (Admission(AdmissionType.ROLLED_BACK, ANN, BY_NAME["back"]), "Ann, rollback"),
     (Admission(AdmissionType.PINNED, policy="p"), "pinned in UpstreamPolicy p"),
     (Admission(AdmissionType.MERGED, BOB), "merged on the forge by Bob"),
+    (Admission(AdmissionType.MERGED, BOB, BY_NAME["back"]),
+     "Ann, rollback (merged on the forge by Bob)"),
     (Admission(AdmissionType.MERGED), "merged on the forge by a person"),
     (Admission(AdmissionType.OUT_OF_BAND, BOB), "out of band: merged by Bob"),
     (Admission(AdmissionType.UNCHANGED), "package unchanged"),
