@@ -16,7 +16,7 @@ from fanout.cluster.manifest_cache import ManifestCache
 from fanout.errors import InvalidInput
 from fanout.gates.gate_wording import format_names
 
-_NO_FILES = "check what is given to -f, or FANOUT_FILES"
+_NO_FILES = "check -f and FANOUT_FILES"
 
 
 def build_not_found(
@@ -29,7 +29,7 @@ def build_not_found(
     existing = format_names(set(existing_names))
     return not_found(
         "there is " + " and ".join(f"no {object_type} {name}" for name in missing),
-        f"there are: {existing}" if existing else "there is none at all",
+        f"there are: {existing}" if existing else "none exists",
     )
 
 
@@ -39,9 +39,9 @@ def check_files(paths: Sequence[Path], declared: DeclaredObjects, namespace: str
         _find_namespaces(declared) or declared.unread or declared.faults or len(declared.objects)
     ):
         raise InvalidInput(
-            f"no object is in {' and '.join(map(str, paths))}",
+            f"{' and '.join(map(str, paths))}: no objects",
             reason="NoFiles",
-            remedy=f"objects are in files *.yaml, *.yml and *.json; {_NO_FILES}",
+            remedy=f"files end in .yaml, .yml or .json; {_NO_FILES}",
         )
     if namespace and namespace not in _find_namespaces(declared) and not declared.unread:
         raise build_not_found("namespace", [namespace], _find_namespaces(declared))
@@ -60,9 +60,9 @@ def check_policies(names: Collection[str], declared: DeclaredObjects, namespace:
     for name in missing:
         if name in broken:
             raise InvalidInput(
-                f"{broken[name].kind} {name} is declared and cannot be used",
+                f"{broken[name].kind} {name} has an error",
                 reason="InvalidObject",
-                remedy="see `fanout validate`",
+                remedy="run `fanout validate`",
             )
     if missing:
         raise build_not_found("policy", missing, usable)

@@ -279,6 +279,6 @@ def _report_error(error: Exception, session: CommandSession) -> ExitCode:
         return code
     sentence = str(error) if is_reported else f"{type(error).__name__}: {error}"
     print_message(f"this is a bug in fanout: {sentence}", session.color, fg="red")
-    rerun_hint = "" if session.verbosity else "run it once more with -v and "
+    rerun_hint = "" if session.verbosity else "run it again with -v and "
     print_message(f"please {rerun_hint}report it with the trace and the output of `fanout version`")
     return code

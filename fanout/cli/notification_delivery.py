@@ -74,6 +74,6 @@ def _deliver(program: Program, notifier: Notifier, report: PassReport) -> list[s
     delivery = notifier.deliver(program.settings.now())
     waiting = notifier.count_waiting()
     return [
-        f"notification {name} is not delivered: {problem}; waiting: {waiting[name]}"
+        f"notification {name} cannot be delivered: {problem}; waiting: {waiting[name]}"
         for name, problem in delivery.problems.items()
     ]

@@ -80,16 +80,16 @@ class Settings:
         """
         if not self.files:
             raise InvalidInput(
-                "no directory of objects was given",
+                "no directory of objects is given",
                 reason="NoFiles",
-                remedy="name one with -f DIR or FANOUT_FILES",
+                remedy="use -f DIR, or set FANOUT_FILES",
             )
         for path in self.files:
             # Path.exists raises if a directory cannot be searched.
             if path != STANDARD_INPUT and not os.path.exists(path):  # noqa: PTH110
                 raise not_found(
                     f"there is no file or directory {path}",
-                    "check what is given to -f or FANOUT_FILES",
+                    "check -f and FANOUT_FILES",
                 )
         return self.files
 
@@ -185,7 +185,7 @@ def parse_instant(text: str, origin: str) -> datetime:
     except ValueError:
         pass
     raise InvalidInput(
-        f"{text!r} is no instant",
+        f"{text!r} is not a time",
         reason="InvalidTime",
         remedy="write it with its offset from UTC, as in 2026-03-01T12:00:00Z",
         where=ErrorLocation(field=origin),
@@ -197,7 +197,7 @@ def _parse_choice(choices: type[Choice], value: str, origin: str) -> Choice:
         return choices(value)
     except ValueError:
         raise invalid_setting(
-            f"{value!r} is not known", f"use one of {', '.join(choices)}", origin
+            f"{value!r} is not supported", f"use one of {', '.join(choices)}", origin
         ) from None
 
 
@@ -205,5 +205,5 @@ def _parse_count(value: str | int, origin: str) -> int:
     if isinstance(value, int):
         return value
     if not value.isdecimal():
-        raise invalid_setting(f"{value!r} is no number", "use 0, 1 or 2", origin)
+        raise invalid_setting(f"{value!r} is not a number", "use 0, 1 or 2", origin)
     return int(value)

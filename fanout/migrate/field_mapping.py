@@ -190,12 +190,12 @@ class KindMapping:
 def server_field_mappings(program: str) -> Iterator[FieldMapping]:
     """Yield the fields that the API server and the program's controllers write."""
     for server_field in _SERVER_FIELDS:
-        yield FieldMapping(f"metadata.{server_field}", "", ignore_field, "the API server's own")
+        yield FieldMapping(f"metadata.{server_field}", "", ignore_field, "set by the API server")
     yield FieldMapping(
         "metadata.deletionTimestamp",
         "",
-        reject_object(problem="is being deleted, since {}", remedy="import it if it is to stay"),
-        "what is being deleted is left out and named",
+        reject_object(problem="is being deleted since {}", remedy="import it if it is to stay"),
+        "objects that are being deleted are left out and reported",
     )
     yield FieldMapping("status", "", ignore_field, f"written by {program}, not by people")
 
@@ -241,7 +241,7 @@ class _ObjectConversion:
     ) -> Iterator[TargetField | Remark]:
         """Yield target fields and remarks for the fields below a value."""
         if not isinstance(value, Mapping):
-            yield Remark(path, f"must be an object and is {format_value(value)}", "correct it")
+            yield Remark(path, f"must be an object, got {format_value(value)}", "correct it")
             return
         for key, inner in value.items():
             if not path and key in ("apiVersion", "kind"):
@@ -264,14 +264,14 @@ class _ObjectConversion:
         elif pattern in self._parents:
             yield from self.convert_below(value, path, pattern)
         else:
-            problem = f"is no field of a {self._kind} that is known"
+            problem = f"is not a known field of {self._kind}"
             yield Remark(path, problem, "correct or remove it")
 
     def _convert_list(
         self, value: Any, path: FieldPath, pattern: str
     ) -> Iterator[TargetField | Remark]:
         if not isinstance(value, list | tuple):
-            yield Remark(path, f"must be a list and is {format_value(value)}", "correct it")
+            yield Remark(path, f"must be a list, got {format_value(value)}", "correct it")
             return
         for index, inner in enumerate(value):
             if inner in (None, {}, ""):
@@ -344,7 +344,7 @@ def find_mapping(item: Any, mappings: Sequence[KindMapping], group: str) -> Kind
 
 def duplicate_remark() -> Remark:
     """Return the remark about a second object of the same kind, namespace and name."""
-    problem = "is in the input already; the first one is taken"
+    problem = "is in the input twice; the first one is used"
     return Remark(("metadata", "name"), problem, "remove one")
 
 
@@ -355,13 +355,13 @@ def unconvertible_remark(item: Any, mappings: Sequence[KindMapping], group: str)
     )
     version, kind = as_mapping(item).get("apiVersion"), read_kind(item)
     if is_fanout_object(as_mapping(item)):
-        return Remark(("apiVersion",), "is an object of fanout's already", "keep it as it is")
+        return Remark(("apiVersion",), "is already an object of fanout", "keep it as it is")
     if not kind:
-        problem = "is no object: it needs an apiVersion and a kind"
-        return Remark((), problem, "complete it, or take it out")
+        problem = "is not an object: apiVersion and kind are required"
+        return Remark((), problem, "complete or remove it")
     object_type = " ".join(format_value(part) for part in (kind, version) if part)
-    problem = f"{object_type} is not translated; there are {convertible_kinds}"
-    remedy = "declare it beside the result if variants are made for it or filled from it"
+    problem = f"{object_type} is not translated; supported: {convertible_kinds}"
+    remedy = "declare it beside the result if it is a target or injected into packages"
     return Remark(("kind",), problem, remedy)
 
 

@@ -36,13 +36,16 @@ def convert_elsewhere(_: SourceField) -> Iterator[TargetField | Remark]:
 def _label_mappings() -> Iterator[FieldMapping]:
     without_kargo_keys = copy_without_prefixes("kargo.akuity.io/")
     yield FieldMapping(
-        "metadata.labels", "metadata.labels", without_kargo_keys, "the same, without Kargo's own"
+        "metadata.labels",
+        "metadata.labels",
+        without_kargo_keys,
+        "the same, without Kargo's own keys",
     )
     yield FieldMapping(
         "metadata.annotations",
         "metadata.annotations",
         copy_without_prefixes("kargo.akuity.io/", LAST_APPLIED_ANNOTATION),
-        "the same, without Kargo's and kubectl's own",
+        "the same, without keys of Kargo and kubectl",
     )
 
 
@@ -64,7 +67,7 @@ def _stage_mappings() -> Iterator[FieldMapping]:
         "metadata.annotations",
         "",
         kargo_stages.convert_stage_annotations,
-        "noted, but for Kargo's own",
+        "a note, except for Kargo's own keys",
     )
     yield FieldMapping("metadata.namespace", "", convert_elsewhere, "that of the policy")
     yield from server_field_mappings("Kargo")
@@ -72,8 +75,8 @@ def _stage_mappings() -> Iterator[FieldMapping]:
         f"{_REQUEST_PATH}.origin.kind",
         "`Warehouse`, nothing else",
         ignored=("", "Warehouse"),
-        problem="is no Warehouse",
-        remedy="request what one finds",
+        problem="is not a Warehouse",
+        remedy="request freight of a Warehouse",
     )
     yield FieldMapping(
         f"{_REQUEST_PATH}.origin.name", "metadata.name", convert_elsewhere, "the policy's name"
@@ -100,7 +103,7 @@ def _stage_mappings() -> Iterator[FieldMapping]:
         f"{_SOURCES_PATH}.autoPromotionOptions.selectionPolicy",
         "",
         kargo_stages.convert_selection_policy,
-        "`NewestFreight` says nothing; `MatchUpstream` is named",
+        "`NewestFreight` needs no field; `MatchUpstream` is reported",
     )
     yield from _stage_spec_mappings()
 
@@ -113,8 +116,9 @@ def _stage_spec_mappings() -> Iterator[FieldMapping]:
         "spec.promotionTemplate.spec.steps",
         "spec.targets",
         convert_steps,
-        "no step is run: each is named with what to do instead, but for those that fanout does "
-        "itself; a repository that they push to is a target; without any, `controlFlow: true`",
+        "steps are not run; each is reported with what to do instead, except those that fanout"
+        " does "
+        "itself; a repository that they push to is a target; without one, `controlFlow: true`",
     )
     yield FieldMapping(
         "spec.verification.analysisTemplates[*].name",
@@ -123,20 +127,20 @@ def _stage_spec_mappings() -> Iterator[FieldMapping]:
         "a check of this name that is answered by `fanout report`",
     )
     yield FieldMapping(
-        "spec.verification.analysisTemplates[*].kind", "", ignore_field, "says nothing here"
+        "spec.verification.analysisTemplates[*].kind", "", ignore_field, "has no counterpart"
     )
     for field in ("args", "analysisRunMetadata"):
         yield unsupported_field(
             f"spec.verification.{field}",
-            "named: nothing is run",
+            "reported: fanout does not run it",
             ignored=([], {}),
-            problem="nothing is run here",
-            remedy="give it to what runs the analysis",
+            problem="fanout does not run it",
+            remedy="configure it where the analysis runs",
         )
     yield FieldMapping("spec.shard", "", ignore_field, "which of Kargo's controllers does the work")
     yield unsupported_field(
         "spec.targets",
-        "named; of Kargo's commercial build",
+        "reported; only in Kargo's commercial build",
         ignored=([], {}),
         problem="Kargo's Targets are not read",
         remedy="write spec.targets with an objectSelector",
@@ -154,29 +158,29 @@ def _warehouse_mappings() -> Iterator[FieldMapping]:
         "spec.interval",
         "",
         note_unsupported(
-            "", problem="every pass looks at the repository itself; nothing is polled"
+            "", problem="every pass lists the repository; there is no polling interval"
         ),
-        "noted: every pass looks at the repository",
+        "a note: every pass lists the repository",
     )
     yield unsupported_field(
         "spec.freightCreationPolicy",
-        "`Automatic` says nothing; `Manual` is named",
+        "`Automatic` needs no field; `Manual` is reported",
         ignored=("", "Automatic"),
-        problem="whatever is tagged is a revision",
+        problem="every tag is a revision",
         remedy="tag by hand, or pin spec.upstream.revision.tag",
     )
     yield unsupported_field(
         "spec.freightCreationCriteria",
         "named",
         ignored=({},),
-        problem="whatever is tagged is a revision",
-        remedy="tag only what is to be rolled",
+        problem="every tag is a revision",
+        remedy="tag only what is to be rolled out",
     )
     for kind in ("image", "chart"):
         yield unsupported_field(
             f"spec.subscriptions[*].{kind}",
-            "named: a version that is in the package goes with it",
-            problem=f"nobody looks for a newer {kind}",
+            "reported: the version is part of the package",
+            problem=f"fanout does not look for a newer {kind}",
             remedy="write its version into the package, and tag that",
         )
     yield from _git_mappings()
@@ -200,7 +204,7 @@ def _git_mappings() -> Iterator[FieldMapping]:
         f"{git}.commitSelectionStrategy",
         f"{upstream}.revision.latest",
         convert_elsewhere,
-        "named: a revision is a tag of the package. `SemVer` with a constraint becomes `semver`",
+        "reported: a revision is a tag of the package. `SemVer` with a constraint becomes `semver`",
     )
     yield FieldMapping(
         f"{git}.semverConstraint", f"{upstream}.revision.semver", convert_elsewhere, "as a range"
@@ -209,20 +213,22 @@ def _git_mappings() -> Iterator[FieldMapping]:
         f"{git}.includePaths",
         f"{upstream}.package",
         convert_elsewhere,
-        "one plain path; others are named, and a name to fill in is written",
+        "one plain path; others are reported, and a placeholder is written",
     )
     yield FieldMapping(
         f"{git}.excludePaths",
         "",
         kargo_warehouse.for_first_subscription(
             report_unsupported(
-                [], problem="a package is taken whole", remedy="move out what is not part of it"
+                [],
+                problem="a package is copied as a whole",
+                remedy="move other files out of its directory",
             )
         ),
-        "named: a package is whole",
+        "reported: a package is copied as a whole",
     )
     yield from _tag_filter_mappings(git)
-    yield FieldMapping(f"{git}.discoveryLimit", "", ignore_field, "all tags are seen")
+    yield FieldMapping(f"{git}.discoveryLimit", "", ignore_field, "all tags are listed")
     yield FieldMapping(
         f"{git}.insecureSkipTLSVerify",
         "",
@@ -233,7 +239,7 @@ def _git_mappings() -> Iterator[FieldMapping]:
                 remedy="let Git trust the authority of the server",
             )
         ),
-        "`true` is named",
+        "`true` is reported",
     )
 
 
@@ -248,9 +254,11 @@ def _tag_filter_mappings(git: str) -> Iterator[FieldMapping]:
         f"{git}.strictSemvers",
         "",
         kargo_warehouse.for_first_subscription(
-            report_unsupported(True, problem="only tags like v1 and v1.2.3 count", remedy="tag so")
+            report_unsupported(
+                True, problem="only tags like v1 and v1.2.3 count", remedy="use such tags"
+            )
         ),
-        "`true` says nothing; `false` is named",
+        "`true` needs no field; `false` is reported",
     )
 
 
@@ -263,7 +271,10 @@ def _project_config_mappings() -> Iterator[FieldMapping]:
     automatic, policies = "spec.autoPromotion.stages", "spec.promotionPolicies[*]"
     yield FieldMapping(f"{policies}.stage", automatic, convert_elsewhere, "where it is enabled")
     yield FieldMapping(
-        f"{policies}.autoPromotionEnabled", automatic, convert_elsewhere, "`true` puts it there"
+        f"{policies}.autoPromotionEnabled",
+        automatic,
+        convert_elsewhere,
+        "only `true` becomes an entry",
     )
     yield FieldMapping(
         f"{policies}.stageSelector",
@@ -278,8 +289,8 @@ def _project_config_mappings() -> Iterator[FieldMapping]:
         f"{windows}.rrule",
         "spec.windows[*]",
         convert_elsewhere,
-        "`FREQ=DAILY` and `FREQ=WEEKLY` with `BYDAY` become cron lines; others are named, and "
-        "automation is left out where they would bind",
+        "`FREQ=DAILY` and `FREQ=WEEKLY` with `BYDAY` become cron lines; others are reported, and "
+        "automation is left out for their stages",
     )
     for field in ("dtstart", "dtend"):
         yield FieldMapping(
@@ -292,7 +303,7 @@ def _project_config_mappings() -> Iterator[FieldMapping]:
         f"{windows}.stageSelector",
         "",
         convert_elsewhere,
-        "one that chooses all Stages says nothing; others are named, as an `rrule` is",
+        "one that selects all Stages needs no field; others are reported, like an `rrule`",
     )
     yield unsupported_field(
         f"{windows}.projectSelector",
@@ -301,9 +312,9 @@ def _project_config_mappings() -> Iterator[FieldMapping]:
         problem="is for a ClusterConfig",
         remedy="remove it",
     )
-    hooks = note_unsupported([], problem="`fanout run` looks by itself, at what its schedule says")
+    hooks = note_unsupported([], problem="`fanout run` sweeps on its own schedule")
     for field in ("webhookReceivers", "receivers"):
-        yield FieldMapping(f"spec.{field}", "", hooks, "noted: passes are started by a schedule")
+        yield FieldMapping(f"spec.{field}", "", hooks, "a note: a schedule starts passes")
 
 
 WAREHOUSE_MAPPING = KindMapping("Warehouse", _VERSION, _POLICY, tuple(_warehouse_mappings()))

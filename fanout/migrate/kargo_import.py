@@ -54,19 +54,19 @@ from fanout.migrate.kargo_warehouse import (
 )
 from fanout.values import replace
 
-_NO_STEPS_PROBLEM = "there are no promotion steps, nor tasks of them"
-_FUNCTIONS_REMEDY = "write what they do as functions in the template.pipeline of targets"
+_NO_STEPS_PROBLEM = "fanout has no promotion steps or tasks"
+_FUNCTIONS_REMEDY = "use functions in the template.pipeline of targets instead"
 _UNSUPPORTED_KINDS: Mapping[str, tuple[str, str]] = {
     "Freight": (
-        "there is no freight: a revision is a tag of the package",
-        "tag what is to go on, and repeat approvals with `fanout approve`",
+        "fanout has no freight: a revision is a tag of the package",
+        "tag the package, and repeat approvals with `fanout approve`",
     ),
-    "Promotion": ("a promotion is over once it is done", "promote by `fanout promote`"),
-    "PromotionRequest": ("promotions are not objects", "promote by `fanout promote`"),
+    "Promotion": ("a promotion is an action, not an object", "run `fanout promote`"),
+    "PromotionRequest": ("promotions are not objects", "run `fanout promote`"),
     "PromotionTask": (_NO_STEPS_PROBLEM, _FUNCTIONS_REMEDY),
     "ClusterPromotionTask": (_NO_STEPS_PROBLEM, _FUNCTIONS_REMEDY),
     "ClusterConfig": (
-        "nothing binds all namespaces",
+        "no object applies to all namespaces",
         "write its windows into a PromotionPolicy of each namespace",
     ),
     "Target": (
@@ -142,7 +142,7 @@ def group_by_project(objects: Sequence[Any]) -> tuple[dict[str, KargoProject], l
             continue
         seen_keys.add(read_key(data))
         if as_mapping(data.get("metadata")).get("deletionTimestamp") is not None:
-            problem = "is being deleted; the object is left out"
+            problem = "is being deleted and is left out"
             path: FieldPath = ("metadata", "deletionTimestamp")
             remarks.append((index, Remark(path, problem, "import it if it is to stay")))
             continue
@@ -258,7 +258,7 @@ def build_policies(project: KargoProject, validate_data: ObjectValidator) -> Imp
                 )
             )
         elif warehouse:
-            problem = "no Stage of the input requests it: there is nothing to make a policy of"
+            problem = "no Stage of the input requests it, so there is no policy for it"
             remark = Remark((), problem, "import its Stages as well")
             results.append(ImportResult((), ((warehouse.index, remark),)))
     return join_results(results)
@@ -267,12 +267,14 @@ def build_policies(project: KargoProject, validate_data: ObjectValidator) -> Imp
 def _request_remarks(requests: Mapping[str, FreightRequest]) -> Iterator[Remark]:
     path: FieldPath = ("spec", REQUESTS_FIELD)
     if not requests:
-        problem = "nothing is requested of a Warehouse: the stage is in no policy"
-        yield Remark(path, problem, "name the origin")
+        problem = "it requests no Warehouse, so the stage is in no policy"
+        yield Remark(path, problem, "set the origin")
     if len(requests) > 1:
         names = ", ".join(map(replace_dots, requests))
-        problem = f"a policy has one upstream: the stage is in each of {names}, and in each alone"
-        yield Remark(path, problem, "make one package of what must go together")
+        problem = (
+            f"a policy has one upstream; the stage becomes a separate stage of each of {names}"
+        )
+        yield Remark(path, problem, "combine what must be released together in one package")
 
 
 def _build_policy(
@@ -304,8 +306,8 @@ def _build_policy(
         yield from add_source_index(request.stage, converted_fields, request.number)
     for request in requests:
         if request.stage.name in passing_stages:
-            problem = "nothing comes before this control-flow stage, so it holds nothing back"
-            remedy = "it is left out, and those after it do not wait for it"
+            problem = "this control-flow stage has no stages before it, so it has no effect"
+            remedy = "it is left out, and later stages do not wait for it"
             yield from add_source_index(request.stage, [Remark(STEPS_PATH[:1], problem, remedy)])
 
 
@@ -316,9 +318,7 @@ def _build_placeholder_upstream(name: str, request: FreightRequest) -> Iterator[
         yield TargetField(("metadata", "namespace"), namespace, origin_path)
     yield from placeholder_upstream(replace_dots(name), origin_path)
     problem = f"there is no Warehouse {name} in the input"
-    yield Remark(
-        origin_path, problem, f"import it as well, or fill in what is called {PLACEHOLDER}"
-    )
+    yield Remark(origin_path, problem, f"import it as well, or replace {PLACEHOLDER}")
 
 
 def _build_stage(
@@ -341,10 +341,13 @@ def _build_stage(
     stage_path: FieldPath = ("spec", "stages", number)
     yield from convert_object(STAGE_MAPPING, stage_data, resolve_stage_path)
     if not request.is_direct and not request.upstream_stages and request.has_valid_stages:
-        problem = "it is neither direct nor after a stage: Kargo would let nothing through"
+        problem = "it is neither direct nor after a stage, so Kargo lets nothing pass"
         sources_path: FieldPath = ("spec", REQUESTS_FIELD, 0, "sources")
         yield Remark(
-            sources_path, problem, "name the stages before, or write direct", invalidates=stage_path
+            sources_path,
+            problem,
+            "list the stages before it, or write direct",
+            invalidates=stage_path,
         )
     if request.is_control_flow:
         yield TargetField((*stage_path, "controlFlow"), True, ("metadata", "name"))
@@ -370,7 +373,7 @@ def _build_target(
         )
     yield TargetField((*target_path, "template", "stage"), stage, ("metadata", "name"))
     if not branch_by_repository:
-        problem = f"where they write is not plain: {PLACEHOLDER} stands for the Repository"
+        problem = f"their target is not clear; {PLACEHOLDER} stands for the Repository"
         yield Remark(STEPS_PATH, problem, "name the targets of the stage")
     for name, branch in branch_by_repository.items():
         yield _invented_package_remark(name, branch, project.repositories.branch_of(name), package)
@@ -382,10 +385,10 @@ def _invented_package_remark(
     """Return the remark that the package's path or the Stage's branch is invented."""
     remedy = f"correct {package} in spec.targets"
     if step_branch in (None, branch):
-        problem = f"they write to {name}; where the package is to be is not said there"
+        problem = f"they write to {name}; without the path of the package"
         return Remark(STEPS_PATH, problem, remedy)
-    problem = f"they write to {name} on {step_branch}, and one branch is published to, {branch}"
-    return Remark(STEPS_PATH, problem, f"let the cluster read it there, and {remedy}")
+    problem = f"they write to branch {step_branch} of {name}, but fanout publishes to {branch}"
+    return Remark(STEPS_PATH, problem, f"let the cluster read that branch, and {remedy}")
 
 
 def import_kargo_objects(objects: Sequence[Any], validate_data: ObjectValidator) -> ImportResult:

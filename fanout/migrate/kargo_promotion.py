@@ -34,7 +34,7 @@ def match_every_stage(_: KargoObject) -> bool:
 def parse_name_selector(name: Any) -> StageSelector:
     """Parse a name, or a pattern after `glob:` or `regex:`. Raises InvalidValue."""
     if not isinstance(name, str) or not name:
-        raise InvalidValue(f"{format_value(name)} is no name of a Stage", _NAME_STAGES_REMEDY)
+        raise InvalidValue(f"{format_value(name)} is not the name of a Stage", _NAME_STAGES_REMEDY)
     syntax, colon, name_pattern = name.partition(":")
     if not colon:
         return StageSelector(lambda stage: stage.name == name, exact_name=name)
@@ -49,9 +49,7 @@ def parse_name_selector(name: Any) -> StageSelector:
                 f"{format_value(name)} cannot be read: {error}", _NAME_STAGES_REMEDY
             ) from error
         return StageSelector(lambda stage: expression.search(stage.name) is not None)
-    raise InvalidValue(
-        f"{format_value(name)} is no pattern that can be read here", _NAME_STAGES_REMEDY
-    )
+    raise InvalidValue(f"{format_value(name)} is not a supported pattern", _NAME_STAGES_REMEDY)
 
 
 def parse_stage_selector(value: Any) -> StageSelector:
@@ -60,10 +58,10 @@ def parse_stage_selector(value: Any) -> StageSelector:
     unknown_fields = [str(key) for key in selector_fields if key not in _SELECTOR_FIELDS]
     if unknown_fields:
         raise InvalidValue(
-            f"{unknown_fields[0]} is no field of a selector that is known", _NAME_STAGES_REMEDY
+            f"{unknown_fields[0]} is not a known field of a selector", _NAME_STAGES_REMEDY
         )
     if not any(selector_fields.get(key) for key in _SELECTOR_FIELDS):
-        raise InvalidValue("the selector chooses by nothing", _NAME_STAGES_REMEDY)
+        raise InvalidValue("the selector is empty", _NAME_STAGES_REMEDY)
     match_labels = as_mapping(selector_fields.get("matchLabels"))
     tests: list[Callable[[Mapping[str, Any]], bool]] = []
     if match_labels:
@@ -99,7 +97,7 @@ def _parse_requirement(entry: Mapping[str, Any]) -> Callable[[Mapping[str, Any]]
             return lambda labels: key in labels
         case "DoesNotExist":
             return lambda labels: key not in labels
-    raise InvalidValue(f"{format_value(operator)} is no operator", _NAME_STAGES_REMEDY)
+    raise InvalidValue(f"{format_value(operator)} is not an operator", _NAME_STAGES_REMEDY)
 
 
 PROMOTION_POLICIES_PATH: FieldPath = ("spec", "promotionPolicies")
@@ -214,30 +212,29 @@ def _policy_remarks(
     matching_control_flow = [stage.name for stage in control_flow_stages if selector.matches(stage)]
     if any(selector.matches(stage) for stage in stages):
         if names and selector.exact_name is None:
-            problem = f"of the Stages in the input it chooses {', '.join(names)}, now by name"
+            problem = f"it selects {', '.join(names)} of the input; these are now listed by name"
             remedy = "add later ones to spec.autoPromotion.stages"
             yield Remark(policy.path, problem, remedy, is_lost=False)
     elif matching_control_flow:
         problem = (
-            f"it chooses control-flow Stages alone ({', '.join(matching_control_flow)}): nothing"
-            " is published in"
-            " those, so there is nothing to promote"
+            f"it selects only control-flow Stages ({', '.join(matching_control_flow)}): nothing"
+            " is published in those"
         )
         yield Remark(policy.path, problem, "remove it", is_lost=False)
     else:
         problem = (
             f"there is no Stage {selector.exact_name}"
             if selector.exact_name
-            else "it chooses no Stage"
+            else "it selects no Stage"
         )
-        yield Remark(policy.path, f"{problem} in the input", "import the Stages with it")
+        yield Remark(policy.path, f"{problem} in the input", "import the Stages as well")
 
 
 WINDOWS_PATH: FieldPath = ("spec", "promotionWindows")
 _WINDOW_KINDS = {"Allow": "allow", "Deny": "deny"}
 _ICALENDAR_TIME = re.compile(r"(?:TZID=([^:\s]+):)?([0-9]{8}T[0-9]{6})(Z?)", re.ASCII)
 _WEEKDAYS = ("SU", "MO", "TU", "WE", "TH", "FR", "SA")
-_WRITE_WINDOW_REMEDY = "write it in spec.windows by hand, as cron lines"
+_WRITE_WINDOW_REMEDY = "write it in spec.windows as cron lines"
 _MAX_LENGTH_BY_FREQUENCY = {"DAILY": timedelta(days=1), "WEEKLY": timedelta(days=7)}
 
 
@@ -265,8 +262,8 @@ def convert_windows(config: KargoObject, stages: Sequence[KargoObject]) -> Conve
                 matches = parse_stage_selector(stage_selector).matches
                 bound_names = {stage.name for stage in stages if matches(stage)}
             if bound_names != {stage.name for stage in stages}:
-                problem = "windows bind all stages of a policy, and this one chooses some"
-                raise InvalidValue(problem, "part the policy, and write it for one of the parts")
+                problem = "windows apply to all stages of a policy, and this one selects some"
+                raise InvalidValue(problem, "split the policy, and write the window for one part")
             pieces += _convert_window(as_mapping(entry), path)
         except InvalidValue as error:
             blocked_names |= bound_names
@@ -282,7 +279,7 @@ def convert_windows(config: KargoObject, stages: Sequence[KargoObject]) -> Conve
 def _convert_window(entry: Mapping[str, Any], path: FieldPath) -> Iterator[TargetField | Remark]:
     kind = entry.get("kind")
     if not isinstance(kind, str) or kind not in _WINDOW_KINDS:
-        raise InvalidValue(f"{format_value(kind)} is no kind of a window", "write Allow or Deny")
+        raise InvalidValue(f"{format_value(kind)} is not a kind of window", "write Allow or Deny")
     target_path: FieldPath = ("spec", "windows", path[-1], _WINDOW_KINDS[kind])
     start, zone = _parse_icalendar_time(entry.get("dtstart"), "dtstart")
     end, end_zone = _parse_icalendar_time(entry.get("dtend"), "dtend")
@@ -291,37 +288,39 @@ def _convert_window(entry: Mapping[str, Any], path: FieldPath) -> Iterator[Targe
     # A window longer than its period overlaps its next occurrence, which a cron line with a
     # duration cannot express.
     if zone != end_zone or not timedelta() < length <= max_length:
-        raise InvalidValue("it does not end before it begins again, in the same zone", "")
+        raise InvalidValue("it does not end before its next start in the same time zone", "")
     if start.second:
-        raise InvalidValue("it begins within a minute, and cron lines know whole ones", "")
+        raise InvalidValue("it starts at a second within a minute, which cron cannot express", "")
     line = f"{start.minute} {start.hour} * * {days}"
     yield TargetField((*target_path, "schedule"), line, (*path, "rrule"))
     yield TargetField((*target_path, "duration"), format_duration(length), (*path, "dtend"))
     yield TargetField((*target_path, "timeZone"), zone, (*path, "dtstart"))
-    problem = "to Kargo the window is there from this day on; here it always was"
+    problem = "in Kargo the window starts on this day; here it always applies"
     yield Remark((*path, "dtstart"), problem, is_lost=False)
 
 
 def _convert_recurrence(rule: Any, start: datetime) -> tuple[str, timedelta]:
     """Return the weekdays of a recurrence rule as a cron field, and a window's maximum."""
     if not rule:
-        raise InvalidValue("a window that comes once has no cron line", "")
+        raise InvalidValue("cron cannot express a window that occurs once", "")
     text = str(rule).upper().removeprefix("RRULE:").rstrip(";")
     parts = dict(part.partition("=")[::2] for part in text.split(";"))
     frequency = parts.pop("FREQ", "")
     if frequency not in _MAX_LENGTH_BY_FREQUENCY or parts.pop("INTERVAL", "1") != "1":
-        raise InvalidValue(f"{format_value(rule)} is not every day, nor every week", "")
+        raise InvalidValue(f"{format_value(rule)} is neither daily nor weekly", "")
     parts.pop("WKST", None)
     weekday_names = parts.pop("BYDAY", "")
     if parts:
-        raise InvalidValue(f"{next(iter(parts))} of {format_value(rule)} is in no cron line", "")
+        raise InvalidValue(
+            f"{next(iter(parts))} of {format_value(rule)} cannot be expressed in cron", ""
+        )
     days = weekday_names.split(",") if weekday_names else []
     if not days:
         return (
             "*" if frequency == "DAILY" else str(start.isoweekday() % 7)
         ), _MAX_LENGTH_BY_FREQUENCY[frequency]
     if not set(days) <= set(_WEEKDAYS):
-        raise InvalidValue(f"BYDAY of {format_value(rule)} is in no cron line", "")
+        raise InvalidValue(f"BYDAY of {format_value(rule)} cannot be expressed in cron", "")
     numbers = sorted({_WEEKDAYS.index(day) for day in days})
     return ",".join(map(str, numbers)), _MAX_LENGTH_BY_FREQUENCY["WEEKLY"]
 
@@ -336,7 +335,6 @@ def _parse_icalendar_time(value: Any, field: str) -> tuple[datetime, str]:
         return datetime.strptime(match[2], "%Y%m%dT%H%M%S"), zone  # noqa: DTZ007 - a wall time
     except ValueError as error:
         problem = (
-            f"{field} is {format_value(value)}, which is no time like"
-            " TZID=Europe/Oslo:20260101T0900"
+            f"{field} is {format_value(value)}, not a time like TZID=Europe/Oslo:20260101T0900"
         )
         raise InvalidValue(f"{problem}00", "") from error

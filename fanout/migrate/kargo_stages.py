@@ -149,7 +149,7 @@ _FUNCTION_ADVICE = (
 )
 _BUILD_ADVICE = "build upstream before the package is tagged, or let Flux or Argo CD do it"
 _MERGE_ADVICE = "drafts are branches; fanout merges them, or a person does"
-_CHECK_ADVICE = "ask by a check of the stage's verification, and let a pipeline report"
+_CHECK_ADVICE = "add a check to the stage's verification, and let a pipeline report it"
 ADVICE_BY_STEP: Mapping[str, str] = {
     "kustomize-set-image": "use the function set-image in the target's template.pipeline",
     "helm-update-image": _FUNCTION_ADVICE,
@@ -187,14 +187,12 @@ class _ResolvedStep(NamedTuple):
 def convert_steps(source: SourceField) -> Iterator[TargetField | Remark]:
     """Yield a remark for each step that fanout does not perform itself."""
     if not isinstance(source.value, list | tuple):
-        yield Remark(
-            source.path, f"must be a list and is {format_value(source.value)}", "correct it"
-        )
+        yield Remark(source.path, f"must be a list, got {format_value(source.value)}", "correct it")
         return
     for index, step in enumerate(source.value):
         uses, path = as_mapping(step).get("uses"), (*source.path, index)
         if as_mapping(step).get("task"):
-            problem = "there are no promotion steps, nor tasks of them"
+            problem = "fanout has no promotion steps or tasks"
             yield Remark((*path, "task"), problem, _FUNCTION_ADVICE)
         elif not isinstance(uses, str) or uses not in BUILT_IN_STEPS:
             problem = f"there are no promotion steps: {format_value(uses)} has no counterpart"
@@ -328,7 +326,9 @@ def convert_name(source: SourceField) -> Iterator[TargetField | Remark]:
     name = replace_dots(source.value)
     yield TargetField(source.target, name, source.path)
     if name != source.value:
-        yield Remark(source.path, f"names have no dots here: it is called {name}", is_lost=False)
+        yield Remark(
+            source.path, f"names must not contain dots here; the new name is {name}", is_lost=False
+        )
 
 
 def convert_stage_annotations(source: SourceField) -> Iterator[TargetField | Remark]:
@@ -351,8 +351,8 @@ def convert_upstream_stages(source: SourceField) -> Iterator[TargetField | Remar
         return
     if sources.get("direct") is True:
         if source.value:
-            problem = "beside `direct` Kargo passes the stages over: this one waits for none"
-            yield Remark(source.path, problem, "take `direct` out if it is to wait", is_lost=False)
+            problem = "Kargo ignores the stages beside `direct`; this stage waits for none"
+            yield Remark(source.path, problem, "remove `direct` if it should wait", is_lost=False)
         return
     names: list[Any] = []
     for index, name in enumerate(source.value):
@@ -368,14 +368,14 @@ def convert_upstream_stages(source: SourceField) -> Iterator[TargetField | Remar
     require = "All" if strategy == "All" else "Any"
     yield TargetField((*source.target[:-1], "require"), require, path)
     if not strategy:
-        problem = "without a strategy one of them is enough to Kargo, so `Any` is written"
+        problem = "without a strategy, Kargo needs one of them, so `Any` is written"
         yield Remark(path, problem, "All is the default here", is_lost=False)
 
 
 def convert_availability_strategy(source: SourceField) -> Iterator[TargetField | Remark]:
     """Reject an unknown strategy: guessing could open or close the gate without a reason."""
     if source.value not in _AVAILABILITY_STRATEGIES:
-        problem = f"{format_value(source.value)} is no strategy that is known"
+        problem = f"{format_value(source.value)} is not a known strategy"
         yield Remark(source.path, problem, "write All or OneOf", invalidates=source.target)
 
 
@@ -390,16 +390,19 @@ def convert_soak(source: SourceField) -> Iterator[TargetField | Remark]:
     if not seconds:
         return
     if sources.get("direct") is True:
-        problem = "beside `direct` Kargo passes the soak over: this stage does not wait"
-        yield Remark(source.path, problem, "take `direct` out if it is to wait", is_lost=False)
+        problem = "Kargo ignores the soak beside `direct`; this stage does not wait"
+        yield Remark(source.path, problem, "remove `direct` if it should wait", is_lost=False)
     elif not any(as_list(sources.get("stages"))):
-        problem = "no stage is left in which a revision could soak; Kargo lets none through"
+        problem = "no stage is left for the soak, so Kargo lets nothing pass"
         yield Remark(
-            source.path, problem, "name the stages before, or remove it", invalidates=source.target
+            source.path,
+            problem,
+            "list the stages before it, or remove it",
+            invalidates=source.target,
         )
     else:
         yield TargetField(source.target, format_duration(timedelta(seconds=seconds)), source.path)
-        problem = "counts from when all checks have passed, to Kargo from when freight arrived"
+        problem = "starts when all checks have passed; in Kargo it starts when freight arrives"
         yield Remark(source.path, problem, is_lost=False)
 
 
@@ -407,7 +410,8 @@ def convert_selection_policy(source: SourceField) -> Iterator[TargetField | Rema
     """Report a policy for automatic promotion other than the newest freight."""
     if source.value not in ("", "NewestFreight"):
         problem = (
-            f"{format_value(source.value)} has no counterpart: the newest revision that passes goes"
+            f"{format_value(source.value)} has no counterpart; the newest revision that"
+            " passes is promoted"
         )
         yield Remark(source.path, problem, "promote by hand, or `inFlight: Serialize`")
 
@@ -415,7 +419,7 @@ def convert_selection_policy(source: SourceField) -> Iterator[TargetField | Rema
 def convert_verification(source: SourceField) -> Iterator[TargetField | Remark]:
     """Convert an AnalysisTemplate to a check that is answered by `fanout report`."""
     if not promotion_steps_of(source.source_object):
-        problem = "Kargo verifies nothing in a control-flow stage, nor does fanout"
+        problem = "neither Kargo nor fanout verifies a control-flow stage"
         yield Remark(source.path, problem, is_lost=False)
         return
     templates = as_list(
@@ -429,9 +433,7 @@ def convert_verification(source: SourceField) -> Iterator[TargetField | Remark]:
     name = replace_dots(source.value)
     yield TargetField(source.target, name, source.path)
     yield TargetField((*source.target[:-1], "report"), {}, source.path)
-    problem = (
-        f"Kargo runs the analysis; here its answer is reported, as the check {format_value(name)}"
-    )
+    problem = f"Kargo runs the analysis; here its result is reported as check {format_value(name)}"
     remedy = f"run it in a pipeline that calls `fanout report --check {format_value(name)}`"
     yield Remark(source.path, problem, remedy, is_lost=False)
 
@@ -449,7 +451,7 @@ def _parse_go_duration(value: Any) -> int:
     parts = _DURATION_PART.findall(value) if isinstance(value, str) else []
     if not parts or "".join(number + unit for number, unit in parts) != value:
         raise InvalidValue(
-            f"{format_value(value)} is no duration", "write hours, minutes, seconds: 24h"
+            f"{format_value(value)} is not a duration", "write hours, minutes, seconds: 24h"
         )
     total = sum(Fraction(number) * _SECONDS_PER_UNIT[unit] for number, unit in parts)
     if total > MAX_DURATION.total_seconds():

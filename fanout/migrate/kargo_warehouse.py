@@ -87,9 +87,9 @@ class RepositoryNames:
 def _find_url_problem(url: Any, branch: Any) -> str:
     try:
         if not isinstance(url, str) or not 0 < len(url) <= 2048:
-            return f"{format_value(url)} is no URL"
+            return f"{format_value(url)} is not a URL"
         if branch is not None and (not isinstance(branch, str) or len(branch) > 255):
-            return f"{format_value(branch)} is no branch"
+            return f"{format_value(branch)} is not a branch"
         check_url(url)
         check_branch(branch or _DEFAULT_BRANCH)
     except InvalidValue as error:
@@ -113,7 +113,7 @@ def convert_subscription(
     if subscription_index is None:
         yield from placeholder_upstream(replace_dots(warehouse.name), SUBSCRIPTIONS_PATH)
         problem = "there is no Git subscription, and a policy clones a package from Git"
-        remedy = f"put a package into a repository, and fill in what is called {PLACEHOLDER}"
+        remedy = f"put the package into a Git repository, and replace {PLACEHOLDER}"
         yield Remark(SUBSCRIPTIONS_PATH, problem, remedy)
         return
     path: FieldPath = (*SUBSCRIPTIONS_PATH, subscription_index, "git")
@@ -147,7 +147,7 @@ def for_first_subscription(converter: FieldConverter) -> FieldConverter:
 
 def report_tag_filter(subject: str) -> FieldConverter:
     """Return a converter that reports a filter of tags or commits as unsupported."""
-    problem = f"{subject} do not choose here: a range of versions does"
+    problem = f"{subject} have no effect here; a range of versions selects revisions"
     return for_first_subscription(
         report_unsupported("", [], problem=problem, remedy="write spec.upstream.revision.semver")
     )
@@ -190,8 +190,8 @@ def _convert_package(
             return
     name = f"{PLACEHOLDER}-{policy}"
     yield TargetField((*_UPSTREAM_PATH, "package"), name, source)
-    problem = "which directory is the package is not said: one plain path would say it"
-    yield Remark(source, problem, f"write its path for {name}")
+    problem = "the directory of the package is unknown; one plain path is required"
+    yield Remark(source, problem, f"replace {name} by its path")
 
 
 def _convert_revision_rule(
@@ -214,13 +214,13 @@ def _convert_revision_rule(
     else:
         yield TargetField((*_UPSTREAM_PATH, "revision", "latest"), True, source)
     if strategy == _BRANCH_STRATEGY:
-        problem = "a policy does not follow a branch: a revision is a tag of the package"
+        problem = "a policy does not follow a branch; a revision is a tag of the package"
     elif strategy in _TAG_STRATEGIES:
-        problem = f"{strategy} has no counterpart: the order of revisions is that of versions"
+        problem = f"{strategy} has no counterpart; revisions are ordered by version"
     elif strategy == "SemVer":
-        problem = "Kargo takes tags like v1.2.3, which are no package's"
+        problem = "Kargo uses tags like v1.2.3, which name no package"
     else:
-        problem = f"{format_value(strategy)} is no strategy that is known"
+        problem = f"{format_value(strategy)} is not a known strategy"
     yield Remark(source, problem, "tag the package: <path>/v1, or <path>/v1.2.3")
 
 

@@ -35,7 +35,7 @@ _TOKEN = re.compile(
 _OBJECT_VARIABLES = ("target", "repository")
 _SCALAR_FIELDS = ("name", "namespace")
 _MAP_FIELDS = ("labels", "annotations")
-_REWRITE_REMEDY = "write it anew for the whole object, as in target.metadata.name"
+_REWRITE_REMEDY = "rewrite it for the whole object, as in target.metadata.name"
 
 
 def translate_expression(expression: str, *, target_is_object: bool) -> str:
@@ -63,7 +63,7 @@ def _find_replacements(
     """Yield (first word, last word, new text) of every replacement."""
     for position, (kind, text) in enumerate(words):
         if kind == "other" and text in ("'", '"'):
-            raise InvalidValue("a string in it has no end", "close it")
+            raise InvalidValue("a string in it is not closed", "close it")
         if (
             kind != "name"
             or text not in (*_OBJECT_VARIABLES, "upstream")
@@ -72,8 +72,8 @@ def _find_replacements(
             continue
         if text == "upstream":
             raise InvalidValue(
-                "upstream is a PackageRevision to Porch, which fanout does not have",
-                "write it anew; here upstream is {repository, package}",
+                "in Porch, upstream is a PackageRevision, which fanout does not have",
+                "rewrite it; here upstream is {repository, package}",
             )
         # A target of {repo, package} looks the same in both programs and stays.
         if text == "repository" or target_is_object:
@@ -116,7 +116,7 @@ def _replace_has(
         key = _text_at(words, next_position + 1)
         if _text_at(words, next_position) == "." and _text_at(words, next_position + 2) == ")":
             return position - 2, next_position + 2, f"(has({full_path}) && has({full_path}.{key}))"
-    raise InvalidValue("what has() asks for in it cannot be told", _REWRITE_REMEDY)
+    raise InvalidValue("the argument of has() in it cannot be converted", _REWRITE_REMEDY)
 
 
 def _read_field(words: Sequence[tuple[str, str]], position: int, variable: str) -> tuple[str, int]:
@@ -127,7 +127,7 @@ def _read_field(words: Sequence[tuple[str, str]], position: int, variable: str) 
         name, next_position = _text_at(words, position + 2).strip("\"'"), position + 4
     else:
         raise InvalidValue(
-            f"it uses {variable} as a whole, which has another shape here", _REWRITE_REMEDY
+            f"it uses {variable} as a whole, which is a different object here", _REWRITE_REMEDY
         )
     if name not in (*_SCALAR_FIELDS, *_MAP_FIELDS):
         supported_fields = ", ".join((*_SCALAR_FIELDS, *_MAP_FIELDS))
@@ -151,8 +151,8 @@ def convert_annotations(source: SourceField) -> Iterator[TargetField | Remark]:
     if _APPROVAL_ANNOTATION in as_mapping(source.value):
         yield Remark(
             (*source.path, _APPROVAL_ANNOTATION),
-            "asks Nephio's controller for approval, which fanout does not ask",
-            "name the policy or variant in a PromotionPolicy",
+            "requests approval of Nephio's controller, which fanout does not support",
+            "use a PromotionPolicy for the policy or variant",
         )
     if isinstance(source.value, Mapping):
         dropped_keys = (LAST_APPLIED_ANNOTATION, _APPROVAL_ANNOTATION)
@@ -170,8 +170,8 @@ def convert_description(source: SourceField) -> Iterator[TargetField | Remark]:
     if _DESCRIPTION_ANNOTATION in as_mapping(
         as_mapping(source.source_object.get("metadata")).get("annotations")
     ):
-        problem = f"stands instead of the annotation {_DESCRIPTION_ANNOTATION}"
-        yield Remark(source.path, problem, "keep the better one")
+        problem = f"replaces the annotation {_DESCRIPTION_ANNOTATION}"
+        yield Remark(source.path, problem, "keep one of them")
 
 
 def convert_directory(source: SourceField) -> Iterator[TargetField | Remark]:
@@ -218,8 +218,8 @@ def convert_shared_word(words: Mapping[str, str], cautious: str) -> FieldConvert
         yield TargetField(source.target, words[cautious], source.path)
         yield Remark(
             source.path,
-            f"the targets differ, and a policy has one {field}: all have {words[cautious]}",
-            "make a policy of its own for the targets that need another",
+            f"the targets differ, and a policy has one {field}; it becomes {words[cautious]}",
+            "create a separate policy for targets that need another value",
         )
 
     return convert_field
@@ -255,8 +255,8 @@ def convert_revision(source: SourceField) -> Iterator[TargetField | Remark]:
         ):
             yield Remark(
                 source.path,
-                "newer versions of Porch pass it over and look for the workspace main; fanout"
-                f" takes {tag}, and nothing else",
+                "newer versions of Porch ignore it and use the workspace main; fanout uses"
+                f" {tag} alone",
                 is_lost=False,
             )
     elif source.value not in (0, ""):
@@ -278,7 +278,7 @@ def convert_workspace(source: SourceField) -> Iterator[TargetField | Remark]:
     ):
         yield Remark(
             source.path,
-            f"no tag names a workspace; {tag} is taken, by spec.upstream.revision",
+            f"a workspace has no tag; {tag} of spec.upstream.revision is used",
             f"check that {name} was published as {tag}",
         )
     elif source.value == "main":
@@ -292,8 +292,8 @@ def convert_workspace(source: SourceField) -> Iterator[TargetField | Remark]:
         yield TargetField(_REVISION_TAG_PATH, source.value, source.path)
         yield Remark(
             source.path,
-            f"no tag names a workspace; {name} is written as if one did",
-            "correct spec.upstream.revision.tag to the tag that it was published as, like v3",
+            f"a workspace has no tag; {name} is written as the tag",
+            "set spec.upstream.revision.tag to the published tag, like v3",
         )
 
 
@@ -303,8 +303,8 @@ def convert_object_selector(source: SourceField) -> Iterator[TargetField | Remar
     if as_mapping(source.value).get("name"):
         yield Remark(
             (*source.path, "name"),
-            "Porch passes it over and takes all objects with the labels; fanout takes this one",
-            "remove the name if all are meant",
+            "Porch ignores it and selects all objects with the labels; fanout selects this one",
+            "remove the name to select all",
             is_lost=False,
         )
 

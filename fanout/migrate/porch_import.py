@@ -44,7 +44,7 @@ _ADOPTION_POLICIES = {"adoptNone": "AdoptNone", "adoptExisting": "AdoptExisting"
 _DELETION_POLICIES = {"delete": "Delete", "orphan": "Orphan"}
 _EXPRESSION_DESCRIPTION = "about whole objects: see [Expressions](#expressions)"
 _LABELS_DESCRIPTION = (
-    "the same; to Porch they are labels of the PackageRevision, here of the Kptfile and the variant"
+    "the same; in Porch they are labels of the PackageRevision, here of the Kptfile and the variant"
 )
 
 
@@ -56,7 +56,7 @@ def _metadata_mappings() -> Iterator[FieldMapping]:
         "metadata.annotations",
         "metadata.annotations",
         porch_conversion.convert_annotations,
-        "the same, without kubectl's own",
+        "the same, without kubectl's keys",
     )
     yield from server_field_mappings("Porch")
 
@@ -74,8 +74,8 @@ def _upstream_mappings() -> Iterator[FieldMapping]:
         "spec.upstream.workspaceName",
         "spec.upstream.revision.tag",
         porch_conversion.convert_workspace,
-        "named: no tag names a workspace. Where there is no `revision` it is written as the tag, "
-        "which holds the policy until somebody corrects it",
+        "reported: a workspace has no tag. Without `revision` it is written as the tag, "
+        "which holds the policy until it is corrected",
     )
 
 
@@ -155,13 +155,13 @@ def _package_variant_set_mappings() -> Iterator[FieldMapping]:
         yield FieldMapping(path, path, converter)
     path = f"{target}.repositorySelector"
     # Copied also if empty, because that selects everything.
-    yield FieldMapping(path, path, copy_value, "the same; it chooses fanout's Repositories")
+    yield FieldMapping(path, path, copy_value, "the same; it selects fanout's Repositories")
     path = f"{target}.objectSelector"
     yield FieldMapping(
         path,
         path,
         porch_conversion.convert_object_selector,
-        "the same; a `name`, which Porch passes over, counts here",
+        "the same; a `name`, which Porch ignores, counts here",
     )
     downstream = f"{template}.downstream"
     yield FieldMapping(f"{downstream}.repo", f"{downstream}.repository", copy_text)
@@ -186,7 +186,8 @@ def _package_variant_set_mappings() -> Iterator[FieldMapping]:
             f"{template}.{field}",
             f"spec.{field}",
             porch_conversion.convert_shared_word(words, cautious),
-            f"one for the policy; where the targets differ it is `{words[cautious]}` and named",
+            f"one for the policy; if the targets differ it becomes `{words[cautious]}` and is"
+            " reported",
         )
     yield from _template_mappings(template)
     yield from _expression_mappings(template)
@@ -204,43 +205,43 @@ def _repository_mappings() -> Iterator[FieldMapping]:
         "spec.type",
         "",
         reject_object(
-            "", "git", problem="repositories of type {} are not for fanout", remedy="use git"
+            "", "git", problem="repositories of type {} are not supported", remedy="use git"
         ),
-        "`git` says nothing; an `oci` repository is left out and named",
+        "`git` needs no field; an `oci` repository is left out and reported",
     )
     yield FieldMapping(
         "spec.content",
         "",
         reject_object(
-            "", "Package", problem="a repository of {}s is not for fanout", remedy="use packages"
+            "", "Package", problem="a repository of {}s is not supported", remedy="use packages"
         ),
-        "`Package` says nothing; others are left out and named",
+        "`Package` needs no field; others are left out and reported",
     )
     yield FieldMapping(
         "spec.deployment",
         "",
         note_unsupported(
             False,
-            problem="fanout makes no difference between repositories to deploy from and others; "
-            "give it a label to select by",
+            problem="fanout does not distinguish repositories for deployment; add a label to select"
+            " it by",
         ),
-        "noted; label the repositories that selectors are to choose",
+        "a note; label the repositories that selectors select",
     )
     yield from _git_mappings()
     yield FieldMapping(
         "spec.sync",
         "",
-        note_unsupported(problem="every pass looks at the repository itself; nothing is polled"),
-        "noted: every pass looks at the repository",
+        note_unsupported(problem="every pass lists the repository; there is no polling interval"),
+        "a note: every pass lists the repository",
     )
-    yield FieldMapping("spec.oci", "", ignore_field, "Porch reads it with `type: oci` only")
+    yield FieldMapping("spec.oci", "", ignore_field, "Porch uses it only with `type: oci`")
     for field in ("mutators", "validators", "upstream"):
         yield unsupported_field(
             f"spec.{field}",
-            "named; only old versions of Porch have it",
+            "reported; only old versions of Porch have it",
             ignored=([], {}),
             problem="has no counterpart",
-            remedy="do without it, or use functions in the packages' pipelines",
+            remedy="use functions in the packages' pipelines",
         )
 
 
@@ -261,19 +262,19 @@ def _git_mappings() -> Iterator[FieldMapping]:
     )
     yield unsupported_field(
         "spec.git.createBranch",
-        "named: the branch must be there",
+        "reported: the branch must exist",
         ignored=(False,),
-        problem="the branch must be there before fanout publishes to it",
-        remedy="push it once by hand if it is missing",
+        problem="the branch must exist before fanout publishes to it",
+        remedy="push it once if it is missing",
     )
     for field in ("author", "email"):
         yield unsupported_field(
             f"spec.git.{field}",
-            "named: `author` of the "
+            "reported: `author` of the "
             "[FanoutConfiguration](../reference/kinds/fanout-configuration.md) is for "
             "all repositories",
             ignored=("",),
-            problem="all commits have one author, the installation's",
+            problem="all commits have the author of the installation",
             remedy="set author in the FanoutConfiguration",
         )
 
@@ -372,8 +373,8 @@ def _unconvertible_remark(item: Any) -> Remark:
         _SET_KIND,
         f"{PORCH_GROUP}/v1alpha1",
     ):
-        problem = "this version of PackageVariantSet is not translated; Porch reads it no more"
-        return Remark(("apiVersion",), problem, f"write it as {PORCH_GROUP}/v1alpha2 first")
+        problem = "this version of PackageVariantSet is not translated; Porch no longer supports it"
+        return Remark(("apiVersion",), problem, f"convert it to {PORCH_GROUP}/v1alpha2 first")
     return unconvertible_remark(item, PORCH_KINDS, PORCH_GROUP)
 
 
@@ -390,11 +391,12 @@ def _admit(item: Any, converted_keys: Mapping[SourceKey, bool]) -> tuple[bool, R
         name = str(as_mapping(owner).get("name"))
         if converted_keys.get((_SET_KIND, namespace, name)):
             problem = (
-                f"the UpstreamPolicy {name} makes this variant, as the {_SET_KIND} did: left out"
+                f"left out: UpstreamPolicy {name} creates this variant, as the {_SET_KIND} did"
             )
             return False, Remark(path, problem, is_lost=False)
         problem = (
-            f"the {_SET_KIND} {name} that made it is not translated; this is as if written by hand"
+            f"the {_SET_KIND} {name} that created it is not translated; it becomes a"
+            " variant written by hand"
         )
         return True, Remark(path, problem, "import both together", is_lost=False)
     return True, None
@@ -417,8 +419,8 @@ def _add_default_stage(item: Mapping[str, Any]) -> Iterator[TargetField | Remark
         path: FieldPath = ("spec", "targets", index)
         yield TargetField((*path, "template", "stage"), DEFAULT_STAGE, (*path, "template", "stage"))
     yield TargetField((*spec, "stages", 0, "name"), DEFAULT_STAGE, spec)
-    problem = f"a set has no stages: all variants are in the one stage {DEFAULT_STAGE}"
-    yield Remark(spec, problem, "write stages to promote step by step", is_lost=False)
+    problem = f"a set has no stages; all variants are in stage {DEFAULT_STAGE}"
+    yield Remark(spec, problem, "add stages to promote step by step", is_lost=False)
 
 
 def _unresolved_references(

@@ -214,7 +214,7 @@ def test_what_is_no_object_is_named(junk):
     assert answer.objects == ()
     assert not answer.is_complete
     [(_, remark)] = answer.remarks
-    assert "is no object" in remark.problem or "is not translated" in remark.problem
+    assert "is not an object" in remark.problem or "is not translated" in remark.problem
     assert "nothing" not in remark.problem
 
 

@@ -135,7 +135,7 @@ def test_without_an_object_of_the_program_s_the_kinds_are_named(program, tmp_pat
     assert run_arguments(["import", program, "-f", str(tmp_path)]) == 3
     out, err = capsys.readouterr()
     assert out == ""
-    assert "a.yaml:2: ConfigMap/a: kind: ConfigMap v1 is not translated; there are" in err
+    assert "a.yaml:2: ConfigMap/a: kind: ConfigMap v1 is not translated; supported: " in err
 
 
 def test_of_kargo_s_projects_only_the_one_asked_for_is_read(monkeypatch, capsys):

@@ -141,7 +141,7 @@ def test_existing_files_are_kept_and_named(directory):
 
 def test_a_missing_value_is_an_error_without_a_terminal(directory):
     message = (
-        "--upstream: a value is missing, and there is no terminal to ask on; give --upstream\n"
+        "--upstream: a value is missing, and there is no terminal to ask for it; give --upstream\n"
     )
     assert run_line("fanout init shop") == (1, message)
     code, out = run_line(f"{INIT} --downstream /a --stages Dev")

@@ -214,7 +214,7 @@ def server(tmp_path_factory):
         running = start(fleet, "--listen", "127.0.0.1:0")
 
         def served():
-            return [it["address"] for it in running.log() if "Metrics and health" in it["event"]]
+            return [it["address"] for it in running.log() if "Serving metrics" in it["event"]]
 
         running.until(served)
         with prometheus(root / "server", served()[0], "fanout_policies", RULES) as address:

@@ -57,7 +57,7 @@ LIMITS = [
     ("a file of that size", RenderLimits(file_size=5), []),
     ("a file too large", RenderLimits(file_size=4), ["the file has more than 4 bytes"]),
     ("as deep", RenderLimits(depth=1), []),
-    ("too deep", RenderLimits(depth=0), ["is in 0 directories"]),
+    ("too deep", RenderLimits(depth=0), ["is nested in 0 directories"]),
 ]
 
 
@@ -83,7 +83,7 @@ def test_directories_are_nested_only_so_deeply(package):
     put(package, {"/".join(["x"] * 100 + ["a"]): "a", "/".join(["y"] * 101 + ["a"]): "a"})
     (fault,) = scan_directory(package)[1]
     assert fault.where.file.endswith("/y/y")
-    assert fault.problem == "is in 100 directories"
+    assert fault.problem == "is nested in 100 directories"
 
 
 def blocked(package):

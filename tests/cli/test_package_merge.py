@@ -172,7 +172,7 @@ def test_what_a_blunt_strategy_gives_up_is_told(merge):
         "force-delete-replace",
     )
     assert status == 0
-    assert out.out == "dropped: web.yaml: what was changed here is lost\n"
+    assert out.out == "dropped: web.yaml: its local changes are lost\n"
     assert (to / "web.yaml").read_text() == deployment(3)
 
 
@@ -221,7 +221,12 @@ REFUSED = [
     ("a name that is not UTF-8", bad_name, "the name is not UTF-8", ()),
     ("a target that is not empty", full, "/to: the directory is not empty", ()),
     ("what a killed run left", leftover, "local/.fanout-stage-x: is left of a run", ()),
-    ("two targets", lambda _: None, "--to: it is not clear where", ("--in-place", "--to", "x")),
+    (
+        "two targets",
+        lambda _: None,
+        "--to: the output directory is missing",
+        ("--in-place", "--to", "x"),
+    ),
     ("a strategy that is none", lambda _: None, "'sideways'", ("--strategy", "sideways")),
     (
         "a fast-forward over edits",
@@ -233,7 +238,7 @@ REFUSED = [
 
 
 # What is wrong is the command line and not what is in the directories.
-USE = {"/to: the directory is not empty", "--to: it is not clear where", "'sideways'"}
+USE = {"/to: the directory is not empty", "--to: the output directory is missing", "'sideways'"}
 
 
 @pytest.mark.parametrize(

@@ -202,10 +202,10 @@ def test_a_second_signal_does_not_wait(fleet, start, gate):
 
 
 REFUSED = [
-    ("an interval of nothing", ["--interval", "0s"], "--interval: without an interval"),
+    ("an interval of nothing", ["--interval", "0s"], "--interval: the interval is zero"),
     ("an interval in days", ["--interval", "1d"], "--interval: 1d is in days"),
     ("no interval at all", ["--interval", "soon"], "--interval: 'soon' is not a duration"),
-    ("a pretended time", [], "--now: a process that stays goes by the real clock"),
+    ("a pretended time", [], "--now: --now is not supported by `fanout run`"),
 ]
 
 

@@ -47,7 +47,7 @@ def start():
 
 def address_of(running):
     def find():
-        return [it for it in running.log() if it["event"] == "Metrics and health are served"]
+        return [it for it in running.log() if it["event"] == "Serving metrics and health"]
 
     running.until(find)
     return find()[0]["address"]
@@ -142,8 +142,8 @@ def test_a_pass_that_cannot_read_the_records_is_not_ready_and_is_counted(fleet, 
 def test_without_listen_nothing_else_is_served_beside_hooks(fleet, start):
     configure(fleet)
     running = start(fleet, "--hooks", "127.0.0.1:0", "--config", str(fleet.root / "config.yaml"))
-    running.until(lambda: [it for it in running.log() if it["event"] == "Hooks are received"])
-    address = next(it for it in running.log() if it["event"] == "Hooks are received")["address"]
+    running.until(lambda: [it for it in running.log() if it["event"] == "Receiving webhooks"])
+    address = next(it for it in running.log() if it["event"] == "Receiving webhooks")["address"]
     assert get(address, "metrics")[0] == 404
     assert get(address, "hooks/git.example.com")[0] == 405
 

@@ -211,9 +211,9 @@ UNPLAYABLE = [
      "stages: [{name: dev}, {name: prod, propagateWhen: [stage.inflight < 3]}]"), (),
      "spec.stages[1].propagateWhen[0]: stage.inflight < 3: "),
     ("a policy with a fault", (), ("latest: true", "newest: true"),
-     "spec.policy: UpstreamPolicy monitoring is declared and cannot be used"),
+     "spec.policy: UpstreamPolicy monitoring has an error"),
     ("an administrator's policy with a fault", (), ("autoPromotion: {stages: [dev]}", "any: 1"),
-     "PromotionPolicy production is declared and cannot be used; see `fanout validate`"),
+     "PromotionPolicy production has an error; run `fanout validate`"),
     ("a policy that is not there", ("policy: monitoring", "policy: monitor"), (),
      "there is no UpstreamPolicy monitor in this namespace; did you mean monitoring?"),
     ("expectations that are none", ("- stages: [{stage", "# - stages: [{stage"), (),
@@ -257,7 +257,7 @@ def test_a_verb_of_earlier_versions_names_the_command_in_its_place(fanout, besid
 
 def test_results_in_a_file_are_of_expectations(fanout, beside):
     status, _, err = fanout("test", "--show", beside(), "--junit", "results.xml")
-    assert (status, "--junit is about expectations" in err) == (1, True)
+    assert (status, "--junit and --show exclude" in err) == (1, True)
     assert not Path("results.xml").exists()
 
 
@@ -390,5 +390,5 @@ def test_why_a_revision_is_queued_is_told_and_can_be_expected(fanout, beside):
     assert "revision: stage prod does not take v2: " in out
     status, out, _ = fanout("test", folder)
     assert status == 3
-    assert "reasons is [AfterPending], expected was [AfterFailed]" in out
+    assert "reasons is [AfterPending], expected [AfterFailed]" in out
     assert "stage prod, revision v2" in out

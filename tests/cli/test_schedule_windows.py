@@ -126,8 +126,8 @@ def test_what_never_changes_is_told_beside_an_empty_list(capsys):
 WINDOW = ["--allow", "@daily", "--duration", "1h"]
 REFUSED = [
     ("nothing", [], "no window is given"),
-    ("no length", ["--allow", "@daily"], "give one of --duration and --until"),
-    ("two lengths", [*WINDOW, "--until", "@hourly"], "give one of --duration and --until"),
+    ("no length", ["--allow", "@daily"], "set either --duration or --until"),
+    ("two lengths", [*WINDOW, "--until", "@hourly"], "set either --duration or --until"),
     ("days", ["--deny", "@daily", "--duration", "1d"], "--duration: 1d is in days"),
     ("no time", ["--deny", "@daily", "--duration", "0s"], "--duration: the duration is zero"),
     ("over a year", ["--deny", "@daily", "--duration", "9000h"], "--duration: 9000h is longer"),
@@ -135,10 +135,10 @@ REFUSED = [
     ("no end", ["--allow", "@daily", "--until", "0 24 * * *"], "--until: schedule '0 24 * * *'"),
     ("no zone", [*WINDOW, "--time-zone", "Europe/Olso"], "did you mean 'Europe/Oslo'?"),
     ("two times", [*WINDOW, "--at", "x", "--after", "y"], "--at and --after exclude each other"),
-    ("no instant", [*WINDOW, "--at", "today"], "--at: 'today' is no instant"),
-    ("in two ways", ["office", *WINDOW], "give them in one way"),
+    ("no instant", [*WINDOW, "--at", "today"], "--at: 'today' is not a time"),
+    ("in two ways", ["office", *WINDOW], "keep one of them"),
     ("nobody", ["-f", "DIR", "offices"], "there is no PromotionPolicy offices; there are: "),
-    ("one that is broken", ["-f", "DIR", "broken"], "is declared and cannot be used"),
+    ("one that is broken", ["-f", "DIR", "broken"], "has an error"),
     ("one of two namespaces", ["-f", "DIR", "noon"], "several namespaces have"),
     ("one without windows", ["-f", "DIR", "open"], "PromotionPolicy open has no windows"),
 ]

@@ -198,7 +198,7 @@ def test_a_directory_that_is_not_there_is_a_wrong_command_line(company: Fleet):
         result = company.run(verb, "-f", str(missing))
         assert (result.code, result.out) == (1, "")
         assert result.err == (
-            f"there is no file or directory {missing}; check what is given to -f or FANOUT_FILES\n"
+            f"there is no file or directory {missing}; check -f and FANOUT_FILES\n"
         )
 
 
@@ -207,7 +207,7 @@ EMPTY = [
     ("files of other names", {"policy.yaml.txt": POLICY, "README.md": "# none"}, "no objects"),
     ("empty documents", {"a.yaml": "---\n---\n"}, "no objects"),
     ("cluster objects alone", {"a.yaml": "apiVersion: v1\nkind: A\nmetadata: {name: a}\n"},
-     "1 object and none of fanout's"),
+     "1 object , none of fanout"),
 ]  # fmt: skip
 
 
@@ -223,7 +223,7 @@ def test_what_holds_nothing_of_fanout_s_is_not_without_faults(
     result = fleet.run("validate", "-o", output)
     assert (result.code, result.out) == (1, "" if output == "table" else "[]\n")
     assert result.err == (
-        f"{tmp_path / 'elsewhere'}: there is nothing to validate, {found}; check what is given to"
+        f"{tmp_path / 'elsewhere'}: nothing to validate: {found}; check"
         " -f; files end in .yaml, .yml or .json\n"
     )
 

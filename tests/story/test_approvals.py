@@ -56,7 +56,7 @@ def test_a_person_with_several_addresses_counts_once(fleet: Fleet):
     fleet.write("promotion.yaml", PROMOTION.replace("ann@example.com", ann))
     approve(fleet, ANN)
     repeated = fleet.run(*line_of("Ann <ann@example.org>", "v1", "--variant", "sites/ber"))
-    assert "has approved these drafts already" in repeated.err
+    assert "has already approved these drafts" in repeated.err
     fleet.settle()
     assert prod(fleet) == ["", ""]
     approve(fleet, BOB)
@@ -90,11 +90,15 @@ def test_an_approval_that_expired_or_was_revoked_counts_no_more(fleet: Fleet):
 
 REFUSALS = [
     ("another revision than the drafts'", ("--stage", "prod", "--revision", "v9"), "no draft"),
-    ("a stage that asks for none", ("--stage", "dev", "--revision", "v1"), "it asks for none"),
+    (
+        "a stage that asks for none",
+        ("--stage", "dev", "--revision", "v1"),
+        "it requires no approval",
+    ),
     (
         "an unknown check",
         ("--stage", "prod", "--revision", "v1", "--check", "x"),
-        "for: signed",
+        "requires: signed",
     ),
 ]
 
@@ -144,7 +148,7 @@ def test_an_override_lifts_what_it_names(soaking: Fleet, _, passed, lifted, publ
     why = ("--reason", "outage", "--by", ANN)
     told = fleet.run("promote", "monitoring", "--stage", "prod", *flags, *why)
     assert told.code == (4 if published == ["", ""] else 0)
-    waits = "the decision stands for 2 variants, to be published when their gates open"
+    waits = "2 variants will be published when their gates open"
     assert (waits in told.out) is (published == ["", ""])
     fleet.settle()
     assert prod(fleet) == published
@@ -167,7 +171,7 @@ def test_requires_that_a_person_lifts_are_lifted_for_the_drafts_of_that_revision
     line = ("promote", "monitoring", "--stage", "prod", "--variant", "sites/cph")
     told = fleet.run(*line, *why)
     assert told.code == 0
-    assert "\nthe decision is carried out\n" in told.out
+    assert "\nthe decision is applied\n" in told.out
     fleet.settle()
     assert prod(fleet) == ["", "v1"]
 
@@ -195,10 +199,10 @@ def test_an_approval_of_an_earlier_draft_is_hinted_at(fleet: Fleet):
 
 
 UNNAMED = [
-    ("neither", (), "write --stage prod --revision v1: that waits for an approval"),
-    ("no revision", ("--stage", "prod"), "write --stage prod --revision v1: that waits"),
-    ("no stage", ("--revision", "v1"), "write --stage prod --revision v1: that waits"),
-    ("a stage that asks for none", ("--stage", "dev"), "stage dev asks for none"),
+    ("neither", (), "use --stage prod --revision v1"),
+    ("no revision", ("--stage", "prod"), "use --stage prod --revision v1"),
+    ("no stage", ("--revision", "v1"), "use --stage prod --revision v1"),
+    ("a stage that asks for none", ("--stage", "dev"), "stage dev requires no approval"),
     ("a stage that is not there", ("--stage", "pord"), "choose one of: dev, prod"),
 ]
 
@@ -225,7 +229,7 @@ def test_who_approves_what_is_in_force_hears_that_nothing_waits(fleet: Fleet):
     approve(fleet, BOB)
     told = fleet.run("approve", "monitoring", "--by", ANN)
     assert told.code == 1
-    assert "no draft waits for one now; who asks for approvals: stage prod" in told.err
+    assert "no draft waits for an approval; stages with approvals: prod" in told.err
 
 
 # ---- what is told at once ------------------------------------------------------------------------
@@ -247,10 +251,10 @@ def test_who_has_approved_these_drafts_hears_that_and_nothing_is_recorded(fleet:
     approve(fleet, ANN, "--variant", "sites/cph")
     first = fleet.run(*line_of(ANN))
     assert "recorded for 2 drafts" in first.out
-    assert "ann@example.com has approved 1 of them (monitoring-cph-" in first.err
+    assert "ann@example.com has already approved 1 of them (monitoring-cph-" in first.err
     again = fleet.run(*line_of("Ann Again <ANN@example.com>"))
     assert (again.code, again.out) == (0, "")
-    assert again.err == "nothing to do: ann@example.com has approved these drafts already\n"
+    assert again.err == "nothing to do: ann@example.com has already approved these drafts\n"
     assert number(fleet) == 2
 
 
@@ -258,7 +262,7 @@ def test_an_approval_that_was_taken_back_or_expires_is_given_again(fleet: Fleet)
     taken = approve(fleet, ANN)
     anew = fleet.later(hours=1).run(*line_of(ANN))
     assert "recorded for 2 drafts" in anew.out
-    assert "has approved these drafts already; that counts anew from now, for 72h" in anew.err
+    assert "has already approved these drafts; the approval now counts for another 72h" in anew.err
     for name in (taken, anew.out.split()[0]):
         assert fleet.later(minutes=1).run("revoke", "monitoring", name, "--by", ANN).code == 0
     assert fleet.later(minutes=1).run(*line_of(ANN)).err == ""
@@ -279,18 +283,18 @@ def test_who_changed_a_draft_hears_that_theirs_does_not_count_for_it(fleet: Flee
     told = fleet.run(*line_of(BOB))
     assert "recorded for 2 drafts" in told.out
     assert "it does not count for 1 of them (monitoring-ber-" in told.err
-    assert "bob@example.com has changed what is in it" in told.err
+    assert "bob@example.com changed it" in told.err
     alone = fleet.run(*line_of(BOB, "v1", "--variant", "sites/ber"))
-    assert "it does not count: bob@example.com has changed what is in it" in alone.err
+    assert "it does not count: bob@example.com changed it" in alone.err
     assert fleet.run(*line_of(ANN)).err == ""
 
 
 UNDRAFTED = [
     ("a revision that there is not", "v9",
-     "has no draft of v9; choose one that the policy's rule allows: v1, v2"),
-    ("what is published", "v1", "has no draft of v1: it is published there already"),
+     "has no draft of v9; choose an allowed revision: v1, v2"),
+    ("what is published", "v1", "has no draft of v1: it is already published there"),
     ("what soaks in the stage before", "v2",
-     ("has no draft of v2: its candidate is v1; drafts of v2 are written when it may be taken"
+     ("has no draft of v2: its candidate is v1; drafts of v2 are written when its gate opens"
       " (at 2026-03-02T11:00:00Z, if nothing else changes): v2 soaks in stage dev")),
 ]  # fmt: skip
 
@@ -323,13 +327,14 @@ def test_who_cannot_be_told_when_hears_who_can_tell(waiting: Fleet):
     waiting.sweep()
     told = waiting.run(*line_of(ANN, "v3")).err
     assert (
-        "when it may be taken: v3 has not passed stage dev yet; `fanout forecast monitoring" in told
+        "when its gate opens: v3 has not passed stage dev yet; `fanout forecast monitoring" in told
     )
 
 
 def test_what_was_announced_can_be_approved_then(waiting: Fleet):
     waiting.later(hours=1).settle()
     assert waiting.run(*line_of(ANN, "v2")).code == 0
-    assert "its candidate is v2; that is newer, and a stage never goes back by itself" in (
-        waiting.run(*line_of(ANN, "v1")).err
+    assert (
+        "its candidate is v2; the candidate is newer, and a stage never goes back automatically"
+        in (waiting.run(*line_of(ANN, "v1")).err)
     )

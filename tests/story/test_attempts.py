@@ -114,26 +114,26 @@ def test_a_retry_beside_another_failure_says_so(fleet: Fleet):
 def test_who_is_ready_is_left_out_of_a_skip_of_several(fleet: Fleet):
     told = say(fleet, "skip", "--variant", BER, "--variant", CPH)
     assert told.code == 0
-    assert "is ready at v1: the decision is not about that" in told.err
+    assert "is ready at v1 and not included" in told.err
     assert fleet.states() == {BER: "Skipped", CPH: "Ready"}
 
 
 #   sentence, verb, arguments, what is told
 REFUSED = [
     ("a retry in an unknown stage", "retry", ("--stage", "qa"), "has no stage qa"),
-    ("a retry without a stage", "retry", (), "no stage of default/monitoring is named"),
+    ("a retry without a stage", "retry", (), "the stage of default/monitoring is missing"),
     ("a retry of an unknown variant", "retry", ("--stage", "prod", "--variant", "x"),
      "has no variant x"),
     ("a retry of what is ready", "retry", ("--stage", "prod", "--variant", CPH),
-     "has failed at v1; see `fanout explain`"),
+     "has failed at v1; run `fanout explain`"),
     ("a retry of another revision", "retry", ("--stage", "prod", "--revision", "v7"),
      "v7 is not a revision of default/monitoring; there are: v1"),
     ("a skip of another revision", "skip",
      ("--stage", "prod", "--variant", BER, "--revision", "v7"), "v7 is not a revision of"),
     ("a skip of nobody", "skip", ("--stage", "prod"),
-     "it is not said who is to be skipped in stage prod"),
+     "the variants to skip in stage prod are missing"),
     ("a skip of what is ready", "skip", ("--stage", "prod", "--variant", CPH),
-     "there is nothing to skip: "),
+     "nothing to skip: "),
 ]  # fmt: skip
 
 

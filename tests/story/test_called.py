@@ -70,7 +70,7 @@ def test_a_name_that_two_variants_have_names_both(fleet: Fleet):
     fleet.policy("logging")
     told = fleet.run("render", "ams")
     assert (told.code, told.out) == (1, "")
-    assert "ams is several variants; name one of them: logging-ams-" in told.err
+    assert "ams matches several variants; use one of: logging-ams-" in told.err
     assert f"(target {KEY}), monitoring-ams-" in told.err
     assert fleet.run("render", "logging/ams").out  # its path, which is its own
     assert fleet.run("suspend", "logging", "--variant", "ams", *WHY).code == 0
@@ -94,7 +94,7 @@ def test_who_removes_without_a_name_hears_what_may_go(fleet: Fleet):
     fleet.remove("site-ams.yaml")
     told = fleet.run("remove", "monitoring", *WHY)
     assert told.code == 1
-    assert "no variant of default/monitoring is named; without a target there are: " in told.err
+    assert "the variant of default/monitoring is missing; variants without a target: " in told.err
 
 
 def test_what_is_removed_is_never_guessed(fleet: Fleet):
@@ -126,5 +126,5 @@ STAGELESS = [
 def test_a_stage_that_is_not_named_is_asked_for(fleet: Fleet, _: str, line: tuple[str, ...]):
     told = fleet.run(*line)
     assert told.code == 1
-    assert "name the stage with --stage; there are: dev, prod" in told.err
+    assert "use --stage with one of: dev, prod" in told.err
     assert fleet.statements() == []

@@ -245,8 +245,8 @@ def test_a_decision_may_be_taken_back_while_the_draft_is_open(fleet: Fleet):
 
 
 REFUSED = [
-    ("a word that is no side", "theirs", "neither a side nor a key"),
-    ("a key without a side", "0123456789abcdef=", "neither a side nor a key"),
+    ("a word that is no side", "theirs", "neither SIDE nor KEY=SIDE"),
+    ("a key without a side", "0123456789abcdef=", "neither SIDE nor KEY=SIDE"),
     ("a key that no draft has", "0123456789abcdef=local", "has such a conflict"),
 ]
 

@@ -140,8 +140,8 @@ def test_a_running_process_shows_no_secret(fleet: ForgeFleet, failing: Failing):
     failing.fail(0)
     with run_processes(**WEBHOOK, **fleet.environment()) as start:
         running = start(fleet, *options)
-        running.until(lambda: any(it["event"] == "Hooks are received" for it in running.log()))
-        (line,) = (it for it in running.log() if it["event"] == "Hooks are received")
+        running.until(lambda: any(it["event"] == "Receiving webhooks" for it in running.log()))
+        (line,) = (it for it in running.log() if it["event"] == "Receiving webhooks")
         send_hook(f"http://{line['address']}/hooks/{fleet.gitea.host}")
         running.until(lambda: failing.renewed() > len(failing.kinds))
         assert running.end() == ExitCode.OK

@@ -142,7 +142,7 @@ def test_asked_for_by_policy_stage_state_and_name(
 def test_a_table_without_rows_says_so_beside_the_data(fleet: Fleet):
     for form in ("table", "wide"):
         told = fleet.run("get", "decisions", "-o", form)
-        assert (told.code, told.out, told.err) == (0, "", "nothing found\n")
+        assert (told.code, told.out, told.err) == (0, "", "no resources found\n")
     assert fleet.run("get", "decisions", "-o", "name").err == ""
 
 
@@ -220,7 +220,7 @@ def test_a_policy_with_a_fault_is_not_said_to_be_missing(tmp_path: Path):
     fleet.policy("faulty", ("semver:", "semvers:"))
     told = fleet.run("plan", "faulty")
     assert told.code == 2
-    assert "UpstreamPolicy faulty is declared and cannot be used; see `fanout validate`" in told.err
+    assert "UpstreamPolicy faulty has an error; run `fanout validate`" in told.err
 
 
 def test_json_is_documented(fleet: Fleet):

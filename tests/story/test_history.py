@@ -132,7 +132,7 @@ BAD = [
     (("monitoring/prod/ams",), "there is no variant ams; there are:"),
     (("nothing",), "there is no policy nothing; there are: monitoring"),
     (("monitoring", "--since", "2d"), "--since: 2d: 2d is in days"),
-    (("monitoring", "--since", "2026-03-02"), "'2026-03-02' is no instant"),
+    (("monitoring", "--since", "2026-03-02"), "'2026-03-02' is not a time"),
     (("monitoring", "--limit", "0"), "0 is not in the range x>=1"),
 ]
 

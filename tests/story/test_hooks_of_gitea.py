@@ -83,7 +83,7 @@ def test_a_push_is_followed_by_a_pass_long_before_the_interval_ends(fleet, gitea
     with run_processes(FANOUT_SECRET_HOOKS=SECRET) as start:
         running = start(fleet, *options, "--config", str(fleet.root / "config.yaml"))
         running.until(lambda: edge.tags() == ["sites/ams/v1", "sites/ber/v1"])
-        (line,) = (it for it in running.log() if it["event"] == "Hooks are received")
+        (line,) = (it for it in running.log() if it["event"] == "Receiving webhooks")
         assert line["hosts"] == [gitea.host]
         add_hook(gitea, f"{OWNER}/blueprints", line["address"], WRONG)
         add_hook(gitea, f"{OWNER}/blueprints", line["address"], SECRET)
@@ -153,8 +153,8 @@ def test_a_merge_by_a_person_is_found_by_its_hook(gitea, tmp_path):
     options = ("--interval", "24h", "--hooks", "127.0.0.1:0", *fleet.options)
     with run_processes(FANOUT_SECRET_HOOKS=SECRET, **fleet.environment()) as start:
         running = start(fleet, *options)
-        running.until(lambda: any(it["event"] == "Hooks are received" for it in running.log()))
-        (line,) = (it for it in running.log() if it["event"] == "Hooks are received")
+        running.until(lambda: any(it["event"] == "Receiving webhooks" for it in running.log()))
+        (line,) = (it for it in running.log() if it["event"] == "Receiving webhooks")
         add_hook(gitea, f"{fleet.owner}/edge", line["address"], SECRET)
         running.until(lambda: is_ready(fleet))
         fleet.merge("edge", fleet.only_request("edge")["number"], "ann")

@@ -70,7 +70,7 @@ def test_an_edit_of_the_old_place_after_the_move_keeps_it(fleet: Fleet):
     assert is_edited(fleet, AMS)
     assert "EditedDownstream" in fleet.sweep("-o", "json").reasons
     refused = fleet.run("remove", "monitoring", name, *ANN)
-    assert (refused.code, "people have changed" in refused.err) == (4, True)
+    assert (refused.code, "edited outside fanout:" in refused.err) == (4, True)
     assert fleet.run("remove", "monitoring", name, "--edited", *ANN).code == 0
     assert packages(fleet) == {"sites/ber"}
 

@@ -41,6 +41,6 @@ def test_the_stage_may_stand_between(fleet: Fleet):
 def test_a_target_of_two_policies_is_ambiguous(fleet: Fleet):
     refused = fleet.run("diff", "ber")
     assert refused.code == 1
-    assert "is several variants" in refused.err
+    assert "matches several variants" in refused.err
     assert refused.err.count("monitoring-ber-928771694f") == 1
     assert "logging-ber-" in refused.err

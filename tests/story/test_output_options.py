@@ -68,7 +68,7 @@ def test_all_namespaces_exclude_one(fleet: Fleet):
 
 def test_quiet_prints_no_notes(fleet: Fleet):
     loud = fleet.run("get", "evidence")
-    assert (loud.out, loud.err) == ("", "nothing found\n")
+    assert (loud.out, loud.err) == ("", "no resources found\n")
     assert fleet.run("get", "evidence", "-q").err == ""
 
 

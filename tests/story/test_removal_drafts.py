@@ -372,7 +372,7 @@ def test_earlier_stages_wait_until_the_packages_of_later_ones_are_gone(tmp_path:
     done = fleet.run("remove", "monitoring", "--all-gone", *WHY)
     assert done.code == 0, done.err
     assert f"{names[1]} waits for its pull request" in done.out
-    assert f"{names[0]} waits for those before it: a later sweep removes it\n" in done.out
+    assert f"{names[0]} waits for variants of other stages; a later sweep removes it\n" in done.out
     prod = REMOVAL.replace("/dev", "/prod")
     drafts = [it.removeprefix("drafts/default/") for it in (prod, REMOVAL)]
     assert fleet.repos["edge"].drafts() == drafts[:1]

@@ -38,8 +38,8 @@ def test_what_is_printed_is_a_stream_of_objects_for_a_cluster(fleet: Fleet):
     assert "---\n# two.yaml\napiVersion: v1\nkind: Service\n" in told.out
     assert "name: prometheus # ours\n" in told.out
     assert told.err == (
-        "left out, not for a cluster: Kptfile, README.md, package-context.yaml;"
-        " --to DIR writes all\n"
+        "omitted, not for a cluster: Kptfile, README.md, package-context.yaml; "
+        "use --to DIR to write all files\n"
     )
 
 

@@ -34,7 +34,7 @@ def test_each_variant_gets_what_it_last_had_of_the_revision(fleet: Fleet):
     shutil.rmtree(fleet.root / fleet.state / "mirrors")
     told = rollback(fleet)
     assert told.code == 0, told.err
-    assert "back to v1\nthe decision stands: 2 of 2 variants at v1, to stay there until" in told.out
+    assert "back to v1\n2 of 2 variants at v1; the rollback stays active until" in told.out
     assert fleet.published() == {BER: "v1", CPH: "v1"}
     assert fleet.states() == {BER: "Ready", CPH: "Ready"}
     edge, core = fleet.repos["edge"], fleet.repos["core"]
@@ -93,7 +93,7 @@ def test_what_people_changed_in_the_later_revision_is_told_and_stays_in_the_hist
     edit(fleet, f"{CPH}/deployment.yaml", "# in v2\n", "core")
     was = tree(fleet, "main", "core")
     told = rollback(fleet)
-    assert "in 1 package people have changed something" in told.err
+    assert "1 package edited since publication" in told.err
     assert f"core:{CPH}" in told.err
     assert "# in v2" not in fleet.repos["core"].file("main", f"{CPH}/deployment.yaml")
     fleet.repos["core"].git("merge-base", "--is-ancestor", was, "main")
@@ -157,7 +157,7 @@ def test_a_pin_in_the_policy_waits_for_a_person_where_automation_is_off(fleet: F
     assert fleet.published() == {BER: "v1", CPH: "v1"}
     told = fleet.run("promote", "monitoring", "--stage", "prod", "--revision", "v2", *WHY)
     assert told.code == 4
-    assert "its policy pins it to v1; take the pin out of stage prod, or change it" in told.err
+    assert "the policy pins it to v1; remove or change the pin of stage prod" in told.err
 
 
 def test_a_variant_that_never_had_the_revision_is_held_and_the_others_go(fleet: Fleet):
@@ -171,7 +171,7 @@ def test_a_variant_that_never_had_the_revision_is_held_and_the_others_go(fleet: 
     line = ("promote", "monitoring", "--stage", "prod", "--revision", "v2")
     told = fleet.run(*line, "--variant", BER, *WHY)
     assert told.code == 4
-    assert "all of it goes back to v1, by decision" in told.err
+    assert "rolls it back to v1" in told.err
 
 
 def test_a_draft_with_commits_of_people_is_not_dropped(fleet: Fleet):

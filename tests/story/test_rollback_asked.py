@@ -46,7 +46,7 @@ def test_a_variant_written_by_hand_goes_back_by_its_name(tmp_path: Path):
 #   sentence, arguments, what is told
 REFUSED = [
     ("an unknown stage", ("--stage", "qa"), "has no stage qa; choose one of: prod"),
-    ("no stage", (), "no stage of default/monitoring is named"),
+    ("no stage", (), "the stage of default/monitoring is missing"),
     ("an unknown variant", ("--stage", "prod", "--variant", "x"), "has no variant x"),
     (
         "a revision that nobody had",

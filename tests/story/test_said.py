@@ -49,12 +49,12 @@ REFUSED = [
     ("promote until yesterday", ("promote", "monitoring", "--stage", "prod", "--expires",
      "2026-03-01T09:00:00Z", *WHY), "--expires: 2026-03-01T09:00:00Z is over"),
     ("promote until whenever", ("promote", "monitoring", "--stage", "prod", "--expires",
-     "tomorrow", *WHY), "--expires: 'tomorrow' is no instant"),
+     "tomorrow", *WHY), "--expires: 'tomorrow' is not a time"),
     ("report on a commit of nobody", (*SHORT, "--commit", "0" * 40),
-     "is on the branch of none of the repositories of stage dev: "),
+     "is on no branch of stage dev; repositories: "),
     ("report on a commit of no known beginning", (*SHORT, "--commit", "0" * 8),
      "no commit of stage dev begins with 00000000"),
-    ("report on what is no commit", (*SHORT, "--commit", "main"), "main is no commit id"),
+    ("report on what is no commit", (*SHORT, "--commit", "main"), "main is not a commit id"),
     ("link to a place on a disk", (*SHORT, "--revision", "v1", "--link", "/tmp/log"),
      "--link: /tmp/log is not a valid web address"),
     ("suspend a variant in another stage", ("suspend", "monitoring", "--stage", "prod", "--variant",
@@ -123,7 +123,7 @@ def test_a_decision_to_publish_is_withdrawn(fleet: Fleet):
     again = fleet.run("withdraw", "monitoring", name, *WHY)
     assert (again.code, again.out) == (0, "")
     assert "nothing to do: " in again.err
-    assert "has been withdrawn already" in again.err
+    assert "is already withdrawn" in again.err
     promote(fleet)
     assert fleet.published()["sites/ber"] == "v1"
 
@@ -152,7 +152,7 @@ IDLE = [
      "no decision suspends stage prod; decisions suspend: stage dev"),
     ("resume a variant of a suspended stage", ("resume", "monitoring", "--variant", "sites/ams"),
      "no decision suspends variant monitoring-ams-"),
-    ("withdraw what was carried out", ("withdraw", "monitoring", "{}"), "{} has been carried out"),
+    ("withdraw what was carried out", ("withdraw", "monitoring", "{}"), "{} has been applied"),
 ]  # fmt: skip
 
 
@@ -244,7 +244,7 @@ def test_what_is_suspended_is_not_suspended_again(fleet: Fleet):
     before = fleet.records().refs()
     again = fleet.later(minutes=1).run(*line)
     assert (again.code, again.out, fleet.records().refs()) == (0, "", before)
-    assert f"is suspended already, by ann@example.com in {name}" in again.err
+    assert f"is already suspended by ann@example.com in {name}" in again.err
     both = fleet.run(*line, "--variant", "sites/cph")
     assert both.out
 
@@ -261,7 +261,7 @@ def test_who_promotes_hears_what_it_waits_for(fleet: Fleet):
     fleet.report("dev", "v1")
     assert promote(fleet).err == ""
     done = promote(fleet)
-    assert "nothing is to be published: v1 is published in stage prod already" in done.err
+    assert "nothing to publish: v1 is already published in stage prod" in done.err
 
 
 def test_who_promotes_what_is_not_the_candidate_hears_it(fleet: Fleet):
@@ -286,9 +286,12 @@ def test_nobody_promotes_what_a_stage_has_gone_past(fleet: Fleet):
     before = fleet.records().refs()
     refused = promote(fleet, "--revision", "v1")
     assert (refused.code, refused.out, fleet.records().refs()) == (4, "", before)
-    assert "v1 cannot be published in stage prod: a stage never goes back by itself" in refused.err
-    assert "`fanout rollback monitoring --stage prod --revision v1` takes it back" in refused.err
-    assert "change spec.upstream.revision so that v1 is the newest it allows" in refused.err
+    assert "v1 cannot be published in stage prod: v2 is published there" in refused.err
+    assert (
+        "`fanout rollback monitoring --stage prod --revision v1` returns to that publication"
+        in refused.err
+    )
+    assert "set spec.upstream.revision so that v1 is the newest allowed" in refused.err
     fleet.write("policy.yaml", POLICY.replace('{semver: ">=1 <9"}', "{tag: v1}"))
     fleet.sweep("--drafts-only")
     assert promote(fleet, "--override", "after", "--override", "soak").code == 0
@@ -341,7 +344,7 @@ def test_who_promotes_what_is_suspended_and_not_drafted_hears_it_once(fleet: Fle
     told = promote(fleet).err
     variant = "variant monitoring-ber-928771694f"
     assert gate_wording.describe_suspension(variant, "ann@example.com", "") in told
-    assert "decide again once there is one" not in told, told
+    assert "run the command again when there is one" not in told, told
 
 
 # ---- what is on record -------------------------------------------------------------------------

@@ -24,10 +24,10 @@ def test_a_plan_that_cannot_be_saved_is_told(fleet: Fleet, _: str, name: str, wo
 
 SAVED = [
     ("a file that is not there", None, "there is no file "),
-    ("no JSON", b"actions: []", " is no plan; make one with `fanout plan --out FILE`"),
-    ("no text", b"\xff\xfe\x00", " is no plan; "),
-    ("JSON of something else", b"[1]", " is no plan; "),
-    ("an object of something else", b'{"kind": "List"}', " is no plan; "),
+    ("no JSON", b"actions: []", " is not a plan; run `fanout plan --out FILE`"),
+    ("no text", b"\xff\xfe\x00", " is not a plan; "),
+    ("JSON of something else", b"[1]", " is not a plan; "),
+    ("an object of something else", b'{"kind": "List"}', " is not a plan; "),
 ]
 
 

@@ -362,7 +362,7 @@ def test_what_is_not_written_cannot_be_approved(tmp_path: Path):
     said = ("--revision", "v1", "--by", "Ann <ann@example.com>")
     refused = fleet.later(minutes=1).run("approve", "monitoring", "--stage", "dev", *said)
     assert refused.code == 4
-    assert "written when it is released" in refused.err
+    assert "when they are released" in refused.err
     assert fleet.run("get", "approvals", "-o", "json").items == []
 
 

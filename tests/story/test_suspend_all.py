@@ -47,7 +47,7 @@ def test_everything_is_suspended_once_and_resumed(fleet: Fleet):
     again = fleet.run("suspend", "--all", *WHY)
     assert (again.code, again.out) == (0, "")
     assert (
-        "nothing to do for default/logging: the policy is suspended already, by ann@example.com"
+        "nothing to do for default/logging: the policy is already suspended by ann@example.com"
         in again.err
     )
     resumed = fleet.run("resume", "--all", *WHY)
@@ -80,9 +80,9 @@ def test_the_policies_of_another_namespace_are_left_alone(fleet: Fleet):
 
 
 USAGE = [
-    (("--all", "monitoring"), "--all means every policy, and monitoring means one"),
-    (("--all", "--stage", "dev"), "--all means every policy, and --stage means one"),
-    ((), "it is not said which policy is meant"),
+    (("--all", "monitoring"), "--all and monitoring exclude each other"),
+    (("--all", "--stage", "dev"), "--all and --stage exclude each other"),
+    ((), "the policy is missing"),
 ]
 
 

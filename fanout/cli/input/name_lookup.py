@@ -172,10 +172,10 @@ def find_policy(program: Program, policy: str) -> PolicyResult:
     mode = PassMode(only=frozenset([policy]), namespace=program.settings.namespace)
     policies = program.observe(mode).policies
     if len(policies) != 1:
-        problem = "there is no policy" if not policies else "several namespaces have a policy"
+        problem = "there is no policy" if not policies else "several namespaces have policy"
         raise not_found(
             f"{problem} {policy}",
-            "see `fanout get policies`" if not policies else "name one with -n",
+            "run `fanout get policies`" if not policies else "choose one with -n",
         )
     return policies[0]
 
@@ -198,9 +198,7 @@ def find_variant_of(item: PolicyResult, name: str, stage: str = "") -> RenderedV
         raise InvalidInput(
             f"variant {name} of {item.title} is {place}",
             reason="NotInStage",
-            remedy=f"say --stage {own_stage}, or leave it out"
-            if own_stage
-            else "leave the stage out",
+            remedy=f"use --stage {own_stage}, or omit it" if own_stage else "omit the stage",
         )
     return matches[0]
 
@@ -218,14 +216,14 @@ def build_ambiguous_name(
     """
     if matches:
         choices = format_names(f"{it.spec.name} (target {it.spec.target})" for it in matches)
-        return not_found(f"{name} is several variants", f"name one of them: {choices}")
+        return not_found(f"{name} matches several variants", f"use one of: {choices}")
     names = [variant.spec.name for variant in suggested]
     known_names = [
         known_name
         for variant in suggested
         for known_name in (*unique_names(variant), *short_names(variant))
     ]
-    otherwise = f"there are: {format_names(names)}" if names else "see `fanout get variants`"
+    otherwise = f"there are: {format_names(names)}" if names else "run `fanout get variants`"
     return not_found(none_message, suggest_name(name, known_names, otherwise))
 
 
@@ -234,8 +232,8 @@ def refuse_no_stage(item: PolicyResult, stage: str) -> None:
     if item.resolved_policy.upstream_policy is not None and not stage:
         stages = ", ".join(rule.name for rule in item.rules)
         raise not_found(
-            f"no stage of {item.title} is named",
-            f"name the stage with --stage; there are: {stages}",
+            f"the stage of {item.title} is missing",
+            f"use --stage with one of: {stages}",
         )
 
 
@@ -245,7 +243,7 @@ def refuse_unknown_stage(item: PolicyResult, stage: str) -> None:
     if stage and stage not in stages:
         raise not_found(
             f"{item.title} has no stage {stage}",
-            f"choose one of: {', '.join(stages)}" if stages else "leave the stage out",
+            f"choose one of: {', '.join(stages)}" if stages else "omit the stage",
         )
 
 
@@ -266,7 +264,7 @@ def require_candidate(item: PolicyResult, stage: str) -> str:
     if stage_decision is None or not stage_decision.candidate:
         raise not_found(
             f"{item.title} has no candidate in stage {stage or '(none)'}",
-            "name the stage with --stage; see `fanout get stages`",
+            "use --stage; run `fanout get stages` for the stages",
         )
     return stage_decision.candidate
 

@@ -91,18 +91,22 @@ class _DirectoryScan:
                     "the name is not UTF-8", "rename it", inside.encode(errors="replace").decode()
                 )
             elif inside.startswith(_STAGE_PREFIX):
-                problem = "is left of a run that was killed: `old` in it has the files as they were"
+                problem = (
+                    "is left over from a killed run; its directory `old` has the files from before"
+                )
                 self._add_fault(problem, "compare them with the package, and remove it", inside)
             elif stat.S_ISDIR(mode) and inside.count("/") >= self.limits.depth:
-                problem = f"is in {self.limits.depth} directories"
-                self._add_fault(problem, "nest them less deeply", inside)
+                problem = f"is nested in {self.limits.depth} directories"
+                self._add_fault(problem, "reduce the nesting", inside)
             elif stat.S_ISDIR(mode):
                 self.scan_below(inside)
             elif stat.S_ISREG(mode):
                 self._read_file(inside)
             else:
-                words = next((name for test, name in _FORBIDDEN_TYPES if test(mode)), "no file")
-                self._add_fault(f"is {words}, which a package may not have", "use a file", inside)
+                words = next((name for test, name in _FORBIDDEN_TYPES if test(mode)), "not a file")
+                self._add_fault(
+                    f"is {words}, which packages must not contain", "use a file", inside
+                )
 
     def _read_file(self, path: str) -> None:
         if len(self.files) >= self.limits.files:
@@ -164,7 +168,7 @@ def require_new_directory(directory: Path) -> Path:
             raise InvalidInput(
                 "the directory is not empty",
                 reason=Reason.INVALID_SETTING,
-                remedy="name a new one",
+                remedy="use a new directory",
                 where=ErrorLocation(file=str(directory)),
             )
     return directory
@@ -296,8 +300,8 @@ def _remove_empty(directory: Path, path: Path, undo: list[_UndoStep]) -> None:
 
 def _conflict_at(path: Path) -> FanoutError:
     return Conflict(
-        "was changed while it was worked on",
-        remedy="run the command once more",
+        "changed during the run",
+        remedy="run the command again",
         where=ErrorLocation(file=str(path)),
     )
 
@@ -310,4 +314,4 @@ def _translated(problem: str) -> Iterator[None]:
     except OSError as error:
         where = ErrorLocation(file=os.fsdecode(error.filename or ""))
         words = f"{problem}: {error.strerror or error}"
-        raise Unavailable(words, remedy="look at permissions and disk", where=where) from None
+        raise Unavailable(words, remedy="check permissions and disk space", where=where) from None

@@ -40,9 +40,9 @@ class DeclaredScenarios:
         scenario_policy = find_policy(scenario, self.declared.policies, self.declared.promotions)
         if scenario_policy is None:
             raise InvalidInput(
-                f"UpstreamPolicy {scenario.spec.policy} is declared and cannot be used",
+                f"UpstreamPolicy {scenario.spec.policy} has an error",
                 reason="InvalidObject",
-                remedy="see `fanout validate`",
+                remedy="run `fanout validate`",
                 where=self.declared.where(scenario, "spec.policy"),
             )
         namespace = scenario_policy.policy.metadata.namespace
@@ -55,9 +55,9 @@ class DeclaredScenarios:
         # nothing.
         if not scenario.spec.stages and invalid_promotions:
             raise InvalidInput(
-                f"PromotionPolicy {invalid_promotions[0].name} is declared and cannot be used",
+                f"PromotionPolicy {invalid_promotions[0].name} has an error",
                 reason="InvalidObject",
-                remedy="see `fanout validate`: it may restrict this policy",
+                remedy="run `fanout validate`; it may restrict this policy",
                 where=self.declared.where(scenario, "spec.policy"),
             )
         return scenario_policy
@@ -78,9 +78,9 @@ def open_scenarios(settings: Settings, paths: Sequence[Path]) -> Iterator[Declar
     sources = replace(settings, files=(*settings.files, *paths)).require_files()
     if STANDARD_INPUT in sources:
         raise InvalidInput(
-            "scenarios and their policies are not read from standard input",
+            "scenarios and their policies cannot be read from standard input",
             reason="InvalidSetting",
-            remedy="name files or directories",
+            remedy="pass files or directories",
         )
     # A scenario is a test: an error in one document must not hide what the others come to.
     declared = FileCluster(sources, keep_valid=True).read()

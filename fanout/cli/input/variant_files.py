@@ -39,11 +39,11 @@ def open_variant_files(program: Program, name: str) -> "VariantFiles":
     selected, spec = variant.selected, variant.spec
     if selected.is_rollback and selected.earlier_publication is None:
         hold = selected.rollback_hold
-        assert hold is not None, "it never had what it is to go back to"
+        assert hold is not None, "a missing earlier publication has a hold"
         raise Stopped(f"{spec.name} is held: {hold.sentence}", reason=hold.reason)
     if not selected.is_rollback and (selected.package is None or selected.inputs is None):
         problem = f"{spec.name} has no candidate: its stage is {spec.stage or 'not given'}"
-        raise InvalidInput(problem, reason="NoRevision", remedy="see `fanout explain`")
+        raise InvalidInput(problem, reason="NoRevision", remedy="run `fanout explain`")
     return VariantFiles(program, item, _render_again(program, variant))
 
 
@@ -84,7 +84,7 @@ class VariantFiles:
             hold = hold or observed.revert_hold
         if observed.lacks_base and not observed.is_unmanaged:
             place = f"{observed.package_location.repository}:{observed.package_location.path}"
-            problem = f"{place} has people's edits, and their base is lost"
+            problem = f"{place} has edits, and their base is missing"
             hold = hold or variant.selected.draft_hold or Hold("BaseMissing", problem)
         if hold is not None:
             problem = f"{variant.spec.name} is held and has no next draft: {hold.sentence}"

@@ -244,7 +244,7 @@ def list_records(
     missing = sorted(set(policies) - {item.resolved_policy.name for item in evaluated})
     if missing:
         raise not_found(
-            f"there is no policy {' and no '.join(missing)}", "see `fanout get policies`"
+            f"there is no policy {' and no '.join(missing)}", "run `fanout get policies`"
         )
     objects: dict[tuple[str, str], dict[str, Any]] = {}
     problems: list[str] = []

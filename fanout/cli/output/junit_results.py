@@ -9,8 +9,8 @@ from fanout.cli.terminal import escape_control
 _COUNT_ATTRIBUTES = {"Failed": "failures", "Invalid": "errors", "Empty": "skipped"}
 _RESULT_ELEMENTS = {
     "Failed": ("failure", "not as expected"),
-    "Invalid": ("error", "the scenario cannot be played"),
-    "Empty": ("skipped", "nothing is expected"),
+    "Invalid": ("error", "the scenario cannot run"),
+    "Empty": ("skipped", "it has no expectations"),
 }
 
 

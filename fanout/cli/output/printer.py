@@ -107,7 +107,7 @@ def parse_columns(text: str) -> Sequence[TableColumn]:
         head, colon, path_text = part.partition(":")
         if not head or not colon or not path_text:
             raise invalid_setting(
-                f"custom column {part!r} has no head or no path",
+                f"custom column {part!r} has no header or no path",
                 "write HEAD:PATH, as in -o custom-columns=NAME:.metadata.name,STATE:.status.state",
                 "-o custom-columns",
             )

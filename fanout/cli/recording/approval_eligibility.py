@@ -42,25 +42,25 @@ def build_no_draft(
     decisions = item.decision.variants if item.decision else {}
     candidates = {decisions[variant.spec.name].candidate for variant in variants}
     if revision not in item.revisions:
-        choice = f"choose one that the policy's rule allows: {', '.join(item.revisions)}"
-        remedy = choice if item.revisions else "there is none"
+        choice = f"choose an allowed revision: {', '.join(item.revisions)}"
+        remedy = choice if item.revisions else "spec.upstream allows no revision"
     elif not variants:
-        problem, remedy = f"{problem}: no variant is in it", "see `fanout get variants`"
+        problem, remedy = f"{problem}: the stage has no variants", "run `fanout get variants`"
     elif revision not in candidates:
         problem = f"{problem}: its candidate is {format_names(candidates)}"
         remedy = _format_draft_time(item, stage, revision)
     elif all(is_published_at(variant, revision) for variant in variants):
-        problem = f"{problem}: it is published there already"
+        problem = f"{problem}: it is already published there"
         remedy = "there is nothing to approve"
     elif any(variant.observed.shares_draft for variant in variants):
-        problem = f"{problem} that is up to date"
+        problem = f"{problem} that is current"
         remedy = (
-            "a variant is in the draft of its stage, and is written when it is released;"
-            f" `fanout explain {item.resolved_policy.name}/{stage}` tells what it waits for"
+            "variants join the draft of the stage when they are released;"
+            f" `fanout explain {item.resolved_policy.name}/{stage}` shows what they wait for"
         )
     else:
-        problem = f"{problem} that is up to date"
-        remedy = "see `fanout get drafts`; `fanout sweep --drafts-only` brings drafts up to date"
+        problem = f"{problem} that is current"
+        remedy = "run `fanout get drafts`; `fanout sweep --drafts-only` updates drafts"
     return InvalidInput(problem, reason="NoDraft", remedy=remedy)
 
 
@@ -72,18 +72,18 @@ def _format_draft_time(item: PolicyResult, stage: str, revision: str) -> str:
     rule = next(rule for rule in item.facts.stages if rule.name == stage)
     pin, candidate = evaluation.pin(rule), evaluation.candidate(stage)
     if pin is not None and pin.revision == candidate:
-        return f"{label_stage(stage)} goes back to {candidate} and stays at it"
+        return f"{label_stage(stage)} is rolled back to {candidate} and stays there"
     if evaluation.ages.is_older(revision, candidate):
-        return "that is newer, and a stage never goes back by itself"
+        return "the candidate is newer, and a stage never goes back automatically"
     gate = evaluation.stage_gate(rule, revision)
     if gate.verdict is Verdict.PASSED:
         return f"drafts of {revision} are written when the stage is done with {candidate}"
     reasons = "; ".join(dict.fromkeys(hold.sentence for hold in gate.holds))
-    condition = f"drafts of {revision} are written when it may be taken"
+    condition = f"drafts of {revision} are written when its gate opens"
     if gate.next is not None:
         return f"{condition} (at {format_instant(gate.next)}, if nothing else changes): {reasons}"
     forecast_command = f"`fanout forecast {item.resolved_policy.name} --revision {revision}`"
-    return f"{condition}: {reasons}; {forecast_command} tells when at the earliest"
+    return f"{condition}: {reasons}; {forecast_command} shows the earliest time"
 
 
 def find_reviewed(
@@ -103,14 +103,14 @@ def format_not_counted(
     Empty if it counts.
     """
     if not is_approver(rule, author):
-        return f"it is recorded and does not count: {format_not_entitled(rule, author)}"
+        return f"recorded, but it does not count: {format_not_entitled(rule, author)}"
     edited = find_own_edits(rule, author, drafted)
     if not edited:
         return ""
     is_all = len(edited) == len(drafted)
     subset = "" if is_all else f" for {len(edited)} of them ({format_names(edited)})"
     return (
-        f"it does not count{subset}: {_normalize_person(author)} has changed what is in"
+        f"it does not count{subset}: {_normalize_person(author)} changed"
         f" {'it' if len(edited) == 1 else 'them'}, and nobody approves what they have changed"
         " themselves (PromotionPolicy.requiresSeparation)"
     )

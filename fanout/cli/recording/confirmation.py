@@ -14,8 +14,8 @@ def require_terminal() -> None:
     """Raise InvalidInput if nobody can be asked: stdin or stderr is no terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise invalid_setting(
-            "there is no terminal to ask for confirmation",
-            "add --yes, or see with --dry-run what it would do",
+            "confirmation is required, and there is no terminal",
+            "add --yes, or use --dry-run to see the effect",
             "--yes",
         )
 

@@ -40,9 +40,9 @@ def find_nothing_to_publish(
     if drafted or all(is_published_at(variant, revision) for variant in variants):
         reasons = "; ".join(_format_reasons(item, stage, due, revision))
         raise InvalidInput(
-            f"there is no draft of {revision} that is up to date: {reasons}",
+            f"no draft of {revision} is current: {reasons}",
             reason="NoDraft",
-            remedy="`fanout sweep --drafts-only` brings drafts up to date",
+            remedy="run `fanout sweep --drafts-only` to update drafts",
         )
     return ""
 
@@ -86,12 +86,15 @@ def refuse_unreachable(
         raise _build_pinned_error(item, stage, revision, pin)
     revisions = tuple(item.revisions)  # oldest first
     policy = item.resolved_policy.name
-    remedy = f"change spec.upstream.revision so that {revision} is the newest it allows"
+    remedy = f"set spec.upstream.revision so that {revision} is the newest allowed"
     if published.isdisjoint(revisions[: revisions.index(revision) + 1]):
-        why = f"a stage never goes back by itself, and {format_names(published)} is published there"
+        why = (
+            f"{format_names(published)} is published there, and a stage never goes back"
+            " automatically"
+        )
         subject = f"{policy} --stage {stage}" if stage else policy
         rollback_command = f"fanout rollback {subject} --revision {revision}"
-        remedy = f"`{rollback_command}` takes it back to what it had of that; or {remedy}"
+        remedy = f"`{rollback_command}` returns to that publication; or {remedy}"
     else:
         why = f"{stage_decision.candidate} is newer and its gate is open"
     raise InvalidInput(
@@ -104,12 +107,12 @@ def refuse_unreachable(
 def _build_pinned_error(item: PolicyResult, stage: str, revision: str, pin: Pin) -> InvalidInput:
     decision = pin.decision
     if decision is None:
-        why = f"its policy pins it to {pin.revision}"
-        remedy = f"take the pin out of stage {stage}, or change it"
+        why = f"the policy pins it to {pin.revision}"
+        remedy = f"remove or change the pin of stage {stage}"
     else:
-        why = f"all of it goes back to {pin.revision}, by decision {decision.name} of {decision.by}"
+        why = f"decision {decision.name} of {decision.by} rolls it back to {pin.revision}"
         remedy = (
-            "promote all of the stage, which ends that, or `fanout withdraw"
+            "promote the whole stage, or run `fanout withdraw"
             f" {item.resolved_policy.name} {decision.name}`"
         )
     return InvalidInput(
@@ -136,11 +139,10 @@ def report_undrafted(
         for variant in variants
     )
     if number:
-        have, pronoun = ("has", "it") if number == 1 else ("have", "them")
+        have, are = ("has", "is") if number == 1 else ("have", "are")
         yield (
-            f"{number} of {pluralize(len(variants), 'variant')} {have} no draft of {revision}"
-            f" that is up to date: the decision is not about {pronoun}; decide again once there is"
-            " one"
+            f"{number} of {pluralize(len(variants), 'variant')} {have} no current draft of"
+            f" {revision} and {are} not included; run the command again when there is one"
         )
 
 
@@ -172,9 +174,9 @@ def report_unpublished(
 
 def _format_idle(stage: str, revision: str, *, has_variants: bool) -> str:
     if not has_variants:
-        return f"nothing is to be published: no variant is in {label_stage(stage)}"
-    place = f"in {label_stage(stage)}" if stage else "of it"
-    return f"nothing is to be published: {revision} is published {place} already"
+        return f"nothing to publish: {label_stage(stage)} has no variants"
+    place = f" in {label_stage(stage)}" if stage else ""
+    return f"nothing to publish: {revision} is already published{place}"
 
 
 def is_published_at(variant: RenderedVariant, revision: str) -> bool:
@@ -242,7 +244,7 @@ def _format_holds(holds_by_variant: Sequence[Sequence[Hold]]) -> Iterator[str]:
 
 def _format_hold(hold: Hold) -> str:
     until = f"; can change at {format_instant(hold.until)}" if hold.until else ""
-    actor = f"; who can act: {hold.actor}" if hold.actor else ""
+    actor = f"; unblocked by {hold.actor}" if hold.actor else ""
     return f"{hold.sentence}{until}{actor}"
 
 
@@ -315,12 +317,12 @@ def promotion_effect(
     if pending:
         gates = "its gates open" if pending == 1 else "their gates open"
         variants_pending = pluralize(pending, "variant")
-        sentence = f"the decision stands for {variants_pending}, to be published when {gates}"
+        sentence = f"{variants_pending} will be published when {gates}"
         advanced_before = earlier is not None and any(
             _has_advanced(variant, revision, earlier) for variant in stage_variants
         )
         return DecisionEffect(sentence, bool(advanced) or advanced_before)
-    return DecisionEffect("the decision is carried out" if published else "", happened=True)
+    return DecisionEffect("the decision is applied" if published else "", happened=True)
 
 
 def _has_advanced(variant: RenderedVariant, revision: str, decision: RecordEntry) -> bool:
@@ -346,8 +348,8 @@ def rollback_effect(
     published = _variants_done(report, ActionKind.PUBLISH)
     rolled_back = sum(it.spec.name in published or is_in_force(it, revision) for it in covered)
     sentence = (
-        f"the decision stands: {rolled_back} of {pluralize(len(covered), 'variant')} at"
-        f" {revision}, to stay there until it is withdrawn or something else is promoted"
+        f"{rolled_back} of {pluralize(len(covered), 'variant')} at {revision}; the rollback stays"
+        " active until it is withdrawn or another revision is promoted"
     )
     return DecisionEffect(sentence, bool(rolled_back))
 

@@ -78,11 +78,9 @@ def _require_one_subject(request: RecordRequest, *, everything: bool) -> None:
     """Raise InvalidInput unless exactly one of a policy and `--all` is given."""
     if everything and (request.policy or request.stage or request.variants):
         subject = request.policy or ("--stage" if request.stage else "--variant")
-        raise invalid_setting(
-            f"--all means every policy, and {subject} means one", "leave one of the two out"
-        )
+        raise invalid_setting(f"--all and {subject} exclude each other", "keep one of them")
     if not everything and not request.policy:
-        raise invalid_setting("it is not said which policy is meant", "name one, or say --all")
+        raise invalid_setting("the policy is missing", "name a policy, or use --all")
 
 
 def _record_for_policy(session: RecordSession, action: Action) -> _RecordedSuspension:
@@ -154,7 +152,7 @@ def _print_recorded(recorded: _RecordedSuspension, settings: Settings, subject: 
     if recorded.name:
         print_recorded(settings, format_recorded(recorded.name, subject, is_repeated=False))
     if recorded.note:
-        head = "nothing goes on yet" if recorded.name else "nothing to do"
+        head = "still suspended" if recorded.name else "nothing to do"
         print_message(f"{head}{subject}: {recorded.note}", settings.color)
 
 
@@ -174,7 +172,7 @@ def _format_repeated(
         return ""
     authors = {f"{recorded[scope].by} in {recorded[scope].name}" for scope in named_scopes}
     names = format_names(map(_format_scope, named_scopes))
-    return f"{names} is {verb} already, by {format_names(authors)}"
+    return f"{names} is already {verb} by {format_names(authors)}"
 
 
 def _format_still_suspended(

@@ -38,7 +38,7 @@ def select_decided(
     # An error and not a note: with all variants left out, nothing that was asked for happens.
     if len(with_conflicts) == len(variants):
         raise Stopped(
-            f"nothing is {verb}: {pluralize(len(with_conflicts), 'variant')} {have} undecided"
+            f"not {verb}: {pluralize(len(with_conflicts), 'variant')} {have} undecided"
             f" merge conflicts: {format_names(names)}",
             reason=Reason.MERGE_CONFLICT,
             remedy=_format_remedy(item, names[0]),
@@ -59,8 +59,8 @@ def refuse_unnamed(item: PolicyResult, variants: Sequence[str]) -> None:
     if variants or item.resolved_policy.upstream_policy is None:
         return
     raise invalid_setting(
-        "--accept-conflicts is given and no variant is named",
-        "name each variant whose draft you have looked at with --variant",
+        "--accept-conflicts requires --variant",
+        "use --variant for each variant whose draft you have reviewed",
         "--accept-conflicts",
     )
 
@@ -73,7 +73,7 @@ def _format_remedy(item: PolicyResult, name: str) -> str:
         else f"{item.resolved_policy.name} --variant {name}"
     )
     return (
-        f"Look with `fanout diff {name}`; then commit to the draft, run `fanout resolve {subject}"
+        f"Run `fanout diff {name}`; then commit to the draft, run `fanout resolve {subject}"
         f" --reason WHY`, or add{'' if written_by_hand else f' --variant {name}'}"
         " --accept-conflicts to a promotion"
     )

@@ -37,7 +37,8 @@ def command(settings: Settings, request: RecordRequest) -> None:
         item = session.item
         if item.error is None:
             print_message(
-                f"nothing to do: the records of {item.title} were not put back", settings.color
+                f"nothing to do: the records of {item.title} were not restored from an older copy",
+                settings.color,
             )
             return
         if item.error.reason != Reason.RECORDS_REWOUND:
@@ -53,6 +54,6 @@ def _format_missing(item: PolicyResult) -> list[str]:
     """Return a line for each missing record, or one line if they are unknown."""
     rewound = item.policy_state.rewound
     if rewound is None or rewound.records is None:
-        unknown = "which records are missing is not known here"
-        return [f"{unknown}; suspend, approve and report again what is still meant"]
+        unknown = "the missing records are unknown"
+        return [f"{unknown}; repeat the suspensions, approvals and reports that still apply"]
     return [f"missing from now on: {line}" for line in describe_missing_records(rewound)]

@@ -108,9 +108,9 @@ def _format_repeated(
     drafts = (
         "these drafts" if is_complete else f"{len(approved)} of them ({format_names(approved)})"
     )
-    sentence = f"{author.email.lower()} has approved {drafts} already"
+    sentence = f"{author.email.lower()} has already approved {drafts}"
     if rule.expires is not None:
-        return f"{sentence}; that counts anew from now, for {format_duration(rule.expires)}"
+        return f"{sentence}; the approval now counts for another {format_duration(rule.expires)}"
     return f"nothing to do: {sentence}" if is_complete else sentence
 
 
@@ -126,10 +126,10 @@ def find_approval_rule(item: PolicyResult, stage: str, check: str) -> ApprovalRu
     if not check and len(rules_by_check) == 1:
         return next(iter(rules_by_check.values()))
     checks = list(rules_by_check)
-    required = f"it asks for: {', '.join(checks)}" if checks else "it asks for none"
+    required = f"it requires: {', '.join(checks)}" if checks else "it requires no approval"
     raise not_found(
         f"stage {stage} of {item.title}: {required}",
-        "name one with --check" if checks else "there is nothing to approve",
+        "choose one with --check" if checks else "there is nothing to approve",
     )
 
 
@@ -148,15 +148,15 @@ def _refuse_unnamed(item: PolicyResult, stage: str, revision: str) -> None:
         for waiting in sorted(_revisions_to_approve(item, rule))
     ]
     if lines:
-        remedy = f"write {' or '.join(lines)}: that waits for an approval"
+        remedy = f"use {' or '.join(lines)}"
     elif approval_stages:
         names = ", ".join(rule.name for rule in approval_stages)
-        remedy = f"no draft waits for one now; who asks for approvals: stage {names}"
+        remedy = f"no draft waits for an approval; stages with approvals: {names}"
     else:
-        remedy = "no stage asks for approvals" if not stage else f"stage {stage} asks for none"
-    raise not_found(
-        f"it is not said which {' and '.join(missing)} of {item.title} is approved", remedy
-    )
+        remedy = (
+            "no stage requires approvals" if not stage else f"stage {stage} requires no approval"
+        )
+    raise not_found(f"the {' and '.join(missing)} of {item.title} to approve is missing", remedy)
 
 
 def _revisions_to_approve(item: PolicyResult, rule: StageRule) -> set[str]:

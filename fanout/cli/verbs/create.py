@@ -197,7 +197,7 @@ def split_pair(text: str, flag: str) -> tuple[str, str]:
     """Split `KEY=VALUE`. Raises InvalidInput for a text without one of the parts."""
     key, _, value = text.partition("=")
     if not key or not value:
-        raise invalid_setting(f"{text!r} has no key or no value", "write KEY=VALUE", flag)
+        raise invalid_setting(f"{text!r} needs a key and a value", "write KEY=VALUE", flag)
     return key, value
 
 
@@ -221,7 +221,7 @@ def _find_path(noun: str, name: str, settings: Settings) -> Path | None:
     """Return the file to write; None without `-f`."""
     files = [path for path in settings.files if path != STANDARD_INPUT]
     if len(files) > 1:
-        raise invalid_setting("several files or directories are given", "give one", "-f")
+        raise invalid_setting("several files or directories are set", "give one", "-f")
     if not files:
         return None
     return files[0] if files[0].suffix in (".yaml", ".yml") else files[0] / f"{noun}-{name}.yaml"

@@ -85,7 +85,7 @@ def _find_policy(program: Program, policy: str) -> PolicyResult:
     if len(policies) > 1:
         namespaces = ", ".join(item.resolved_policy.namespace for item in policies)
         raise not_found(
-            f"policy {policy} is in several namespaces: {namespaces}", "name one with --namespace"
+            f"policy {policy} is in several namespaces: {namespaces}", "choose one with --namespace"
         )
     if policies[0].error is not None:
         raise policies[0].error

@@ -74,8 +74,8 @@ class ObjectFilter:
         for option in [name for name, value in criteria.items() if value]:
             if self.resource_type not in _TYPES_BY_OPTION[option]:
                 raise invalid_setting(
-                    f"{self.resource_type} have no {option} to choose by",
-                    "name them, or choose by label with -l",
+                    f"{self.resource_type} cannot be selected by {option}",
+                    "use names, or labels with -l",
                     f"--{option}",
                 )
         if self.policy:
@@ -126,10 +126,10 @@ def refuse_orphaned(
         if not _names_of_item(target).isdisjoint(missing):
             spec = target["spec"]
             raise InvalidInput(
-                f"the target of {spec['target']} is gone; what is left of it is at"
+                f"the target of {spec['target']} no longer exists; its package is at"
                 f" {spec['repository']}:{spec['path']}",
                 reason=Reason.TARGET_GONE,
-                remedy=f"`fanout remove {spec['policy']} {spec['target']}` removes it",
+                remedy=f"run `fanout remove {spec['policy']} {spec['target']}` to remove it",
             )
 
 
@@ -291,7 +291,7 @@ def command(
         if matching or not settings.output.is_table:
             print_objects(matching, build_columns(now), settings, is_single=is_single)
         else:
-            print_message("nothing found", settings.color)
+            print_message("no resources found", settings.color)
         while watch:
             time.sleep(_WATCH_SECONDS)
             before, observed_before = matching, now

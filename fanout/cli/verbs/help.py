@@ -18,6 +18,6 @@ def command(ctx: click.Context, path: tuple[str, ...]) -> None:
         group = current.command
         subcommand = group.get_command(current, name) if isinstance(group, click.Group) else None
         if subcommand is None:
-            raise not_found(f"there is no command {' '.join(path)}", "see `fanout help`")
+            raise not_found(f"there is no command {' '.join(path)}", "run `fanout help`")
         current = click.Context(subcommand, info_name=name, parent=current)
     write_stdout(f"{current.get_help()}\n")

@@ -189,7 +189,7 @@ def _select_entries(
         return [entry for entry in history.entries if entry.recorded.variant in names]
     if names:
         choices = ", ".join(sorted(names))
-        raise not_found(f"{variant} is several variants", f"name one of them: {choices}")
+        raise not_found(f"{variant} matches several variants", f"use one of: {choices}")
     current = {it.spec.name for it in item.variants if stage in ("", it.spec.stage)}
     past = {it.recorded.variant for it in history.entries if stage in ("", it.recorded.stage)}
     raise build_not_found("variant", [variant], sorted(current | past))

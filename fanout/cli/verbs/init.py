@@ -135,7 +135,7 @@ def _ask(question: str, flag: str, default: str) -> str:  # noqa: ARG001  # like
 def _require(question: str, flag: str, default: str) -> str:  # noqa: ARG001  # like _ask
     """Raise InvalidInput for a missing flag where nobody can be asked."""
     raise invalid_setting(
-        "a value is missing, and there is no terminal to ask on", f"give {flag}", flag
+        "a value is missing, and there is no terminal to ask for it", f"give {flag}", flag
     )
 
 

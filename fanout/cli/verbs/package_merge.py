@@ -82,8 +82,8 @@ def _require_target(local: Path, to: Path | None, in_place: bool) -> Path:
         return local
     if to is None or in_place:
         raise invalid_setting(
-            "it is not clear where the result goes",
-            "give --to a new directory, or give --in-place without it",
+            "the output directory is missing",
+            "use --to NEW-DIRECTORY or --in-place",
             "--to",
         )
     return require_new_directory(to)
@@ -94,7 +94,7 @@ def format_merge_report(result: MergeResult) -> Iterator[str]:
     for conflict in result.conflicts:
         yield f"conflict: {conflict}"
     for path in result.dropped:
-        yield f"dropped: {path}: what was changed here is lost"
+        yield f"dropped: {path}: its local changes are lost"
     for note in result.notes:
         yield f"note: {note}"
 

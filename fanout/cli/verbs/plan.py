@@ -72,6 +72,6 @@ def _save_plan(plan: Plan, out: Path) -> None:
 def _build_unwritable(out: Path, why: str) -> InvalidInput:
     return invalid_setting(
         f"the plan cannot be saved as {out}: {why}",
-        "name a file in a directory that is there and may be written to",
+        "use a file in an existing, writable directory",
         "--out",
     )

@@ -157,7 +157,7 @@ def _require_known(item: PolicyResult, revision: str) -> str:
         allowed = f"there are: {', '.join(item.revisions)}" if item.revisions else "there is none"
         raise not_found(
             f"{revision} is not a revision of {item.title}; {allowed}",
-            "choose one that the policy's rule allows",
+            "choose an allowed revision",
         )
     return revision
 
@@ -168,9 +168,9 @@ def _parse_expiry(text: str, settings: Settings) -> str:
     until = parse_instant(text, "--expires")
     if until <= settings.now():
         raise InvalidInput(
-            f"{text} is over",
+            f"{text} is in the past",
             reason="InvalidTime",
-            remedy="name a time to come",
+            remedy="use a future time",
             where=ErrorLocation(field="--expires"),
         )
     return format_instant(until)

@@ -103,16 +103,16 @@ def command(
             earlier = _find_earlier_removal(session, variant)
             if earlier is None:
                 raise
-            recorded = format_recorded(earlier.name, "; it is carried out", is_repeated=True)
+            recorded = format_recorded(earlier.name, "; it is applied", is_repeated=True)
             print_recorded(settings, recorded)
             return ExitCode.OK
         removals = find_removals(program.world, item, declared, names)
         edited_trees = {it: tree for removal in removals for it, tree in removal.edits.items()}
         if edited_trees and not edited:
             raise InvalidInput(
-                f"people have changed {' and '.join(edited_trees)}",
+                f"edited outside fanout: {' and '.join(edited_trees)}",
                 reason="EditedDownstream",
-                remedy="look at it, and say --edited to remove it all the same",
+                remedy="review the edits, and use --edited to remove the package anyway",
             )
         window_hold = _find_closed_window(item, declared, names, settings.now())
         spec = {"variants": names, "action": CONFIRM_REMOVAL, "reason": request.reason}
@@ -121,7 +121,7 @@ def command(
             spec["policy"] = item.resolved_policy.name
         session.record_once(spec)
         if window_hold is not None:
-            print_message(f"a sweep carries it out: {describe_hold(window_hold)}", settings.color)
+            print_message(f"a later sweep removes it: {describe_hold(window_hold)}", settings.color)
             return ExitCode.NO_EFFECT
         if settings.dry_run:
             _print_removals(session, removals)
@@ -133,7 +133,7 @@ def command(
                 pending.discard(removal.variant)
                 write_stdout(_format_removal(removal, program.world.setup.install))
         for name in sorted(pending):
-            write_stdout(f"{name} waits for those before it: a later sweep removes it\n")
+            write_stdout(f"{name} waits for variants of other stages; a later sweep removes it\n")
     return ExitCode.OK
 
 
@@ -174,21 +174,21 @@ def _select_orphaned(
     Raises InvalidInput if the files leave it uncertain which these are.
     """
     if variant is not None:
-        raise invalid_setting(f"{variant} is named beside --all-gone", "say one of them")
+        raise invalid_setting("VARIANT and --all-gone exclude each other", "keep one of them")
     # An unreadable file may declare targets that only seem to be deleted. Whoever says
     # --all-gone has looked at a list and not at each variant.
     uncertainty = find_removal_doubt(declared)
     if uncertainty:
         raise InvalidInput(
-            f"nobody can be sure which targets of {item.title} are gone: {uncertainty}",
+            f"cannot determine the deleted targets of {item.title}: {uncertainty}",
             reason="InvalidObject",
-            remedy="correct that first, see `fanout validate`; or name a variant",
+            remedy="run `fanout validate` and correct the error, or name a variant",
         )
     if not item.orphans:
         raise InvalidInput(
             f"{item.title} has no variant without a target",
             reason="NothingToDo",
-            remedy="see `fanout get targets`",
+            remedy="run `fanout get targets`",
         )
     return [orphan.name for orphan in item.orphans]
 
@@ -208,7 +208,9 @@ def _find_closed_window(
     is_swept = item.resolved_policy.upstream_policy is not None and orphaned.issuperset(names)
     if window_hold is not None and not is_swept:
         problem, reason = describe_hold(window_hold), window_hold.reason
-        raise InvalidInput(problem, reason=reason, remedy="run it again then")
+        raise InvalidInput(
+            problem, reason=reason, remedy="run the command again when the window is open"
+        )
     return window_hold
 
 
@@ -237,10 +239,11 @@ def _resolve_name(item: PolicyResult, name: str, declared: DeclaredObjects) -> s
     """
     orphaned = {orphan.name for orphan in item.orphans}
     names = sorted(orphaned)
-    default_remedy = f"without a target there are: {format_names(names)}" if names else ""
+    default_remedy = f"variants without a target: {format_names(names)}" if names else ""
     if not name:
         raise not_found(
-            f"no variant of {item.title} is named", default_remedy or "name the one that is to go"
+            f"the variant of {item.title} is missing",
+            default_remedy or "name the variant to remove",
         )
     if name in orphaned or name in item.status.variants:
         return name
@@ -250,13 +253,13 @@ def _resolve_name(item: PolicyResult, name: str, declared: DeclaredObjects) -> s
     matches.update(match_orphaned(item.resolved_policy, removable, paths, name))
     if len(matches) > 1:
         raise not_found(
-            f"{name} is several variants of {item.title}",
-            f"name one of them: {format_names(sorted(matches))}",
+            f"{name} matches several variants of {item.title}",
+            f"use one of: {format_names(sorted(matches))}",
         )
     if not matches:
         raise not_found(
             f"{item.title} has no variant {name} without a target",
-            suggest_name(name, names, default_remedy or "see `fanout get targets`"),
+            suggest_name(name, names, default_remedy or "run `fanout get targets`"),
         )
     return matches.pop()
 
@@ -277,7 +280,7 @@ def _format_removal(removal: PackageRemoval, install: str) -> str:
     if removal.removes_package:
         return f"{removal.variant} removed: {location} left the branch\n"
     if removal.repository_state is None:
-        return f"{removal.variant} forgotten: nobody declares its repository any more\n"
+        return f"{removal.variant} removed from the status: its repository is not declared\n"
     if removal.path_state.tree is None:
-        return f"{removal.variant} removed: nothing of it was on the branch\n"
+        return f"{removal.variant} removed: the branch did not have it\n"
     return f"{removal.variant} removed: {location} stays on the branch\n"

@@ -82,5 +82,6 @@ def command(settings: Settings, variant: str, to: Path | None) -> None:
     omitted = format_names(path for path, text in printed.items() if not text)
     if omitted:
         print_message(
-            f"left out, not for a cluster: {omitted}; --to DIR writes all", settings.color
+            f"omitted, not for a cluster: {omitted}; use --to DIR to write all files",
+            settings.color,
         )

@@ -29,7 +29,7 @@ from fanout.reconcile.pass_results import PolicyResult
 _MIN_DIGITS = 7
 _ALL_DIGITS = 40
 _REPEAT_INTERVAL = timedelta(minutes=10)  # an equal report within it is a repeated run
-_REPORT_AFTERWARDS = "report on what is published, after it is"
+_REPORT_AFTERWARDS = "report after publication"
 
 
 def resolve_commit(
@@ -50,17 +50,17 @@ def resolve_commit(
     commit = _expand_prefix(commit_id.lower(), place, variants)
     states = _repository_states(variants)
     if not drafted and not any(_branch_contains(state, commit, git) for state in states):
-        searched = ", ".join(state.remote.url for state in states) or "none is in use"
+        searched = ", ".join(state.remote.url for state in states) or "none"
         raise not_found(
-            f"commit {commit} is on the branch of none of the repositories of {place}: {searched}",
-            "name the commit on the branch that was looked at",
+            f"commit {commit} is on no branch of {place}; repositories: {searched}",
+            "use the checked commit of the branch",
         )
     evidence = match_evidence([commit], [it.observed for it in variants], git, {}).values()
     if any(it.drafted_commits if drafted else it.published_commits for it in evidence):
         return commit
-    problem = f"at {commit} no variant of {place} is as it is"
+    problem = f"commit {commit} has no package of {place} as"
     if drafted:
-        problem, remedy = f"{problem} drafted", "name the commit of a draft that was looked at"
+        problem, remedy = f"{problem} drafted", "use the checked commit of a draft"
     else:
         problem, remedy = f"{problem} published", _REPORT_AFTERWARDS
     raise InvalidInput(problem, reason="WrongRevision", remedy=remedy)
@@ -69,7 +69,7 @@ def resolve_commit(
 def _expand_prefix(commit_id: str, stage: str, variants: Sequence[RenderedVariant]) -> str:
     if not re.fullmatch(rf"[0-9a-f]{{{_MIN_DIGITS},{_ALL_DIGITS}}}", commit_id):
         raise InvalidInput(
-            f"{commit_id} is no commit id",
+            f"{commit_id} is not a commit id",
             reason="NoObjectId",
             remedy=f"write its {_ALL_DIGITS} digits, or at least the first {_MIN_DIGITS}",
         )
@@ -81,7 +81,7 @@ def _expand_prefix(commit_id: str, stage: str, variants: Sequence[RenderedVarian
     )
     if len(matches) != 1:
         problem = (
-            f"{commit_id} is the beginning of {' and of '.join(matches)}"
+            f"{commit_id} is ambiguous: {' and '.join(matches)}"
             if matches
             else f"no commit of {stage} begins with {commit_id}"
         )
@@ -142,8 +142,8 @@ def command(settings: Settings, request: RecordRequest, **options: str) -> None:
     """
     if bool(options["revision"]) == bool(options["commit"]):
         raise invalid_setting(
-            "it is not clear what the answer is about",
-            "give exactly one of --revision and --commit",
+            "the checked revision or commit is missing",
+            "set either --revision or --commit",
         )
     # Checked before the program is opened: evidence is never changed, so a wrong link would
     # stay in it.
@@ -231,11 +231,11 @@ def _is_draft_check(item: PolicyResult, stage: str, check: str) -> bool:
         return checks[check][1]
     available = f"it has: {', '.join(reported)}" if reported else "it has none"
     if check in checks:
-        problem = f"check {check} is answered by a machine ({checks[check][0]})"
-        remedy = f"name a check that is reported; {available}"
+        problem = f"check {check} is queried by fanout ({checks[check][0]})"
+        remedy = f"use a reported check; {available}"
     else:
         problem = f"stage {stage or '(none)'} of {item.title} has no check {check}; {available}"
-        remedy = "name a check of the stage that is reported"
+        remedy = "use a reported check of the stage"
     raise not_found(problem, remedy)
 
 
@@ -254,7 +254,7 @@ def _require_revision(
     if drafted:
         drafts = [it.observed.draft for it in variants if it.observed.draft is not None]
         state, revisions = "drafted", {it.trailers.revision for it in drafts}
-        remedy = "report on what is drafted, before it is published"
+        remedy = "report on the draft before its publication"
     else:
         views = [it.observed for it in variants if it.observed.revert_hold is None]
         state, revisions = "published", {it.published.revision for it in views if it.published}

@@ -71,9 +71,9 @@ def command(settings: Settings, request: RecordRequest, side_choices: tuple[str,
 def _build_nothing_to_decide(item: PolicyResult, by_key: Winners) -> InvalidInput:
     conflict = "such a conflict" if by_key else "an undecided conflict"
     return InvalidInput(
-        f"no draft of {item.title} that is meant has {conflict}",
+        f"no selected draft of {item.title} has {conflict}",
         reason="NothingToDo",
-        remedy="see `fanout get drafts`, and `fanout diff` for the keys",
+        remedy="run `fanout get drafts`, and `fanout diff` for the keys",
     )
 
 
@@ -88,7 +88,7 @@ def _parse_sides(side_choices: Sequence[str]) -> tuple[MergeSide | None, Winners
         key, equals, side_name = text.rpartition("=")
         if side_name not in tuple(MergeSide) or bool(key) != bool(equals):
             raise invalid_setting(
-                f"--take {text} is neither a side nor a key with one",
+                f"--take {text} is neither SIDE nor KEY=SIDE",
                 "write --take upstream, --take local or --take KEY=local",
             )
         if key:

@@ -39,16 +39,16 @@ def _choose_failed(
     if not_rendered:
         notes.append(
             f"{pluralize(len(not_rendered), 'variant')} cannot be rendered"
-            f" ({format_names(variant.spec.name for variant in not_rendered)}), which every sweep"
-            " tries again"
+            f" ({format_names(variant.spec.name for variant in not_rendered)}) and are retried"
+            " by every sweep"
         )
     if not retried:
         subject = format_names(names) if names else label_stage(stage)
         detail = f": {notes[0]}" if notes else ""
         raise InvalidInput(
-            f"nothing of {subject} has failed at {revision}{detail}",
+            f"no variant of {subject} has failed at {revision}{detail}",
             reason="NothingToDo",
-            remedy="see `fanout explain`",
+            remedy="run `fanout explain`",
         )
     return retried, notes
 

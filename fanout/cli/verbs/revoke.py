@@ -40,12 +40,12 @@ def command(settings: Settings, request: RecordRequest, approval: str) -> ExitCo
         if not matches:
             raise not_found(
                 f"{item.title} has no approval {name}",
-                f"see `fanout get approvals {item.resolved_policy.name}`",
+                f"run `fanout get approvals {item.resolved_policy.name}`",
             )
         revoked_approval = matches[0]
         facts = item.facts
         if facts and name in find_revoked(facts.records.approvals, facts.stages):
-            print_message(f"nothing to do: {name} has been revoked already", settings.color)
+            print_message(f"nothing to do: {name} is already revoked", settings.color)
             return ExitCode.OK
         revoked = session.append("Approval", {**revoked_approval.spec, "revokes": name})
         print_recorded(settings, f"approval.fanout.dev/{revoked} revokes {name}")
@@ -57,7 +57,7 @@ def command(settings: Settings, request: RecordRequest, approval: str) -> ExitCo
     )
     if rule is not None and not is_own and not is_approver(rule, author):
         print_message(
-            f"it is recorded and does not count: {author.email} did not give it, and"
+            f"recorded, but it does not count: {author.email} is not its author, and"
             f" {format_not_entitled(rule, author)}",
             settings.color,
         )

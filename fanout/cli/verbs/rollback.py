@@ -56,7 +56,7 @@ def find_rollback_revision(
     subject = _format_subject(item, stage)
     if not variants:
         raise InvalidInput(
-            f"no variant is in {subject}", reason="NothingToDo", remedy="see `fanout get variants`"
+            f"{subject} has no variants", reason="NothingToDo", remedy="run `fanout get variants`"
         )
     active = _active_rollbacks(item, stage, [variant.spec.name for variant in variants])
     # Running the verb again continues an active rollback instead of going back one revision
@@ -70,7 +70,7 @@ def find_rollback_revision(
         return requested
     if requested:
         problem, choices = f"{requested} was never published in {subject}", sorted(ever_published)
-        remedy = f"choose one of: {', '.join(choices)}" if choices else "nothing was"
+        remedy = f"choose one of: {', '.join(choices)}" if choices else "no revision was published"
         raise InvalidInput(problem, reason="NeverPublished", remedy=remedy)
     published_now = {it.observed.published.revision for it in variants if it.observed.published}
     present = _find_newest(published_now, ages)
@@ -79,7 +79,7 @@ def find_rollback_revision(
         raise InvalidInput(
             f"nothing was published in {subject} before {present or 'now'}",
             reason="NeverPublished",
-            remedy="there is nothing to go back to; `fanout suspend` stops what is to come",
+            remedy="to stop later publications, run `fanout suspend`",
         )
     return _find_newest(earlier, ages)
 
@@ -114,9 +114,9 @@ def report_lost_edits(variants: Iterable[RenderedVariant], revision: str) -> Ite
     ]
     if edited:
         yield (
-            f"in {pluralize(len(edited), 'package')} people have changed something since it was"
-            f" published ({format_names(edited)}): that is not in {revision}; the branch's history"
-            " has it"
+            f"{pluralize(len(edited), 'package')} edited since publication"
+            f" ({format_names(edited)}):"
+            f" {revision} does not have these edits; the branch's history keeps them"
         )
 
 

@@ -158,12 +158,12 @@ def _serve(
             server = _load_extra("serve.http_server", option)
             actual = stack.enter_context(server.serve_http(address, option, served))
             if address == hooks:
-                _log.info("Hooks are received", address=actual, hosts=sorted(secret_names))
+                _log.info("Receiving webhooks", address=actual, hosts=sorted(secret_names))
             if address == listen:
-                _log.info("Metrics and health are served", address=actual)
+                _log.info("Serving metrics and health", address=actual)
                 if not load_module("serve.listen_address").is_loopback(actual):
                     _log.warning(
-                        "Metrics are served to everybody who reaches the address",
+                        "Metrics are readable by everybody who reaches the address",
                         address=actual,
                         remedy="listen on 127.0.0.1, or let only Prometheus and probes through",
                     )
@@ -208,7 +208,7 @@ def _parse_interval(text: str) -> timedelta:
         raise invalid_setting(error.problem, error.remedy, "--interval") from error
     # An interval of zero would list all refs of all repositories without a pause.
     if not interval:
-        problem = "without an interval it would never rest"
+        problem = "the interval is zero"
         raise invalid_setting(problem, "write 1s or more", "--interval")
     return interval
 
@@ -217,14 +217,14 @@ def _refuse_settings(settings: Settings) -> None:
     """Raise InvalidInput for settings that make sense for a single pass only."""
     if settings.new_records:  # the loop would accept lost records again and again
         raise invalid_setting(
-            "a process that stays begins nothing anew",
-            "say `fanout sweep --new-records` once",
+            "--new-records is not supported by `fanout run`",
+            "run `fanout sweep --new-records` once",
             "--new-records",
         )
     if settings.now_override is not None:
         raise invalid_setting(
-            "a process that stays goes by the real clock",
-            "leave it out, or use `fanout sweep`",
+            "--now is not supported by `fanout run`",
+            "remove it, or use `fanout sweep`",
             "--now",
         )
 

@@ -59,8 +59,8 @@ def parse_window_flags(flags: WindowFlags) -> tuple[tuple[PublicationCalendar, .
         remedy = "add --allow or --deny with a cron line in quotes, or name a PromotionPolicy"
         raise invalid_setting("no window is given", remedy)
     if bool(flags.duration) == bool(flags.until):
-        problem = "a window lasts for a time or until one"
-        raise invalid_setting(problem, "give one of --duration and --until")
+        problem = "a window needs a duration or an end"
+        raise invalid_setting(problem, "set either --duration or --until")
     zone = flags.zone or UTC_NAME
     allow = tuple(_parse_period(flags, "--allow", line, zone) for line in flags.allow)
     deny = tuple(_parse_period(flags, "--deny", line, zone) for line in flags.deny)
@@ -82,7 +82,7 @@ def find_declared_calendars(
     problem = (
         f"PromotionPolicy {' and '.join(unrestricted)} {'have' if unrestricted[1:] else 'has'}"
     )
-    remedy = "that alone lets its policies be published at all times"
+    remedy = "so its policies can be published at all times"
     if len(unrestricted) == len(promotions):
         raise not_found(f"{problem} no windows", remedy)
     # Reported and not refused: its name may be listed together with others that have windows.
@@ -97,13 +97,13 @@ def _find_promotion(name: str, declared: DeclaredObjects, namespace: str) -> Pro
     for key in declared.left_out:
         is_named = key.kind == "PromotionPolicy" and key.name == name
         if is_named and namespace in ("", key.namespace):
-            problem = f"PromotionPolicy {name} is declared and cannot be used"
-            raise InvalidInput(problem, reason="InvalidObject", remedy="see `fanout validate`")
+            problem = f"PromotionPolicy {name} has an error"
+            raise InvalidInput(problem, reason="InvalidObject", remedy="run `fanout validate`")
     if not matches:
         raise build_not_found("PromotionPolicy", [name], [it.metadata.name for it in in_namespace])
     if len(matches) > 1:
         problem = f"several namespaces have a PromotionPolicy {name}"
-        raise invalid_setting(problem, "name one with --namespace")
+        raise invalid_setting(problem, "choose one with --namespace")
     return matches[0]
 
 
@@ -275,7 +275,7 @@ def _find_calendars(
 ) -> tuple[Sequence[PublicationCalendar], ZoneInfo]:
     """Return the calendars of NAMES or of flags, and the time zone to show times in."""
     if names and window_flags:
-        raise invalid_setting("windows are given by NAMES and by flags", "give them in one way")
+        raise invalid_setting("NAMES and flags for windows exclude each other", "keep one of them")
     if not names:
         return parse_window_flags(window_flags)
     declared = open_files(settings).read()
@@ -286,7 +286,7 @@ def _single_argument(words: Sequence[str]) -> str:
     """Return the schedule as one argument. Raises InvalidInput if it is not quoted."""
     # Joining the words would hide that the shell has replaced `*` with names of files.
     if len(words) != 1:
-        problem = f"the schedule is {len(words)} words" if words else "no schedule is given"
+        problem = f"the schedule has {len(words)} arguments" if words else "no schedule is given"
         remedy = "write it in quotes, as in: fanout schedule next '0 8 * * 1-5'"
         raise invalid_setting(problem, remedy)
     return words[0]

@@ -24,8 +24,8 @@ def _choose_unskipped(
     """
     if not selected_names:
         raise not_found(
-            f"it is not said who is to be skipped in {label_stage(stage)}",
-            "name a variant with --variant; see `fanout get variants`",
+            f"the variants to skip in {label_stage(stage)} are missing",
+            "use --variant; run `fanout get variants` for the names",
         )
     assert item.decision is not None, "a policy that is judged is decided"
     assert item.facts is not None, "and its facts are known"
@@ -35,7 +35,7 @@ def _choose_unskipped(
     for variant in variants:
         variant_decision = item.decision.variants[variant.spec.name]
         if decisions.skipped(stage, variant.spec.name, revision) is not None:
-            excluded.setdefault(f"skipped for {revision} already", []).append(variant.spec.name)
+            excluded.setdefault(f"already skipped for {revision}", []).append(variant.spec.name)
         elif (
             variant_decision.candidate == revision and variant_decision.state is VariantState.READY
         ):
@@ -48,11 +48,11 @@ def _choose_unskipped(
     ]
     if not skippable:
         raise InvalidInput(
-            f"there is nothing to skip: {'; '.join(notes)}",
+            f"nothing to skip: {'; '.join(notes)}",
             reason="NothingToDo",
-            remedy="see `fanout get variants`",
+            remedy="run `fanout get variants`",
         )
-    return skippable, [f"{note}: the decision is not about that" for note in notes]
+    return skippable, [f"{note} and not included" for note in notes]
 
 
 command = build_command(

@@ -103,7 +103,7 @@ def _execute_saved(program: Program, mode: PassMode, saved: Path) -> PassReport:
     observed = program.observe(mode)
     if observed.plan.as_json()["actions"] != actions:
         raise Conflict(
-            f"the world is not as {saved} saw it",
+            f"the state changed since {saved} was written",
             reason="PlanOutdated",
             remedy="plan again, review, and sweep with the new plan",
         )
@@ -115,7 +115,7 @@ def _execute_saved(program: Program, mode: PassMode, saved: Path) -> PassReport:
 
 def _read_actions(saved: Path) -> object:
     """Return the actions of a saved plan. Raises InvalidInput for a file that is no plan."""
-    problem, reason = f"{saved} is no plan", "InvalidPlan"
+    problem, reason = f"{saved} is not a plan", "InvalidPlan"
     try:
         plan = json.loads(saved.read_text(encoding="utf-8"))
         if isinstance(plan, dict) and "actions" in plan:
@@ -129,6 +129,6 @@ def _read_actions(saved: Path) -> object:
     raise InvalidInput(
         problem,
         reason=reason,
-        remedy="make one with `fanout plan --out FILE`",
+        remedy="run `fanout plan --out FILE`",
         where=ErrorLocation(field="--plan"),
     )

@@ -58,9 +58,9 @@ def command(
     """
     if show and report is not None:
         raise InvalidInput(
-            "--junit is about expectations, and --show compares none",
+            "--junit and --show exclude each other",
             reason="InvalidSetting",
-            remedy="give one of them",
+            remedy="keep one of them",
         )
     with open_scenarios(settings, paths) as declared:
         for error in declared.errors:
@@ -73,7 +73,7 @@ def command(
         raise InvalidInput(
             f"{' and '.join(map(str, paths))}: no Scenario with expectations",
             reason="NotFound",
-            remedy="write what is expected under spec.expect",
+            remedy="write the expectations in spec.expect",
         )
     if report is not None:
         report.write_text(format_junit(results), encoding="utf-8")
@@ -186,7 +186,7 @@ def _format_results(results: Sequence[TestResult], faults: int) -> Iterator[str]
         )
         for difference in result.differences:
             field = difference.field.rpartition(".")[2]
-            sentence = f"{field} is {difference.found}, expected was {difference.expected}"
+            sentence = f"{field} is {difference.found}, expected {difference.expected}"
             yield (
                 f"  {difference.file}:{difference.line}: {difference.subject} at"
                 f" {difference.at}: {sentence}\n"
@@ -194,5 +194,5 @@ def _format_results(results: Sequence[TestResult], faults: int) -> Iterator[str]
             if difference.why:
                 yield f"    {difference.why}\n"
     failed = sum(result.result in ("Failed", "Invalid") for result in results)
-    broken = f", {pluralize(faults, 'fault')} in others" if faults else ""
+    broken = f", {pluralize(faults, 'error')} in others" if faults else ""
     yield f"{pluralize(len(results), 'scenario')}, {failed} failed{broken}\n"

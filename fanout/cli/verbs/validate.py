@@ -132,13 +132,11 @@ def _build_nothing_found(declared: DeclaredObjects, settings: Settings) -> Inval
     where = ", ".join(map(str, settings.files))
     foreign_count = len(declared.objects)
     content = (
-        f"{pluralize(foreign_count, 'object')} and none of fanout's"
-        if foreign_count
-        else "no objects"
+        f"{pluralize(foreign_count, 'object')} , none of fanout" if foreign_count else "no objects"
     )
     return not_found(
-        f"{where}: there is nothing to validate, {content}",
-        "check what is given to -f; files end in .yaml, .yml or .json",
+        f"{where}: nothing to validate: {content}",
+        "check -f; files end in .yaml, .yml or .json",
     )
 
 

@@ -24,8 +24,8 @@ from fanout.reconcile.pass_results import PolicyResult
 # Decisions that stay in force until they are applied or withdrawn.
 _WITHDRAWABLE_ACTIONS = ("Publish", "Resolve", "Rollback", "Skip", "Retry", "ConfirmRemoval")
 _INACTIVE_SENTENCES = {
-    DecisionStatus.APPLIED: "has been carried out, or overtaken; what has been published stays",
-    DecisionStatus.WITHDRAWN: "has been withdrawn already",
+    DecisionStatus.APPLIED: "has been applied or superseded; publications stay",
+    DecisionStatus.WITHDRAWN: "is already withdrawn",
     DecisionStatus.EXPIRED: "has expired",
 }
 
@@ -80,7 +80,7 @@ def _find_withdrawable(item: PolicyResult, name: str, now: datetime) -> RecordEn
     if name not in records_by_name:
         raise not_found(
             f"{item.title} has no decision or evidence {name}",
-            f"see `fanout get records {item.resolved_policy.name}`",
+            f"run `fanout get records {item.resolved_policy.name}`",
         )
     # A decision dated ahead has had no effect yet, so one of any action can be withdrawn.
     if (
@@ -92,7 +92,7 @@ def _find_withdrawable(item: PolicyResult, name: str, now: datetime) -> RecordEn
     if action not in _WITHDRAWABLE_ACTIONS:
         undo = {"Suspend": "fanout resume", "Resume": "fanout suspend"}.get(action)
         raise not_found(
-            f"{name} is a {action}, which is not withdrawn",
-            f"use `{undo}`" if undo else "it was carried out when it was made",
+            f"{name} is a {action}, which cannot be withdrawn",
+            f"use `{undo}`" if undo else "it was applied when it was recorded",
         )
     return records_by_name[name]
