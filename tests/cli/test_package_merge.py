@@ -220,7 +220,12 @@ REFUSED = [
     ("a pipe", pipe, "origin/pipe: is a pipe", ()),
     ("a name that is not UTF-8", bad_name, "the name is not UTF-8", ()),
     ("a target that is not empty", full, "/to: the directory is not empty", ()),
-    ("what a killed run left", leftover, "local/.fanout-stage-x: is left of a run", ()),
+    (
+        "what a killed run left",
+        leftover,
+        "local/.fanout-stage-x: is left over from a killed run",
+        (),
+    ),
     (
         "two targets",
         lambda _: None,

@@ -144,7 +144,7 @@ def test_an_error_in_one_document_leaves_the_other_scenarios(fanout, beside, bro
     assert out == (
         f"ok      {folder}/story.yaml:{starts[0]}: prod-waits-for-a-person (3 expectations)\n"
         f"ok      {folder}/story.yaml:{starts[1]}: another (3 expectations)\n"
-        "2 scenarios, 0 failed, 1 fault in others\n"
+        "2 scenarios, 0 failed, 1 error in others\n"
     )
 
 
