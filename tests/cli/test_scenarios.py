@@ -176,7 +176,7 @@ def test_what_differs_is_said_with_its_line_and_why_it_is_so(fanout, beside):
         why,
         (
             f"  {folder}/story.yaml:12: stage prod at 2030-01-07T12:00:00Z: held is [automation],"
-            " expected was []"
+            " expected []"
         ),
         why,
         "1 scenario, 1 failed",
