@@ -55,7 +55,7 @@ LIMITS = [
     ("a file of that size", SizeLimits(file_size=10), ""),
     ("a file too large", SizeLimits(file_size=9), "a.yaml: the file has 10 bytes, more than 9"),
     ("as deep", SizeLimits(depth=2), ""),
-    ("too deep", SizeLimits(depth=1), "d/e: is in more than 1 directories"),
+    ("too deep", SizeLimits(depth=1), "d/e: is nested in more than 1 directories"),
 ]
 
 
