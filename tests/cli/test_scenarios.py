@@ -171,7 +171,7 @@ def test_what_differs_is_said_with_its_line_and_why_it_is_so(fanout, beside):
         f"FAILED  {folder}/story.yaml:1: prod-waits-for-a-person (3 expectations)",
         (
             f"  {folder}/story.yaml:12: stage prod at 2030-01-07T12:00:00Z: releases is 0, expected"
-            " was 1"
+            " 1"
         ),
         why,
         (

@@ -149,8 +149,8 @@ def test_a_table_without_rows_says_so_beside_the_data(fleet: Fleet):
 REFUSED = [
     ("a policy that is not there", ("stages", "--policy", "nope"), "there is no policy nope"),
     ("a stage that is not there", ("drafts", "--stage", "nope"), "there is no stage nope"),
-    ("a state of repositories", ("repositories", "--state", "Held"), "no state to choose by"),
-    ("a policy of policies", ("policies", "--policy", "away"), "no policy to choose by"),
+    ("a state of repositories", ("repositories", "--state", "Held"), "cannot be selected by state"),
+    ("a policy of policies", ("policies", "--policy", "away"), "cannot be selected by policy"),
 ]
 
 
@@ -212,7 +212,7 @@ def test_a_directory_without_any_object_is_an_error(tmp_path: Path, verb: str):
     line = [*verb.split(), "-f", str(tmp_path / "policies"), *state]
     told = Fleet(tmp_path).run(*line, files=False)
     assert told.code == 1
-    assert f"no object is in {tmp_path / 'policies'}" in told.err
+    assert f"{tmp_path / 'policies'}: no objects" in told.err
 
 
 def test_a_policy_with_a_fault_is_not_said_to_be_missing(tmp_path: Path):

@@ -47,7 +47,7 @@ REFUSED = [
     ("promote an unknown revision", ("promote", "monitoring", "--stage", "prod", "--revision", "v7",
      *WHY), "v7 is not a revision of default/monitoring; there are: v1"),
     ("promote until yesterday", ("promote", "monitoring", "--stage", "prod", "--expires",
-     "2026-03-01T09:00:00Z", *WHY), "--expires: 2026-03-01T09:00:00Z is over"),
+     "2026-03-01T09:00:00Z", *WHY), "--expires: 2026-03-01T09:00:00Z is in the past"),
     ("promote until whenever", ("promote", "monitoring", "--stage", "prod", "--expires",
      "tomorrow", *WHY), "--expires: 'tomorrow' is not a time"),
     ("report on a commit of nobody", (*SHORT, "--commit", "0" * 40),
@@ -226,7 +226,7 @@ def test_a_commit_before_the_publication_is_refused(fleet: Fleet):
     first = fleet.repos["edge"].git("rev-list", "--max-parents=0", "main")
     result = fleet.run(*SHORT, "--commit", first)
     assert result.code == 4
-    assert f"at {first} no variant of stage dev is as it is published" in result.err
+    assert f"commit {first} has no package of stage dev as published" in result.err
 
 
 # ---- the same twice ----------------------------------------------------------------------------
