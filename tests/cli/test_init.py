@@ -221,7 +221,7 @@ def test_create_prints_an_object_or_writes_it_to_a_file(directory, arguments, te
 WRONG = [
     ("repository Edge --url x", 2, "Repository/Edge: metadata.name: Edge is not a valid name; "),
     ("repository edge --url https://a:b@h/x", 2, "Repository/edge: spec.url: the URL carries a"),
-    ("repository edge --url x --label region", 1, "--label: 'region' has no key or no value; "),
+    ("repository edge --url x --label region", 1, "--label: 'region' needs a key and a value; "),
     ("policy web --upstream a --package b", 1, "one of --downstream and --stages is needed"),
     ("promotion-policy p --schedule '* * * *'", 2, "PromotionPolicy/p: spec.schedule: schedule"),
 ]

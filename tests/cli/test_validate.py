@@ -320,7 +320,7 @@ def test_a_dash_is_standard_input(company: Fleet, monkeypatch: pytest.MonkeyPatc
     assert told.startswith("-:7: UpstreamPolicy/monitoring: spec.targets[0].objectSelector.kinds: ")
     code, told = piped("")
     assert code == 1
-    assert "there is nothing to validate, no objects" in told
+    assert "nothing to validate: no objects" in told
     code, told = piped(edited(), "-f", str(company.root / company.policies))
     assert code == 0, told
     code, told = piped(POLICY, "-f", str(company.root / company.policies))
