@@ -218,7 +218,9 @@ def _line_before_push(planned: DecidedVariant, moment: RecordPosition) -> Varian
     if planned.release:
         released_by = planned.evaluation.released_by if planned.evaluation else ()
         grant = replace(_build_grant(variant, moment), by=released_by)
-        line = replace(line, grant=grant, previous_grant=_previous_grant(variant, grant))
+        # Without a push there is no earlier draft that people could still merge.
+        previous = _previous_grant(variant, grant) if planned.step is VariantStep.WRITE else None
+        line = replace(line, grant=grant, previous_grant=previous)
     return line if line.answers == planned.answers else replace(line, answers=planned.answers)
 
 
