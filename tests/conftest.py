@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,9 @@ def _pin() -> None:
         if name.startswith(("GIT_", "FANOUT_", "SSH_")) or name in {"NO_COLOR", "COLUMNS"}:
             del os.environ[name]
     os.environ.update(PINNED)
+    # A shell starts background jobs with SIGINT ignored; child processes would inherit that.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 _pin()

@@ -112,7 +112,7 @@ def test_a_revision_that_is_no_package_fails_its_variants(
     assert (target["state"], target["holds"][0]["reason"]) == ("Failed", reason)
     sentence = target["holds"][0]["message"]
     assert all(word in sentence for word in words)
-    assert f"default/{name}: {target['variant']}: {sentence}" in story.first.err
+    assert f"default/{name}: {target['targetName']}: {sentence}" in story.first.err
 
 
 def test_a_moved_tag_leaves_the_draft_that_was_written_for_it(story: Story):

@@ -45,7 +45,7 @@ ROWS = [
     (
         "an object that is there twice",
         {"sites/ams/more.yaml": TEXT},
-        "sites/ams/more.yaml:1: Deployment/prometheus: the object is at deployment.yaml:1 too",
+        "sites/ams/more.yaml:1: Deployment/prometheus: the object is also at deployment.yaml:1",
     ),
     ("a Kptfile that is none", {"sites/ams/Kptfile": "kind: Kptfile\n"}, "sites/ams/Kptfile:1:"),
     ("no Kptfile", {"sites/ams/Kptfile": None}, "sites/ams/Kptfile: there is no Kptfile"),

@@ -106,7 +106,7 @@ BROKEN = [
     ("hangs", ", wallSeconds: 1", "shout: it took longer than 1 s"),
     ("is endless", ", outputMiB: 1", "shout: its output is longer than 1,048,576 bytes"),
     ("prints garbage", "", "shout: its output cannot be read: YAML syntax"),
-    ("prints nothing", "", "shout: its output is no ResourceList"),
+    ("prints nothing", "", "shout: its output is not a ResourceList"),
     ("writes outside the package", "", "shout: ConfigMap/m: the path '../map.yaml'"),
     ("returns two objects at one index", "", "shout: it returns two objects at one.yaml, index 0"),
 ]
@@ -159,7 +159,9 @@ def test_what_a_validator_finds_fails_the_variant_and_explain_says_where(fleet):
     with_pipeline(fleet, VALIDATOR)
     fleet.release("v3", {"deployment.yaml": WEB.replace("replicas: 1", "replicas: one")})
     swept = fleet.sweep("--drafts-only", "-o", "json")
-    told = "kubeconform: deployment.yaml:5: Deployment/prometheus: spec.replicas: 'one' is no whole"
+    told = (
+        "kubeconform: deployment.yaml:5: Deployment/prometheus: spec.replicas: 'one' is not a whole"
+    )
     assert len(swept.json["failedVariants"]) == 3
     assert all(told in failed["message"] for failed in swept.json["failedVariants"])
     assert fleet.repos["edge"].drafts() == []

@@ -110,7 +110,7 @@ def test_hooks_that_are_not_for_fanout_are_counted(fleet, gitea):
         running.until(lambda: edge.tags() == ["sites/ams/v1", "sites/ber/v1"])
         addresses = {it["event"]: it["address"] for it in running.log() if "address" in it}
         hooks, metrics = (
-            addresses[it] for it in ("Hooks are received", "Metrics and health are served")
+            addresses[it] for it in ("Receiving webhooks", "Serving metrics and health")
         )
         add_hook(gitea, f"{OWNER}/strange", hooks, SECRET)
         add_hook(gitea, f"{OWNER}/strange", hooks, WRONG)

@@ -138,7 +138,7 @@ def test_diff_tells_of_a_comment_that_goes_with_what_upstream_removed(fleet: Fle
     fleet.release("v3", {"deployment.yaml": TEXT})
     told = fleet.later(minutes=1).run("diff", "sites/ams").out
     assert told.startswith(
-        '# note: deployment.yaml:7: the comment "# until June" went with'
+        '# note: deployment.yaml:7: the comment "# until June" was removed with'
         " Deployment/prometheus: spec.paused\n"
     )
 

@@ -177,7 +177,7 @@ def test_an_old_repository_that_nobody_declares_holds_the_move(fleet: Fleet):
     fleet.remove("repository-edge.yaml")
     assert fleet.later(minutes=1).sweep().code == 3
     reason, sentence = fleet.condition(AMS)
-    assert (reason, "declare it" in sentence) == ("PathChanged", True)
+    assert (reason, "declare the Repository" in sentence) == ("PathChanged", True)
     fleet.write("repository-edge.yaml", declared)
     fleet.later(minutes=1).settle()
     assert packages(fleet, "core") == {AMS, "sites/ber"}

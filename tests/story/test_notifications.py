@@ -213,7 +213,7 @@ def test_an_address_that(company, monkeypatch, sentence, page, problem):
     failing(company)
     done = company.fleet.sweep()
     assert done.code == ExitCode.SOME_FAILED  # the check has failed; the address counts for nothing
-    warning = f"warning: notification chat is not delivered: {problem}; waiting: 2"
+    warning = f"warning: notification chat cannot be delivered: {problem}; waiting: 2"
     assert [it for it in done.err.splitlines() if "notification" in it] == [warning]
     assert SECRET not in done.err + done.out
     assert company.events("/other") == []
@@ -256,14 +256,14 @@ def test_nothing_listens_on_the_address(company):
     company.configure(url="http://127.0.0.1:9/chat")
     failing(company)
     done = company.fleet.sweep()
-    assert "notification chat is not delivered: no answer (" in done.err
+    assert "notification chat cannot be delivered: no answer (" in done.err
 
 
 def test_an_event_is_never_sent_without_its_signature(company, monkeypatch):
     failing(company)
     monkeypatch.delenv("FANOUT_SECRET_CHAT")
     done = company.fleet.sweep()
-    assert "notification chat is not delivered: " in done.err
+    assert "notification chat cannot be delivered: " in done.err
     assert company.site.asked == []
 
 

@@ -49,7 +49,7 @@ def test_a_target_that_vanished_is_held_by_name_and_kept(fleet: Fleet):
             assert fleet.run("get", "targets", called, "-o", "json").views == [item]
             refused = fleet.run("get", "variants", called)
             assert refused.code == 1
-            assert f"what is left of it is at edge:sites/{name}; `fanout remove" in refused.err
+            assert f"its package is at edge:sites/{name}; run `fanout remove" in refused.err
         assert f"(sites/{name} in " in item["holds"][0]["message"]
         assert item["target"] in swept.err
     [policy] = fleet.run("get", "policies", "-o", "json").items

@@ -25,7 +25,7 @@ def test_two_variants_whose_paths_differ_in_case(fleet: Fleet):
     assert fleet.states() == {"sites/ams": "Ready", "sites/ber": "Ready", "Sites/Ams": "Held"}
     reason, sentence = fleet.condition("Sites/Ams")
     assert reason == "PathCollision"
-    assert "is, but for case or Unicode form, that of variant" in sentence
+    assert "differs only in case or Unicode form from that of variant" in sentence
     assert fleet.repos["edge"].drafts() == []
 
 
@@ -41,7 +41,7 @@ def test_files_of_a_revision_that_differ_in_case_hold_that_revision(fleet: Fleet
     fleet.release("v2", {"Deployment.yaml": "a: b\n"})
     swept = fleet.sweep()
     assert swept.code == 3
-    assert "is Deployment.yaml but for case or Unicode form" in swept.err
+    assert "differs from Deployment.yaml only in case or Unicode form" in swept.err
     assert set(fleet.published().values()) == {"v1"}
 
 

@@ -63,7 +63,7 @@ def test_a_request_beside_packages_can_be_merged(fleet: ForgeFleet):
     with pytest.raises(GiteaError, match="405"):
         fleet.merge("edge", number)
     planned = fleet.later(minutes=1).plan()
-    assert f"set the status of pull request {number} of edge: {SUCCESS}" in planned.out
+    assert f"pull request {number} of edge: {SUCCESS}" in planned.out
     assert find_statuses(fleet, number) == {}
     assert fleet.later(minutes=1).sweep().out == "1 status set\n"
     assert find_statuses(fleet, number) == {"fanout": SUCCESS}

@@ -3,9 +3,11 @@
 import os
 import pty
 import re
+import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -71,16 +73,19 @@ def watching(arguments: list[str], *, terminal: bool) -> Iterator[Callable[[str]
     os.close(writing)
 
     def read_until(text: str) -> str:
-        output = ""
+        output, deadline = "", time.monotonic() + 60
         while text not in output:
-            output += os.read(reading, 65536).decode()
+            ready, _, _ = select.select([reading], [], [], max(0, deadline - time.monotonic()))
+            chunk = os.read(reading, 65536) if ready else b""
+            assert chunk, f"no {text!r} in {output!r}"
+            output += chunk.decode()
         return output
 
     try:
         yield read_until
     finally:
         process.send_signal(signal.SIGINT)
-        assert process.wait() == 130
+        assert process.wait(60) == 130
         os.close(reading)
 
 
