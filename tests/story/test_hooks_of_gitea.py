@@ -3,6 +3,7 @@
 import base64
 import re
 import urllib.request
+from itertools import count
 
 import pytest
 from fleet import PACKAGE, PLAIN, PROMOTION, Fleet
@@ -13,7 +14,7 @@ from run_process import run_processes
 from fanout.cli.process_exit import ExitCode
 
 SECRET, WRONG = "canary-of-the-webhook", "canary-of-another"
-OWNER = "hooks"
+OWNERS = (f"hooks-{number}" for number in count())  # a test has an organization of its own
 EVENTS = ["create", "delete", "push", "pull_request", "pull_request_review", "issue_comment"]
 CONFIGURATION = """\
 apiVersion: fanout.dev/v1alpha1
@@ -39,13 +40,14 @@ pytestmark = pytest.mark.forge
 def fleet(gitea: Gitea, tmp_path) -> Fleet:
     """A company whose upstream repository is on the server."""
     fleet = Fleet(tmp_path)
-    gitea.post("/orgs", {"username": OWNER})
-    on_disk = gitea.repository("blueprints", owner=OWNER)
+    owner = next(OWNERS)
+    gitea.post("/orgs", {"username": owner})
+    on_disk = gitea.repository("blueprints", owner=owner)
     work = tmp_path / "clones" / "blueprints.git"
-    fleet.repos["blueprints"] = GiteaRepo(on_disk.path, gitea=gitea, owner=OWNER, work=work)
+    fleet.repos["blueprints"] = GiteaRepo(on_disk.path, gitea=gitea, owner=owner, work=work)
     release(fleet, "v1")
     fleet.repository("edge")
-    url = gitea.git_url("blueprints", owner=OWNER)
+    url = gitea.git_url("blueprints", owner=owner)
     fleet.write("repository-blueprints.yaml", REPOSITORY.format(url=url))
     fleet.write("policy.yaml", PLAIN)
     fleet.write("promotion.yaml", PROMOTION)
@@ -85,8 +87,8 @@ def test_a_push_is_followed_by_a_pass_long_before_the_interval_ends(fleet, gitea
         running.until(lambda: edge.tags() == ["sites/ams/v1", "sites/ber/v1"])
         (line,) = (it for it in running.log() if it["event"] == "Receiving webhooks")
         assert line["hosts"] == [gitea.host]
-        add_hook(gitea, f"{OWNER}/blueprints", line["address"], WRONG)
-        add_hook(gitea, f"{OWNER}/blueprints", line["address"], SECRET)
+        add_hook(gitea, f"{fleet.repos['blueprints'].owner}/blueprints", line["address"], WRONG)
+        add_hook(gitea, f"{fleet.repos['blueprints'].owner}/blueprints", line["address"], SECRET)
         release(fleet, "v2")
         running.until(lambda: {"sites/ams/v2", "sites/ber/v2"} <= set(edge.tags()))
         running.until(lambda: "hook" in running.triggers())
@@ -103,7 +105,7 @@ def test_a_push_is_followed_by_a_pass_long_before_the_interval_ends(fleet, gitea
 
 def test_hooks_that_are_not_for_fanout_are_counted(fleet, gitea):
     edge = fleet.repos["edge"]
-    gitea.repository("strange", owner=OWNER)
+    gitea.repository("strange", owner=fleet.repos["blueprints"].owner)
     options = ("--interval", "24h", "--hooks", "127.0.0.1:0", "--listen", "127.0.0.1:0")
     with run_processes(FANOUT_SECRET_HOOKS=SECRET) as start:
         running = start(fleet, *options, "--config", str(fleet.root / "config.yaml"))
@@ -112,11 +114,11 @@ def test_hooks_that_are_not_for_fanout_are_counted(fleet, gitea):
         hooks, metrics = (
             addresses[it] for it in ("Receiving webhooks", "Serving metrics and health")
         )
-        add_hook(gitea, f"{OWNER}/strange", hooks, SECRET)
-        add_hook(gitea, f"{OWNER}/strange", hooks, WRONG)
-        add_hook(gitea, f"{OWNER}/strange", hooks, "")
+        add_hook(gitea, f"{fleet.repos['blueprints'].owner}/strange", hooks, SECRET)
+        add_hook(gitea, f"{fleet.repos['blueprints'].owner}/strange", hooks, WRONG)
+        add_hook(gitea, f"{fleet.repos['blueprints'].owner}/strange", hooks, "")
         content = {"content": base64.b64encode(b"x").decode(), "message": "Add x"}
-        gitea.post(f"/repos/{OWNER}/strange/contents/x", content)
+        gitea.post(f"/repos/{fleet.repos['blueprints'].owner}/strange/contents/x", content)
         # Gitea signs without a secret too, and tells of the branch and of the push.
         running.until(lambda: count_hooks(metrics) == {"unused": 2, "wrongly-signed": 4})
         assert running.end() == ExitCode.OK
