@@ -66,12 +66,12 @@ def match_raw_labels(selector: MatchableSelector, labels: object) -> bool | None
         for requirement in selector.match_expressions
     ]
     # An absent label is known to be absent only if the labels are a mapping at all.
-    known = [
+    certainties = [
         key in text_labels or (key not in raw_labels and raw_labels is labels) for key, _ in results
     ]
-    if any(is_known and not holds for (_, holds), is_known in zip(results, known, strict=True)):
+    if any(is_sure and not holds for (_, holds), is_sure in zip(results, certainties, strict=True)):
         return False
-    return True if all(known) else None
+    return True if all(certainties) else None
 
 
 def _is_text_map(labels: object) -> TypeGuard[Mapping[str, str]]:

@@ -207,7 +207,7 @@ EMPTY = [
     ("files of other names", {"policy.yaml.txt": POLICY, "README.md": "# none"}, "no objects"),
     ("empty documents", {"a.yaml": "---\n---\n"}, "no objects"),
     ("cluster objects alone", {"a.yaml": "apiVersion: v1\nkind: A\nmetadata: {name: a}\n"},
-     "1 object , none of fanout"),
+     "1 object, none of fanout's kinds"),
 ]  # fmt: skip
 
 

@@ -132,7 +132,9 @@ def _build_nothing_found(declared: DeclaredObjects, settings: Settings) -> Inval
     where = ", ".join(map(str, settings.files))
     foreign_count = len(declared.objects)
     content = (
-        f"{pluralize(foreign_count, 'object')} , none of fanout" if foreign_count else "no objects"
+        f"{pluralize(foreign_count, 'object')}, none of fanout's kinds"
+        if foreign_count
+        else "no objects"
     )
     return not_found(
         f"{where}: nothing to validate: {content}",

@@ -1,7 +1,5 @@
 """Wording of what let publications in."""
 
-from collections.abc import Iterable
-
 from fanout.api.gate_vocabulary import Action
 from fanout.plan.history.admission import Admission, AdmissionType
 
@@ -25,11 +23,6 @@ def describe_admission(admission: Admission) -> str:
             return "package unchanged"
         case AdmissionType.UNKNOWN:
             return "not recorded"
-
-
-def describe_admissions(admissions: Iterable[Admission]) -> str:
-    """Return what let several publications in, each phrase once."""
-    return "; ".join(dict.fromkeys(map(describe_admission, admissions)))
 
 
 def format_person(author: str) -> str:

@@ -204,9 +204,9 @@ def _search(forge: Forge, memo: HostMemo) -> datetime:
     instant: datetime | None = None
     if isinstance(forge, RequestSearch):
         since = _NOTHING_SINCE if memo.searched is None else memo.searched - RACY_PERIOD
-        found = forge.search_requests(since)
-        memo.mark_changed(found.matches)
-        instant = memo.searched = found.instant
+        searched = forge.search_requests(since)
+        memo.mark_changed(searched.matches)
+        instant = memo.searched = searched.instant
     if instant is None:
         memo.repositories.clear()
     return instant or LONG_AGO
