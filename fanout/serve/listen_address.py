@@ -18,14 +18,14 @@ def open_socket(address: str, option: str) -> socket.socket:
     """
     match = _PATTERN.fullmatch(address)
     if match is None or int(match["port"]) > 65535:
-        raise _invalid(f"{address!r} is no address", _REMEDY, option)
+        raise _invalid(f"{address!r} is not an address", _REMEDY, option)
     host = match["host"].strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, int(match["port"])), family=family)
     # A name that no DNS can have is a UnicodeError.
     except (OSError, UnicodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no name of a machine"
+        reason = getattr(error, "strerror", None) or "it is not a host name"
         raise _invalid(
             f"cannot listen on {address}: {reason}",
             "name a free port of an address of this machine",

@@ -66,7 +66,7 @@ def test_the_secret_is_empty(fleet):
 def test_the_address_is_none(fleet):
     code, errors = run(fleet, "8080")
     assert code == ExitCode.ERROR
-    assert "--hooks: '8080' is no address" in errors
+    assert "--hooks: '8080' is not an address" in errors
     assert "127.0.0.1:8080" in errors
 
 

@@ -200,7 +200,7 @@ def test_a_port_in_use_is_refused(fleet):
 def test_what_is_no_address_is_refused(fleet):
     code, errors = refused(fleet, "9090")
     assert code == ExitCode.ERROR
-    assert "--listen: '9090' is no address" in errors
+    assert "--listen: '9090' is not an address" in errors
 
 
 def test_the_extra_is_not_installed(fleet):

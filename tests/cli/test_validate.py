@@ -371,7 +371,7 @@ def test_secrets_and_policies_that_the_configuration_names(company: Fleet, monke
         where(
             10,
             "notifications[1].secretRef.name",
-            "secret 'key' has no text to sign with; write a text to it that is no SSH key",
+            "secret 'key' has no text to sign with; write a token to it, not an SSH key",
         ),
     ]
     assert result.code == 0

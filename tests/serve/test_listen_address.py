@@ -24,7 +24,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("text", REFUSED)
 def test_no_address(text):
-    with pytest.raises(InvalidInput, match="is no address"):
+    with pytest.raises(InvalidInput, match="is not an address"):
         open_socket(text, "--hooks")
 
 

@@ -75,7 +75,9 @@ def command(settings: Settings, subject: str, selector: str) -> ExitCode:
     """
     labels = parse_selector(selector, "--selector")
     if subject and selector:
-        raise invalid_setting("a name and a selector", "give one of them", "--selector")
+        raise invalid_setting(
+            "a name and a selector exclude each other", "use one of them", "--selector"
+        )
     with open_program(settings) as program:
         errors = report_file_errors(program.read_declared())
         layout = ExplanationLayout(

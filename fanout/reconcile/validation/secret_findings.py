@@ -56,4 +56,4 @@ def _find_problem(
         return
     if signs and not credentials.password:
         problem = f"secret {name!r} has no text to sign with"
-        yield FileFinding(where, problem, "write a text to it that is no SSH key", "warning")
+        yield FileFinding(where, problem, "write a token to it, not an SSH key", "warning")
