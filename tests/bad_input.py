@@ -1,4 +1,4 @@
-"""Bad input by people, machines and changes in docs/concepts/bad-input.md, row by row.
+"""Bad input by people, machines and changes in docs/reference/input-errors.md, row by row.
 
 Each function is given a company whose site ams is published at v1 in dev, and whose site ber waits
 in prod for two approvals. It answers what is printed, and asserts what is held and what is not.

@@ -37,6 +37,36 @@ def test_links_between_pages_lead_somewhere(page):
     assert [target for target in ours if not (page.parent / target).exists()] == []
 
 
+def linked_pages(page):
+    """Return the pages that a page links to, relative to the root."""
+    targets = re.findall(r"\]\(([^)#\s]+\.md)", page.read_text(encoding="utf-8"))
+    paths = [(page.parent / it).resolve() for it in targets if "://" not in it]
+    return {str(path.relative_to(ROOT)) for path in paths}
+
+
+def test_the_index_links_every_page():
+    listed = linked_pages(ROOT / "docs" / "README.md") | {
+        "docs/README.md",
+        "docs/reference/performance-notes.md",  # the last section of performance.md
+    }
+    pages = {str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")}
+    apart = {it for it in pages if it.startswith(("docs/decisions/", "docs/reference/kinds/"))}
+    assert sorted(pages - apart - listed) == []
+
+
+def test_the_list_of_decisions_has_each_with_its_title():
+    pages = sorted((ROOT / "docs" / "decisions").glob("0*.md"))
+    assert pages
+    rows = [
+        f"| [{number}]({path.name}) | {title} |"
+        for path in pages
+        for head in [path.read_text(encoding="utf-8").partition("\n")[0]]
+        for number, title in [head.removeprefix("# ").split(": ", 1)]
+    ]
+    text = (ROOT / "docs" / "decisions" / "README.md").read_text(encoding="utf-8")
+    assert [line for line in text.splitlines() if line.startswith("| [")] == rows
+
+
 def test_the_readme_s_policy_is_valid():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL)

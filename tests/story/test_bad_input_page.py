@@ -1,4 +1,4 @@
-"""What docs/concepts/bad-input.md says is so: each of its rows is played by the whole program.
+"""What docs/reference/input-errors.md says is so: each of its rows is played by the whole program.
 
 Rows about files are played together, one policy or PromotionPolicy for each, beside a sound one.
 What people and changes do is played row by row, by the function that is named after the row.
@@ -16,7 +16,7 @@ from fleet import POLICY, PROMOTION, Fleet, Result
 
 from fanout.reconcile import reconcile_wording as wording
 
-PAGE = Path(__file__).parents[2] / "docs" / "concepts" / "bad-input.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "input-errors.md"
 DEV = "{name: dev, verification: [{name: e2e, report: {}}]}"
 PROD = "{name: prod, after: {stages: [dev], soak: 1h}}"
 SITES = {"ams": ("dev", "edge"), "ber": ("prod", "edge")}
