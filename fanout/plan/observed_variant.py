@@ -249,13 +249,13 @@ def _removal_hold(variant: ObservedVariant) -> Hold | None:
     if not variant.is_removed_by_hand:
         return None
     spec = variant.spec
-    remedy = "remove the PackageVariant"
+    remedy = plan_wording.REMOVED_VARIANT_REMEDY
     if spec.policy:
-        remedy = f"remove its target and run `fanout remove {spec.policy} {spec.name} --reason WHY`"
+        remedy = plan_wording.format_target_remedy(spec.policy, spec.name)
     location = f"{variant.package_location.repository}:{variant.package_location.path}"
     if variant.published is None:
         branch = vendor_ref(install_of(variant.draft_ref)).removeprefix("refs/heads/")
-        remedy = f"remove published/{spec.path} from branch {branch} to have it rewritten"
+        remedy = plan_wording.format_rendering_remedy(spec.path, branch)
     return Hold(
         "EditedDownstream",
         plan_wording.describe_manual_removal(location, remedy),

@@ -1,6 +1,8 @@
-"""Sentences and actors of the holds of `plan`."""
+"""Sentences of `plan`: holds and their actors, readings of checks, details of actions."""
 
 from collections.abc import Iterable
+
+from fanout.plan.observation.observed_request import RequestState
 
 ADMINISTRATOR = "an administrator"
 AUTHOR = "the policy's author"
@@ -11,11 +13,37 @@ OPERATOR = "the operator of fanout"
 OWNER_OF_OBJECTS = "the owner of the cluster objects"
 UPSTREAM_MAINTAINER = "a maintainer of the upstream package"
 
+ADOPTION_LOCK_REMEDY = (
+    "write upstreamLock into its Kptfile as kpt does (git: repo, directory, ref and commit of the"
+    " revision that it came from) and commit it"
+)
+ADOPTION_RENDER_REMEDY = (
+    "render the package with the pipeline that it has upstream at its upstreamLock (as `kpt fn"
+    " render` does), or give the objects the names that they have then, and commit it"
+)
 ALL_RESTORED = (
     "every package that the branch removes was put back; close its pull request to keep them"
 )
+CONTENT_PUBLISHED = "its content is on the branch"
 DIFFERENT_HEADS = "the forge and Git show different heads of its pull request"
+DRAFT_PUBLISHED = "what it proposes is published already"
+EMPTY_BRANCH = "nothing is left on its branch"
+EMPTY_RECORDS = "that its records start empty"
+GATES_OPEN = "the gates are open"
+KPTFILE_MISSING = "the package has no Kptfile"
+LOCK_INCOMPLETE = "the upstreamLock of the Kptfile lacks a repo, a directory or the ID of a commit"
+LOCK_MISSING = "the Kptfile has no upstreamLock"
+NOT_BOOLEAN = "is neither true nor false"
+NOT_RELEASED = "it is not released any more"
+NOTHING_TO_REMOVE = "its packages are gone already, or stay"
+NO_PACKAGE_CHANGED = "it changes no package that fanout manages"
+NO_TEXT = "yields no text"
+PUBLICATION_UNKNOWN = "the commit of the publication is not known"
+REMOVED_VARIANT_REMEDY = "remove the PackageVariant"
+RENAMED_BY_PIPELINE = "the pipeline of the package gives this object another name"
+RENAMED_IN_CLONE = "the object is from upstream, but its name does not match the rest of the clone"
 REQUEST_NOT_OPEN = "its pull request is not open yet"
+TARGET_GONE = "its target is gone"
 UNRELEASED_DRAFT = "the draft of its stage includes it once it is released"
 
 
@@ -293,3 +321,251 @@ def describe_stray_path(path: str) -> str:
 def describe_waiting_member(variant: str) -> str:
     """Describe a variant of a pull request that has no decision."""
     return f"{variant} waits"
+
+
+def format_request_update(*, has_text: bool, is_draft: bool | None, labels: Iterable[str]) -> str:
+    """Format what changes of a pull request; `is_draft` is None if that stays."""
+    parts = ["its text"] if has_text else []
+    if is_draft is not None:
+        parts.append("draft" if is_draft else "ready for review")
+    return ", ".join([*parts, *(f"label {label}" for label in labels)])
+
+
+def describe_changed_packages(first: str, others: int) -> str:
+    """Describe somebody else's pull request that changes packages of fanout."""
+    if others:
+        return f"it changes packages that fanout manages: {first} and {others} more"
+    return f"it changes a package that fanout manages: {first}"
+
+
+def warn_unread_request(repository: str, number: int, problem: str) -> str:
+    """Describe somebody else's pull request that gets no status."""
+    return f"{repository}: pull request {number} gets no status of fanout: {problem}"
+
+
+# Rules of branches.
+
+
+def describe_unprotected_branch(branch: str, context: str) -> str:
+    """Describe a branch without protection."""
+    return (
+        f"the branch {branch} is not protected: who may write to the repository can merge and push"
+        f" without the status {context}"
+    )
+
+
+def describe_required_patterns(branch: str, context: str, patterns: Iterable[str]) -> str:
+    """Describe a branch with patterns of required statuses."""
+    return (
+        f"the branch {branch} requires statuses by patterns ({', '.join(patterns)}); add the status"
+        f" {context} by its name"
+    )
+
+
+def describe_unrequired_status(branch: str, context: str) -> str:
+    """Describe a protected branch that does not require the status."""
+    return (
+        f"the branch {branch} does not require the status {context}; add it to the statuses that"
+        " its protection requires"
+    )
+
+
+def describe_allowed_push(branch: str, context: str) -> str:
+    """Describe a branch that requires the status for merges alone."""
+    return (
+        f"the branch {branch} requires the status {context} for merging, but fanout's account, and"
+        " perhaps others, may push to it; forbid pushes to it"
+    )
+
+
+def describe_required_status(branch: str, context: str) -> str:
+    """Describe a branch that requires the status."""
+    return f"the branch {branch} requires the status {context}"
+
+
+# Readings of checks.
+
+
+def describe_missing_object(title: str) -> str:
+    """Describe a check of an object that does not exist. `title` is KIND NAMESPACE/NAME."""
+    return f"there is no {title}"
+
+
+def format_query(address: str) -> str:
+    """Format the subject of a check that queries a Prometheus server."""
+    return f"the query to {address}"
+
+
+def describe_series_index(series: int) -> str:
+    """Describe an index into the series of a query, whose order is arbitrary."""
+    return (
+        f"the query yields {series} series in arbitrary order, so an index selects any of them;"
+        " aggregate in the query, or use result.all(...)"
+    )
+
+
+def describe_unknown_revision(subject: str, problem: str) -> str:
+    """Describe a subject whose observed revision cannot be read."""
+    return f"{subject}: the observed revision is unknown: {problem}"
+
+
+def describe_outcome(subject: str, expression: str, message: str, *, is_true: bool) -> str:
+    """Describe the value of a check; `message` is of the Ready condition, "" if there is none."""
+    sentence = f"{subject}: {expression} is {'true' if is_true else 'false'}"
+    return f"{sentence}; its Ready condition says: {message}" if message else sentence
+
+
+def describe_missing_forge(repository: str) -> str:
+    """Describe a check of a commit's status in a repository without a forge."""
+    return (
+        f"Repository {repository} has no forge, so statuses of commits cannot be read; let the"
+        " pipeline run `fanout report` instead"
+    )
+
+
+def describe_unread_forge(host: str, failure: object) -> str:
+    """Describe a forge that could not be read; `host` is "" if it is not known."""
+    return f"{host or 'the forge'} could not be read: {failure}"
+
+
+def describe_missing_status(
+    context: str, creators: str, commits: Iterable[str], ignored: str
+) -> str:
+    """Describe a missing status; `creators` may set it, `ignored` set it and may not."""
+    creator_phrase = f" by {creators}" if creators else ""
+    sentence = f"there is no status {context}{creator_phrase} at {' or '.join(commits)}"
+    return f"{sentence}; that of {ignored} is ignored" if ignored else sentence
+
+
+def describe_status(context: str, commit: str, state: str, creator: str, description: str) -> str:
+    """Describe the status of a commit; `description` is that of its creator."""
+    sentence = f"status {context} at {commit} is {state}, by {creator}"
+    return f"{sentence}: {description}" if description else sentence
+
+
+# Edited packages.
+
+
+def describe_hidden_names(problem: object) -> str:
+    """Describe an object of a clone whose pipeline cannot run."""
+    return (
+        "the object may be from upstream under another name; the pipeline that would show it"
+        f" cannot run: {problem}"
+    )
+
+
+def format_restore_remedy(promote_command: str) -> str:
+    """Format what to do with a reverted publication; "": the next draft cannot replace it."""
+    restore = "restore it (`git revert`)"
+    if not promote_command:
+        return restore
+    return f"{restore}, or publish the next draft over it: {promote_command}"
+
+
+def format_target_remedy(policy: str, variant: str) -> str:
+    """Format how a variant of a policy is removed."""
+    return f"remove its target and run `fanout remove {policy} {variant} --reason WHY`"
+
+
+def format_rendering_remedy(path: str, vendor_branch: str) -> str:
+    """Format how an unrecorded package is written again."""
+    return f"remove published/{path} from branch {vendor_branch} to have it written again"
+
+
+# Details of actions. Those of records follow the word "record".
+
+
+def describe_present_path(variant: str, location: str) -> str:
+    """Describe why something at the former path of a variant is removed."""
+    return f"the path of {variant} is {location} now"
+
+
+def describe_answer(check: str, variant: str, verdict: str) -> str:
+    """Describe the new verdict of a check."""
+    return f"that check {check} of {variant} has {verdict}"
+
+
+def describe_dropped_answer(check: str, variant: str) -> str:
+    """Describe a verdict that does not count any more."""
+    return f"that check {check} of {variant} must be answered again"
+
+
+def describe_publication(variant: str, revision: str) -> str:
+    """Describe a publication that is recorded."""
+    return f"that {variant} is published at {revision}"
+
+
+def describe_recovered_publication(variant: str, revision: str, *, has_tag: bool) -> str:
+    """Describe a publication that only the repository shows."""
+    witness = "its tag" if has_tag else "the vendor branch"
+    return f"{describe_publication(variant, revision)}, as {witness} shows"
+
+
+def describe_new_location(variant: str, location: str, former_path: str) -> str:
+    """Describe a recorded path that changes."""
+    return f"that {variant} is at {location}, no longer at {former_path}"
+
+
+def describe_left_location(variant: str, location: str) -> str:
+    """Describe a former path that is empty."""
+    return f"that {variant} has left {location}"
+
+
+def describe_deletion_policy(variant: str) -> str:
+    """Describe a changed deletionPolicy."""
+    return f"the deletionPolicy of {variant}"
+
+
+def describe_new_stage(variant: str, stage: str) -> str:
+    """Describe a recorded stage that changes; "": none."""
+    return f"that {variant} is in {f'stage {stage}' if stage else 'no stage'} now"
+
+
+def describe_unchanged_package(variant: str, revision: str) -> str:
+    """Describe new inputs that render the published package."""
+    return f"that {variant} is at {revision} with its present inputs already"
+
+
+def describe_emptied_repository(repository: str) -> str:
+    """Describe a repository without anything of the policy."""
+    return f"that nothing of it is left in {repository}"
+
+
+def describe_verdict(subject: str, revision: str, *, is_passed: bool, is_past: bool) -> str:
+    """Describe whether a stage or variant has passed a revision, and has left it since."""
+    if not is_passed:
+        return f"that {subject} does not pass {revision} any more"
+    return f"that {subject} has {'moved on from' if is_past else 'passed'} {revision}"
+
+
+def describe_removed_variant(variant: str, drafts: str, *, has_package: bool) -> str:
+    """Describe a variant without a target; `drafts` with commits of people stay, too."""
+    remainder = "its package stays on the branch" if has_package else "nothing of it is on a branch"
+    edits = f", and so does what people committed to {drafts}" if drafts else ""
+    return f"that {variant} is gone with its target; {remainder}{edits}"
+
+
+def describe_early_record(subject: str) -> str:
+    """Describe a record that is dated in the future."""
+    return f"that {subject} is dated in the future"
+
+
+def describe_early_status(instant: str) -> str:
+    """Describe a recorded instant that lies in the future."""
+    return describe_early_record(f"the status of {instant}")
+
+
+def describe_first_seen(variant: str) -> str:
+    """Describe a draft whose age was not on record."""
+    return f"when the draft of {variant} was first seen"
+
+
+def describe_request_state(number: int, state: RequestState | None) -> str:
+    """Describe a pull request whose state changes; None: fanout closed it."""
+    words = {
+        None: "closed by fanout",
+        RequestState.OPEN: "open again",
+        RequestState.CLOSED: "closed by a person",
+        RequestState.MERGED: "merged",
+    }
+    return f"that pull request {number} is {words[state]}"

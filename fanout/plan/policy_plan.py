@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, field
 
 from fanout.gates.gate_facts import RevisionHistory
 from fanout.gates.record_facts import RecordPosition
+from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, Plan, PlanAction
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.draft_messages import find_release_draft
@@ -224,23 +225,23 @@ def _line_before_push(planned: DecidedVariant, moment: RecordPosition) -> Varian
     return line if line.answers == planned.answers else replace(line, answers=planned.answers)
 
 
-def _answer_actions(
+def _answer_details(
     variant: RenderedVariant, recorded: VariantLine, line: VariantLine
-) -> list[PlanAction]:
-    """Return record actions for machine answers that are new or no longer count."""
+) -> list[str]:
+    """Return the details of record actions for machine answers that are new or do not count."""
     name = variant.spec.name
     answered = {(it.check, it.digest) for it in line.answers}
     details = [
-        f"that check {it.check} of {name} has {it.verdict.value}"
+        plan_wording.describe_answer(it.check, name, it.verdict.value)
         for it in line.answers
         if it not in recorded.answers
     ]
     details += [
-        f"that check {it.check} of {name} is to be answered again"
+        plan_wording.describe_dropped_answer(it.check, name)
         for it in recorded.answers
         if (it.check, it.digest) not in answered
     ]
-    return [_build_action(ActionKind.RECORD, variant, detail) for detail in details]
+    return details
 
 
 def _line_actions(
@@ -250,24 +251,22 @@ def _line_actions(
 
     A stage that is not on record yet is no difference; it is written when anything else is.
     """
-    actions, name = _answer_actions(variant, recorded, line), variant.spec.name
+    details, name = _answer_details(variant, recorded, line), variant.spec.name
     published = variant.observed.status_line.published
     if published is not None and _is_recovered(published, recorded.published):
-        witness = "its tag" if published.tag else "the vendor branch"
-        detail = f"that {name} is published at {published.revision}, as {witness} says"
-        actions.append(_build_action(ActionKind.RECORD, variant, detail))
+        details.append(
+            plan_wording.describe_recovered_publication(
+                name, published.revision, has_tag=bool(published.tag)
+            )
+        )
     if line.place != recorded.place:
         location = f"{variant.spec.repository}:{variant.spec.path}"
-        detail = f"that {name} is {location} and not {recorded.path}"
-        actions.append(_build_action(ActionKind.RECORD, variant, detail))
+        details.append(plan_wording.describe_new_location(name, location, recorded.path))
     if line.orphan != recorded.orphan:
-        actions.append(_build_action(ActionKind.RECORD, variant, f"the deletionPolicy of {name}"))
+        details.append(plan_wording.describe_deletion_policy(name))
     if recorded.stage not in ("", line.stage):
-        stage_phrase = f"in stage {line.stage}" if line.stage else "in no stage"
-        actions.append(
-            _build_action(ActionKind.RECORD, variant, f"that {name} is {stage_phrase} now")
-        )
-    return actions
+        details.append(plan_wording.describe_new_stage(name, line.stage))
+    return [_build_action(ActionKind.RECORD, variant, detail) for detail in details]
 
 
 def _is_recovered(published: PublishedLine, recorded: PublishedLine | None) -> bool:
@@ -422,18 +421,16 @@ def _step_actions(planned: DecidedVariant) -> list[PlanAction]:
     if step in _ACTION_KINDS:
         actions.append(_build_action(_ACTION_KINDS[step], variant, _removal_reason(planned)))
     if variant.observed.is_unrecorded and variant.observed.published is not None:
-        detail = f"that {variant.spec.name} is published at {variant.observed.published.revision}"
+        revision = variant.observed.published.revision
+        detail = plan_wording.describe_publication(variant.spec.name, revision)
         actions.append(_build_action(ActionKind.RECORD, variant, detail))
     elif step is VariantStep.ADOPT:
-        detail = (
-            f"that {variant.spec.name} is at {variant.selected.revision}"
-            " with its present inputs already"
-        )
+        revision = variant.selected.revision
+        detail = plan_wording.describe_unchanged_package(variant.spec.name, revision)
         actions.append(_build_action(ActionKind.RECORD, variant, detail))
     if variant.observed.draft is not None and step in (VariantStep.SETTLE, VariantStep.ADOPT):
-        actions.append(
-            _build_action(ActionKind.REMOVE_DRAFT, variant, "its content is on the branch")
-        )
+        detail = plan_wording.CONTENT_PUBLISHED
+        actions.append(_build_action(ActionKind.REMOVE_DRAFT, variant, detail))
     return actions
 
 
@@ -441,8 +438,8 @@ def _removal_reason(planned: DecidedVariant) -> str:
     if planned.step is not VariantStep.REMOVE:
         return ""
     if planned.rendered.selected.is_in_force:
-        return "what it proposes is in force already"
-    return "it is not released any more"
+        return plan_wording.DRAFT_PUBLISHED
+    return plan_wording.NOT_RELEASED
 
 
 def _build_action(kind: ActionKind, variant: RenderedVariant, detail: str = "") -> PlanAction:
@@ -468,8 +465,8 @@ def _build_action(kind: ActionKind, variant: RenderedVariant, detail: str = "") 
 
 def _repository_actions(record_action: PlanAction, cleanup: PolicyCleanup) -> list[PlanAction]:
     """Return record actions for repositories that are forgotten or rediscovered."""
-    details = [f"that nothing of it is left in {place}" for place in sorted(cleanup.emptied)]
-    details += ["that its records begin anew"] if cleanup.rediscovered else []
+    details = [plan_wording.describe_emptied_repository(it) for it in sorted(cleanup.emptied)]
+    details += [plan_wording.EMPTY_RECORDS] if cleanup.rediscovered else []
     return [replace(record_action, detail=detail) for detail in details]
 
 
@@ -503,12 +500,11 @@ def _verdict_actions(
             continue
         stage, revision = key
         subject = f"variant {record_action.variant}" if record_action.variant else f"stage {stage}"
-        if present is not None and present.passed is not None and present.left is not None:
-            detail = f"that {subject} has moved on from {revision}"
-        elif present is not None and present.passed is not None:
-            detail = f"that {subject} has passed {revision}"
-        else:
-            detail = f"that {subject} does not pass {revision} any more"
+        is_passed = present is not None and present.passed is not None
+        is_past = present is not None and present.left is not None
+        detail = plan_wording.describe_verdict(
+            subject, revision, is_passed=is_passed, is_past=is_past
+        )
         stage_name = "" if record_action.variant else stage
         actions.append(replace(record_action, stage=stage_name, revision=revision, detail=detail))
     return actions

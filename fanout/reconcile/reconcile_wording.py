@@ -23,6 +23,8 @@ DRAFT_RENDERING_LOST = "no commit contains the rendering of the draft any more"
 DRAFT_RENDERING_REMEDY = "delete the draft branch; the next pass writes it again"
 EMPTY_TEXT = "the template yields no text"
 FOREIGN_CLONE_REMEDY = "choose another path, or delete the package from the branch"
+FORGE_WITHOUT_MERGES = "the forge cannot merge pull requests through its API"
+FORGE_WITHOUT_STATUSES = "the forge has no statuses of commits"
 MERGED_EARLY = "a person merged the draft before its gates opened"
 MOVED_TAG_REMEDY = "restore the tag, and release the change under a new one"
 NEW_EDITS_REMEDY = "review it, then run the command again"
@@ -40,7 +42,6 @@ REPOSITORY_REMEDY = (
     " the package as it is"
 )
 TAG_REMEDY = "push the tag, or name an existing one"
-TARGET_GONE = "its target is gone"
 TOO_MANY_ROUNDS = "the conditions need too many rounds of evaluation in one pass"
 TOO_MANY_ROUNDS_REMEDY = "move conditions that do not read `stage` into entries of their own"
 UNDECLARED_REMEDY = (
@@ -516,6 +517,57 @@ def describe_failed_dependency(target: str, policy: str, problem: str) -> str:
 def describe_missing_target(target: str, policy: str, remedy: str) -> str:
     """Describe a dependency on a target that the policy lacks."""
     return f"waits for target {target}, which UpstreamPolicy {policy} does not have; {remedy}"
+
+
+# Pull requests and notifications.
+
+
+def describe_deleted_branch(ref: str) -> str:
+    """Describe a head branch that was deleted during the pass."""
+    return f"{ref.removeprefix('refs/heads/')} was deleted during the pass"
+
+
+def warn_default_text(where: object, reason: str, problem: str) -> str:
+    """Describe a template that failed; the pull request has the built-in text."""
+    return (
+        f"{where}: {reason}: {problem}; the pull request has the built-in text until this is"
+        " corrected"
+    )
+
+
+def format_omitted_parts(lines: int, files: int) -> str:
+    """Format what is left out of a change, or "" if nothing is."""
+    parts = ((lines, "more line"), (files, "more file"))
+    return " and ".join(pluralize(number, noun) for number, noun in parts if number)
+
+
+def format_omitted_files(number: int) -> str:
+    """Format how many files are left out of each of several packages."""
+    return f"{pluralize(number, 'more file')} of each"
+
+
+def format_omitted_packages(number: int) -> str:
+    """Format how many packages are left out."""
+    return f"the changes of {pluralize(number, 'package')}"
+
+
+def format_large_file(size: int) -> str:
+    """Format what is shown of a file that is too large to compare."""
+    return f"{size:,} bytes, too long to compare"
+
+
+def describe_transition(
+    meaning: str, revision: str, stage: str, variants: Sequence[str], detail: str
+) -> str:
+    """Describe what a notification is about; `detail` is "" if there is no more to say."""
+    parts = [meaning]
+    if revision:
+        parts.append(f"revision {revision}")
+    if stage:
+        parts.append(f"stage {stage}")
+    if variants:
+        parts.append(f"{pluralize(len(variants), 'variant')}, {variants[0]} first")
+    return f"{', '.join(parts)}{f': {detail}' if detail else ''}"
 
 
 # Pins and promotion.

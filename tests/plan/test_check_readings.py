@@ -7,6 +7,7 @@ import pytest
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.stages import Check
 from fanout.pending_inputs import ExpressionRequest, InputPending
+from fanout.plan import plan_wording
 from fanout.plan.evidence.check_readings import (
     build_reading,
     parse_commit,
@@ -62,32 +63,32 @@ def due(way="object", observed="", draft="", cel="object.ok"):
     )
 
 
+NEITHER = f"object.ok {plan_wording.NOT_BOOLEAN}"
 ANSWERS = [
-    ("true is passed", True, "", Verdict.PASSED, "ConfigMap state: object.ok is true"),
-    ("false is failed", False, "", Verdict.FAILED, "ConfigMap state: object.ok is false"),
-    ("null is neither", None, "", Verdict.PENDING,
-     "ConfigMap state: object.ok is neither true nor false"),
-    ("a text is neither", "true", "", Verdict.PENDING,
-     "ConfigMap state: object.ok is neither true nor false"),
-    ("one is not true", 1, "", Verdict.PENDING,
-     "ConfigMap state: object.ok is neither true nor false"),
-    ("an error is neither", NO_FIELD, "", Verdict.PENDING,
-     "ConfigMap state: object.ok: no field status"),
-    ("true of nobody knows what is neither", True, NO_FIELD, Verdict.PENDING,
-     "ConfigMap state: which revision it has seen is not known: object.seen: no field status"),
+    ("true is passed", True, "", Verdict.PASSED, "object.ok is true"),
+    ("false is failed", False, "", Verdict.FAILED, "object.ok is false"),
+    ("null is neither", None, "", Verdict.PENDING, NEITHER),
+    ("a text is neither", "true", "", Verdict.PENDING, NEITHER),
+    ("one is not true", 1, "", Verdict.PENDING, NEITHER),
+    ("an error is neither", NO_FIELD, "", Verdict.PENDING, "object.ok: no field status"),
+    ("true of an unknown revision is neither", True, NO_FIELD, Verdict.PENDING,
+     "object.seen: no field status"),
     ("nor is it of a number", True, 2, Verdict.PENDING,
-     "ConfigMap state: which revision it has seen is not known: object.seen yields no text"),
+     f"object.seen {plan_wording.NO_TEXT}"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("said", "seen", "verdict", "words"), [row[1:] for row in ANSWERS], ids=[r[0] for r in ANSWERS]
+    ("outcome", "observed", "verdict", "detail"),
+    [row[1:] for row in ANSWERS],
+    ids=[row[0] for row in ANSWERS],
 )
-def test_an_answer_is(said, seen, verdict, words):
-    item = due(observed="object.seen" if seen else "")
-    told = build_reading(item, "ConfigMap state", ProbeResponse({}), said, seen or None)
-    assert (told.check, told.digest) == ("health", "d1")
-    assert (told.verdict, told.sentence) == (verdict, words)
+def test_reading_of_an_answer(outcome, observed, verdict, detail):
+    item = due(observed="object.seen" if observed else "")
+    reading = build_reading(item, "ConfigMap state", ProbeResponse({}), outcome, observed or None)
+    assert (reading.check, reading.digest, reading.verdict) == ("health", "d1", verdict)
+    assert reading.sentence.startswith("ConfigMap state: ")
+    assert reading.sentence.endswith(detail)
 
 
 READY = "object.status.conditions.exists(c, c.type == 'Ready' && c.status == "
@@ -109,7 +110,9 @@ def test_an_object_says_itself_why():
     conditions = [{"type": "Ready", "message": "health check\n failed"}]
     answer = ProbeResponse({"status": {"conditions": conditions}})
     told = build_reading(due(), "it", answer, outcome=False, observed=None)
-    assert told.sentence == "it: object.ok is false; it says: health check failed"
+    assert told.sentence == plan_wording.describe_outcome(
+        "it", "object.ok", "health check failed", is_true=False
+    )
 
 
 @pytest.mark.parametrize("status", [None, [], "x", {"conditions": 3}, {"conditions": [4]}])
@@ -197,10 +200,8 @@ def test_a_check_of_an_object_requests_no_probe():
     [value] = pending_requests(item, {}, [state])
     assert value == ExpressionRequest("object.data.ok", {**item.variables, "object": state})
     missing = read_check(item, ClusterObjectIndex(), {})
-    assert (missing.verdict, missing.sentence) == (
-        Verdict.PENDING,
-        "there is no ConfigMap default/state",
-    )
+    assert missing.verdict is Verdict.PENDING
+    assert missing.sentence == plan_wording.describe_missing_object("ConfigMap default/state")
 
 
 def test_an_address_without_a_text_leaves_the_check_pending():
@@ -208,4 +209,4 @@ def test_an_address_without_a_text_leaves_the_check_pending():
     responses = {ExpressionRequest("target.url", item.variables): 3}
     reading = read_check(item, ClusterObjectIndex(), responses)
     assert reading.verdict is Verdict.PENDING
-    assert reading.sentence == "target.url: it yields no text"
+    assert reading.sentence == f"target.url {plan_wording.NO_TEXT}"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from fanout.plan import plan_wording
 from fanout.plan.observation.observed_request import BranchFacts
 from fanout.plan.pull_requests.enforcement import check_enforcement
 
@@ -17,23 +18,34 @@ def rules(*contexts: str, protected: bool = True, push: bool = False) -> BranchF
     )
 
 
+UNREQUIRED = plan_wording.describe_unrequired_status
+REQUIRED = plan_wording.describe_required_status
+
+
 @pytest.mark.parametrize(
-    ("facts", "context", "status", "words"),
+    ("facts", "context", "status", "describe"),
     [
-        (rules(protected=False, push=True), "fanout", "True", "main is not protected"),
-        (rules(), "fanout", "True", "does not require the status fanout;"),
-        (rules("ci"), "fanout", "True", "does not require the status fanout;"),
-        (rules("fanout"), "fanout", "False", "main requires the status fanout"),
-        (rules("ci", "fan*"), "fanout", "False", "main requires the status fanout"),
-        (rules("*"), "fanout/two", "False", "main requires the status fanout/two"),
-        (rules("fanout"), "fanout/two", "True", "does not require the status fanout/two;"),
-        (rules("Fanout"), "fanout", "True", "does not require the status fanout;"),
-        (rules("fan[o]ut"), "fanout", "Unknown", "by patterns (fan[o]ut)"),
-        (rules("fan[o]ut", "fanout"), "fanout", "False", "main requires the status fanout"),
-        (rules("fanout", push=True), "fanout", "Unknown", "may push to it"),
+        (rules(protected=False, push=True), "fanout", "True",
+         plan_wording.describe_unprotected_branch),
+        (rules(), "fanout", "True", UNREQUIRED),
+        (rules("ci"), "fanout", "True", UNREQUIRED),
+        (rules("fanout"), "fanout", "False", REQUIRED),
+        (rules("ci", "fan*"), "fanout", "False", REQUIRED),
+        (rules("*"), "fanout/two", "False", REQUIRED),
+        (rules("fanout"), "fanout/two", "True", UNREQUIRED),
+        (rules("Fanout"), "fanout", "True", UNREQUIRED),
+        (rules("fan[o]ut", "fanout"), "fanout", "False", REQUIRED),
+        (rules("fanout", push=True), "fanout", "Unknown", plan_wording.describe_allowed_push),
     ],
-)
-def test_rules_that_require_the_status_or_not(facts, context, status, words):
-    found = check_enforcement("main", context, facts)
-    assert found.not_enforced == status
-    assert words in found.sentence
+)  # fmt: skip
+def test_rules_that_require_the_status_or_not(facts, context, status, describe):
+    enforcement = check_enforcement("main", context, facts)
+    assert (enforcement.not_enforced, enforcement.sentence) == (status, describe("main", context))
+
+
+def test_patterns_that_fanout_cannot_compare():
+    enforcement = check_enforcement("main", "fanout", rules("fan[o]ut", "ci"))
+    assert enforcement.not_enforced == "Unknown"
+    assert enforcement.sentence == plan_wording.describe_required_patterns(
+        "main", "fanout", ["ci", "fan[o]ut"]
+    )

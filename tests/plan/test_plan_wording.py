@@ -1,10 +1,11 @@
-"""The sentences of the holds of `plan`, as people read them."""
+"""The sentences of `plan`, as people read them."""
 
 from operator import itemgetter
 
 import pytest
 
 from fanout.plan import plan_wording as wording
+from fanout.plan.observation.observed_request import RequestState
 
 AMS, BER = "edge:sites/ams", "edge:sites/ber"
 OWNER = "variant ber (default/web)"
@@ -115,6 +116,105 @@ SENTENCES = [
     (wording.describe_stray_path(AMS),
      "edge:sites/ams is on the branch, but its variant no longer exists"),
     (wording.describe_waiting_member("ams"), "ams waits"),
+    (wording.format_request_update(has_text=True, is_draft=None, labels=()), "its text"),
+    (wording.format_request_update(has_text=True, is_draft=True, labels=["a", "b"]),
+     "its text, draft, label a, label b"),
+    (wording.format_request_update(has_text=False, is_draft=False, labels=()), "ready for review"),
+    (wording.describe_changed_packages("a", 0), "it changes a package that fanout manages: a"),
+    (wording.describe_changed_packages("a", 2),
+     "it changes packages that fanout manages: a and 2 more"),
+    (wording.warn_unread_request("edge", 7, "S"),
+     "edge: pull request 7 gets no status of fanout: S"),
+    # Rules of branches.
+    (wording.describe_unprotected_branch("main", "fanout"),
+     ("the branch main is not protected: who may write to the repository can merge and push without"
+     " the status fanout")),
+    (wording.describe_required_patterns("main", "fanout", ["f[a]n", "x?"]),
+     ("the branch main requires statuses by patterns (f[a]n, x?); add the status fanout by its"
+     " name")),
+    (wording.describe_unrequired_status("main", "fanout"),
+     ("the branch main does not require the status fanout; add it to the statuses that its"
+     " protection requires")),
+    (wording.describe_allowed_push("main", "fanout"),
+     ("the branch main requires the status fanout for merging, but fanout's account, and perhaps"
+     " others, may push to it; forbid pushes to it")),
+    (wording.describe_required_status("main", "fanout"),
+     "the branch main requires the status fanout"),
+    # Readings of checks.
+    (wording.describe_missing_object("ConfigMap default/state"),
+     "there is no ConfigMap default/state"),
+    (wording.format_query("http://prometheus"), "the query to http://prometheus"),
+    (wording.describe_series_index(3),
+     ("the query yields 3 series in arbitrary order, so an index selects any of them; aggregate in"
+     " the query, or use result.all(...)")),
+    (wording.describe_unknown_revision("Kustomization apps", "S"),
+     "Kustomization apps: the observed revision is unknown: S"),
+    (wording.describe_outcome("Deployment web", "object.ok", "", is_true=True),
+     "Deployment web: object.ok is true"),
+    (wording.describe_outcome("Deployment web", "object.ok", "no image", is_true=False),
+     "Deployment web: object.ok is false; its Ready condition says: no image"),
+    (wording.describe_missing_forge("edge"),
+     ("Repository edge has no forge, so statuses of commits cannot be read; let the pipeline run"
+     " `fanout report` instead")),
+    (wording.describe_unread_forge("git.example.com", "no answer in 30s"),
+     "git.example.com could not be read: no answer in 30s"),
+    (wording.describe_unread_forge("", "no answer"), "the forge could not be read: no answer"),
+    (wording.describe_missing_status("ci", "", ["c1"], ""), "there is no status ci at c1"),
+    (wording.describe_missing_status("ci", "bot", ["c1", "c2"], "eve"),
+     "there is no status ci by bot at c1 or c2; that of eve is ignored"),
+    (wording.describe_status("ci", "c1", "failure", "bot", ""),
+     "status ci at c1 is failure, by bot"),
+    (wording.describe_status("ci", "c1", "failure", "bot", "2 of 9 failed"),
+     "status ci at c1 is failure, by bot: 2 of 9 failed"),
+    # Edited packages.
+    (wording.describe_hidden_names("no schema"),
+     ("the object may be from upstream under another name; the pipeline that would show it cannot"
+     " run: no schema")),
+    (wording.format_restore_remedy(""), "restore it (`git revert`)"),
+    (wording.format_restore_remedy("fanout promote web"),
+     "restore it (`git revert`), or publish the next draft over it: fanout promote web"),
+    (wording.format_target_remedy("web", "ams"),
+     "remove its target and run `fanout remove web ams --reason WHY`"),
+    (wording.format_rendering_remedy("sites/ams", "vendor"),
+     "remove published/sites/ams from branch vendor to have it written again"),
+    # Details of actions.
+    (wording.describe_present_path("ams", AMS), "the path of ams is edge:sites/ams now"),
+    (wording.describe_answer("e2e", "ams", "passed"), "that check e2e of ams has passed"),
+    (wording.describe_dropped_answer("e2e", "ams"), "that check e2e of ams must be answered again"),
+    (wording.describe_publication("ams", "v2"), "that ams is published at v2"),
+    (wording.describe_recovered_publication("ams", "v2", has_tag=True),
+     "that ams is published at v2, as its tag shows"),
+    (wording.describe_recovered_publication("ams", "v2", has_tag=False),
+     "that ams is published at v2, as the vendor branch shows"),
+    (wording.describe_new_location("ams", AMS, "old/ams"),
+     "that ams is at edge:sites/ams, no longer at old/ams"),
+    (wording.describe_left_location("ams", AMS), "that ams has left edge:sites/ams"),
+    (wording.describe_deletion_policy("ams"), "the deletionPolicy of ams"),
+    (wording.describe_new_stage("ams", "prod"), "that ams is in stage prod now"),
+    (wording.describe_new_stage("ams", ""), "that ams is in no stage now"),
+    (wording.describe_unchanged_package("ams", "v2"),
+     "that ams is at v2 with its present inputs already"),
+    (wording.describe_emptied_repository("edge"), "that nothing of it is left in edge"),
+    (wording.describe_verdict("stage dev", "v2", is_passed=True, is_past=False),
+     "that stage dev has passed v2"),
+    (wording.describe_verdict("stage dev", "v2", is_passed=True, is_past=True),
+     "that stage dev has moved on from v2"),
+    (wording.describe_verdict("variant ams", "v2", is_passed=False, is_past=False),
+     "that variant ams does not pass v2 any more"),
+    (wording.describe_removed_variant("ams", "", has_package=False),
+     "that ams is gone with its target; nothing of it is on a branch"),
+    (wording.describe_removed_variant("ams", "drafts/x", has_package=True),
+     ("that ams is gone with its target; its package stays on the branch, and so does what people"
+     " committed to drafts/x")),
+    (wording.describe_early_record("report r1"), "that report r1 is dated in the future"),
+    (wording.describe_early_status("2026-03-02T19:00:00Z"),
+     "that the status of 2026-03-02T19:00:00Z is dated in the future"),
+    (wording.describe_first_seen("ams"), "when the draft of ams was first seen"),
+    (wording.describe_request_state(7, None), "that pull request 7 is closed by fanout"),
+    (wording.describe_request_state(7, RequestState.OPEN), "that pull request 7 is open again"),
+    (wording.describe_request_state(7, RequestState.CLOSED),
+     "that pull request 7 is closed by a person"),
+    (wording.describe_request_state(7, RequestState.MERGED), "that pull request 7 is merged"),
 ]  # fmt: skip
 
 

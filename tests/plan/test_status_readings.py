@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.stages import Check, CommitStatusCheck, Stage
 from fanout.errors import Unavailable
+from fanout.plan import plan_wording
 from fanout.plan.evidence.check_readings import read_check
 from fanout.plan.evidence.due_checks import find_due_checks
 from fanout.plan.observation.forge_state import ForgeState
@@ -47,47 +48,41 @@ def draft_with(*statuses, facts=None, commit="c1"):
 
 PASSED, FAILED, PENDING = Verdict.PASSED, Verdict.FAILED, Verdict.PENDING
 DRAFTS = [
-    ("success passes", [status()], [], PASSED,
-     f"status ci/test at {C1} is success, by git.example.com/ci"),
-    ("failure fails", [status("failure")], [], FAILED,
-     f"status ci/test at {C1} is failure, by git.example.com/ci"),
-    ("pending is waited for", [status("pending")], [], PENDING,
-     f"status ci/test at {C1} is pending, by git.example.com/ci"),
-    ("none is waited for", [], [], PENDING, f"there is no status ci/test at {C1}"),
-    ("one of another context is none", [status(context="ci")], [], PENDING,
-     f"there is no status ci/test at {C1}"),
+    ("success passes", [status()], [], PASSED, "ci"),
+    ("failure fails", [status("failure")], [], FAILED, "ci"),
+    ("pending is waited for", [status("pending")], [], PENDING, "ci"),
+    ("none is waited for", [], [], PENDING, None),
+    ("one of another context is none", [status(context="ci")], [], PENDING, None),
     ("without by the newest of anybody counts",
-     [status("failure", "eve", minute=2), status()], [], FAILED,
-     f"status ci/test at {C1} is failure, by git.example.com/eve"),
-    ("in whatever order", [status(), status("failure", "eve", minute=2)], [], FAILED,
-     f"status ci/test at {C1} is failure, by git.example.com/eve"),
+     [status("failure", "eve", minute=2), status()], [], FAILED, "eve"),
+    ("in whatever order", [status(), status("failure", "eve", minute=2)], [], FAILED, "eve"),
     ("with by others are ignored", [status("failure", "eve", minute=2), status()], ["ci"], PASSED,
-     f"status ci/test at {C1} is success, by git.example.com/ci"),
-    ("who is ignored is named", [status(creator="eve")], ["ci"], PENDING,
-     f"there is no status ci/test by ci at {C1}; that of git.example.com/eve is ignored"),
-    ("logins are the same in any case", [status(creator="CI")], ["Ci"], PASSED,
-     f"status ci/test at {C1} is success, by git.example.com/ci"),
-    ("a login may have its host", [status()], [f"{HOST}/ci"], PASSED,
-     f"status ci/test at {C1} is success, by git.example.com/ci"),
-    ("a login of another host is another", [status()], ["git.example.org/ci"], PENDING,
-     (f"there is no status ci/test by git.example.org/ci at {C1}; that of git.example.com/ci is"
-      " ignored")),
+     "ci"),
+    ("only others are none", [status(creator="eve")], ["ci"], PENDING, None),
+    ("logins are the same in any case", [status(creator="CI")], ["Ci"], PASSED, "ci"),
+    ("a login may have its host", [status()], [f"{HOST}/ci"], PASSED, "ci"),
+    ("a login of another host is another", [status()], ["git.example.org/ci"], PENDING, None),
     ("of several the newest counts",
-     [status("failure", "app"), status(minute=2)], ["ci", "app"], PASSED,
-     f"status ci/test at {C1} is success, by git.example.com/ci"),
+     [status("failure", "app"), status(minute=2)], ["ci", "app"], PASSED, "ci"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("statuses", "by", "verdict", "told"),
+    ("statuses", "by", "verdict", "creator"),
     [row[1:] for row in DRAFTS],
     ids=map(itemgetter(0), DRAFTS),
 )
-def test_a_status_of_a_draft(statuses, by, verdict, told):
+def test_a_status_of_a_draft(statuses, by, verdict, creator):
     reading = read(draft_with(*statuses), check(*by))
-    assert (reading.verdict, reading.sentence) == (verdict, told)
-    has_status = told.startswith("status")
-    assert reading.observed_revision == (commit_id("c1") if has_status else "")
+    assert reading.verdict == verdict
+    assert reading.observed_revision == (commit_id("c1") if creator else "")
+    ignored = [f"{HOST}/{it.creator}" for it in statuses if it.context == "ci/test" and by]
+    state = next((it.state for it in statuses if it.creator.lower() == creator), "")
+    assert reading.sentence == (
+        plan_wording.describe_status("ci/test", C1, state, f"{HOST}/{creator}", "")
+        if creator
+        else plan_wording.describe_missing_status("ci/test", "".join(by), [C1], "".join(ignored))
+    )
 
 
 def test_the_description_of_a_status_is_one_short_line():
@@ -101,29 +96,28 @@ def test_the_description_of_a_status_is_one_short_line():
 
 MISSING = [
     ("a repository without a forge", drafted("a", None),
-     "the forge of Repository edge is none, so nobody can be asked"),
+     plan_wording.describe_missing_forge("edge")),
     ("a forge that did not answer",
      drafted("a", ForgeState(host=HOST, failure=Unavailable("no answer in 30s"))),
-     f"{HOST} was not read: no answer in 30s"),
-    ("a draft without a request", drafted("a", forge()), "its pull request is not open yet"),
+     plan_wording.describe_unread_forge(HOST, "no answer in 30s")),
+    ("a draft without a request", drafted("a", forge()), plan_wording.REQUEST_NOT_OPEN),
     ("a status of a commit that is not the head", draft_with(status(), commit="c0"),
-     f"there is no status ci/test at {C1}"),
+     plan_wording.describe_missing_status("ci/test", "", [C1], "")),
     ("a status of the commit that was pushed before",
      draft_with(status(), facts=request(head="c2")),
-     f"there is no status ci/test at {commit_id('c2')[:12]}"),
+     plan_wording.describe_missing_status("ci/test", "", [commit_id("c2")[:12]], "")),
     ("a publication whose commit is not known",
      published("a", forge(statuses={"h1": [status()]}), merge="", head_tree="tree-b"),
-     "the commit of the publication is not known"),
+     plan_wording.PUBLICATION_UNKNOWN),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("variant", "told"), [row[1:] for row in MISSING], ids=map(itemgetter(0), MISSING)
+    ("variant", "sentence"), [row[1:] for row in MISSING], ids=map(itemgetter(0), MISSING)
 )
-def test_what_is_waited_for(variant, told):
+def test_what_is_waited_for(variant, sentence):
     reading = read(variant)
-    assert reading.verdict is PENDING
-    assert reading.sentence.startswith(told)
+    assert (reading.verdict, reading.sentence) == (PENDING, sentence)
 
 
 PUBLISHED = [
@@ -150,7 +144,7 @@ def test_a_status_of_a_publication(statuses, head_tree, verdict, seen):
     assert reading.verdict is verdict
     assert reading.observed_revision == (commit_id(seen) if seen else "")
     if verdict is PENDING and head_tree is None:
-        assert reading.sentence == f"there is no status ci/test at {M1} or {H1}"
+        assert reading.sentence == plan_wording.describe_missing_status("ci/test", "", [M1, H1], "")
 
 
 STATUSES = st.lists(

@@ -7,6 +7,8 @@ from companies import company
 from fleet import PACKAGE, POLICY, Fleet
 from killing import killer
 
+from fanout.plan import plan_wording
+
 ANN = ("--reason", "looks right", "--by", "Ann <ann@example.com>")
 AMS, BER = "sites/ams", "sites/ber"
 DEPLOYMENT = f"{AMS}/deployment.yaml"
@@ -215,9 +217,9 @@ def another_package(fleet: Fleet) -> None:
 
 
 FAULTS = [
-    ("no Kptfile", no_kptfile, "AdoptionBaseMissing", "the package has no Kptfile"),
-    ("no upstreamLock", no_lock, "AdoptionBaseMissing", "write upstreamLock into its Kptfile"),
-    ("a lock without a commit", no_commit, "AdoptionBaseMissing", "names no repo, directory and"),
+    ("no Kptfile", no_kptfile, "AdoptionBaseMissing", plan_wording.KPTFILE_MISSING),
+    ("no upstreamLock", no_lock, "AdoptionBaseMissing", plan_wording.LOCK_MISSING),
+    ("a lock without a commit", no_commit, "AdoptionBaseMissing", plan_wording.LOCK_INCOMPLETE),
     (
         "a commit that upstream does not have",
         lost_commit,

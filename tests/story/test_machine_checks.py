@@ -9,6 +9,8 @@ import yaml
 from fleet import POLICY, Fleet
 from service import Page, Service, service
 
+from fanout.plan import plan_wording
+
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "checks"
 SITES = {"ams": ("dev", "edge"), "ber": ("prod", "edge")}
 NOBODY = "a" * 40
@@ -115,7 +117,7 @@ def test_only_a_failure_withdraws(tmp_path):
     said(fleet, "flux", seen=applied, **ILL)
     state, words = swept(fleet)
     assert state == "Failed"
-    assert words.endswith("is false; it says: health check failed")
+    assert words.endswith("health check failed")
     fleet.remove("flux.yaml")
     assert swept(fleet)[0] == "Failed"
     said(fleet, "flux", seen=applied, **APPLIED)
@@ -126,7 +128,7 @@ def test_an_answer_is_recorded_once(tmp_path):
     fleet = company(tmp_path, asked("flux"))
     said(fleet, "flux", seen=f"main@sha1:{head(fleet)}", **APPLIED)
     plan = fleet.later(minutes=1).plan()
-    assert "record that check health of monitoring-ams-047978a1d8 has passed" in plan.out
+    assert plan_wording.describe_answer("health", "monitoring-ams-047978a1d8", "passed") in plan.out
     fleet.sweep()
     records = fleet.records().refs()
     for _ in range(2):
@@ -173,7 +175,7 @@ def test_argo_is_synced_and_healthy_or_it_is_waited_for(tmp_path):
     said(fleet, "argo", seen=now, sync="Synced", health="Progressing")
     state, words = swept(fleet)
     assert state == "Verifying"
-    assert words.endswith("is neither true nor false")
+    assert words.endswith(plan_wording.NOT_BOOLEAN)
     said(fleet, "argo", seen=now, sync="Synced", health="Healthy")
     assert swept(fleet)[0] == "Ready"
     said(fleet, "argo", seen=now, sync="Synced", health="Degraded")
@@ -208,7 +210,7 @@ def test_a_service_is_asked_when_it_has_settled(tmp_path, there):
 ODD = [
     ("it fails", Page("{}", 500),
      "it answered with HTTP status 500, which says nothing about the check"),
-    ("it says neither", Page('{"ok": "yes"}'), "response.body.ok is neither true nor false"),
+    ("it says neither", Page('{"ok": "yes"}'), f"response.body.ok {plan_wording.NOT_BOOLEAN}"),
     ("it says something else", Page('{"state": "fine"}'), "response.body.ok: "),
     ("it says no JSON", Page("fine"), "; its body is no JSON"),
     ("it sends us away", Page("", 302, {"Location": "http://localhost/"}), "where nobody was sent"),
@@ -258,7 +260,7 @@ def test_a_question_may_be_about_the_target(tmp_path, there):
     ("expression", "told"),
     [
         ("target.spec.nothing", "target.spec.nothing: "),
-        ("1 + 1", "1 + 1: it yields no text"),
+        ("1 + 1", f"1 + 1 {plan_wording.NO_TEXT}"),
         ("'ftp://x/'", "the address does not begin with https:// or http://"),
         ("'http://169.254.169.254/'", "is a link-local address"),
     ],
@@ -351,7 +353,7 @@ def test_a_status_of_a_commit_that_nobody_keeps_holds(tmp_path):
     fleet = company(tmp_path, {"name": "ci", "commitStatus": {"context": "ci/deploy"}})
     state, words = stands(fleet)
     assert state == "Verifying"
-    assert words.startswith("check ci: the forge of Repository edge is none")
+    assert words == f"check ci: {plan_wording.describe_missing_forge('edge')}"
     [error] = [it for it in fleet.run("validate", "-o", "json").json if it["severity"] == "error"]
     assert error["field"] == "spec.stages[0].verification[0].commitStatus"
 

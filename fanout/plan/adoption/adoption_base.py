@@ -24,6 +24,7 @@ from fanout.package.merge.clone_matching import (
 )
 from fanout.package.merge.merge_units import MergeUnit, object_identity
 from fanout.pending_inputs import Responses
+from fanout.plan import plan_wording
 from fanout.plan.edits.edit_merge import FilesChange, PackageFiles
 from fanout.plan.observation.repository_state import Remote
 from fanout.values import frozen
@@ -32,10 +33,6 @@ from fanout.variants.package_preparation import refuse_errors
 from fanout.variants.package_rendering import render_package
 from fanout.variants.render_model import RenderLimits
 
-LOCK_REMEDY = (
-    "write upstreamLock into its Kptfile as kpt does (git: repo, directory, ref and commit of the"
-    " revision that it came from) and commit it"
-)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _LOCK = ("upstreamLock", "git")
 # Fields that describe a clone; upstream's own Kptfile has other values there, or none.
@@ -77,13 +74,13 @@ def parse_upstream_lock(kptfile: bytes | None, file: str) -> UpstreamLock:
     Raises InvalidInput, with the file, if there is no lock or it does not name a commit id.
     """
     if kptfile is None:
-        raise _base_missing("the package has no Kptfile", file)
+        raise _base_missing(plan_wording.KPTFILE_MISSING, file)
     value = find_kptfile(Manifest.parse(kptfile, file)).value
     fields = [get_value(value, (*_LOCK, name)) for name in ("repo", "directory", "commit")]
     if get_value(value, _LOCK) is MISSING:
-        raise _base_missing("the Kptfile has no upstreamLock", file)
+        raise _base_missing(plan_wording.LOCK_MISSING, file)
     if not all(isinstance(text, str) for text in fields) or not _COMMIT.fullmatch(fields[2]):
-        raise _base_missing("the Kptfile's upstreamLock names no repo, directory and commit", file)
+        raise _base_missing(plan_wording.LOCK_INCOMPLETE, file)
     ref = get_value(value, (*_LOCK, "ref"))
     repo, directory, commit = fields
     return UpstreamLock(repo, directory, commit, ref if isinstance(ref, str) else "")
@@ -93,7 +90,7 @@ def _base_missing(problem: str, file: str) -> InvalidInput:
     return InvalidInput(
         problem,
         reason=Reason.ADOPTION_BASE_MISSING,
-        remedy=LOCK_REMEDY,
+        remedy=plan_wording.ADOPTION_LOCK_REMEDY,
         where=ErrorLocation(file=file),
     )
 
@@ -111,12 +108,6 @@ def reconstruct_clone(upstream_files: PackageFiles, local_files: PackageFiles) -
     clone_values = [(path, get_value(local_value, path)) for path in _CLONE_FIELDS]
     edits = [Edit(index, path, value) for path, value in clone_values if value is not MISSING]
     return {**upstream_files, KPTFILE_NAME: (mode, manifest.apply_edits_to_text(edits))}
-
-
-_RENDER_REMEDY = (
-    "render the package with the pipeline that it has upstream at its upstreamLock (as `kpt fn"
-    " render` does), or give the objects the names that they have then, and commit it"
-)
 
 
 @frozen
@@ -257,7 +248,7 @@ def _refuse_renamed(local: PackageFiles, forms: _CloneForms) -> None:
     local_identities = {identity for _, identity in find_identities(local)}
     for unit in differences.removed:
         if unit.key[1:3] in kinds and _unit_identities(unit) & local_identities:
-            raise _object_refused(unit, "has another name once the package's pipeline has run")
+            raise _object_refused(unit, plan_wording.RENAMED_BY_PIPELINE)
 
 
 def _refuse_unmatched(base: PackageFiles, local: PackageFiles, forms: _CloneForms) -> None:
@@ -275,15 +266,10 @@ def _refuse_unmatched(base: PackageFiles, local: PackageFiles, forms: _CloneForm
         if differences.removed and _unit_identities(unit) & upstream_identities
     ]
     if renamed:
-        raise _object_refused(
-            renamed[0], "is upstream's, under another name than it has in the rest of the clone"
-        )
+        raise _object_refused(renamed[0], plan_wording.RENAMED_IN_CLONE)
     if forms.problem is not None and differences.removed and differences.added:
-        raise _object_refused(
-            differences.added[0],
-            "may be upstream's under another name, and the pipeline that would show it cannot be"
-            f" run: {forms.problem}",
-        )
+        problem = plan_wording.describe_hidden_names(forms.problem)
+        raise _object_refused(differences.added[0], problem)
 
 
 def _unit_identities(unit: MergeUnit) -> set[object]:
@@ -293,8 +279,8 @@ def _unit_identities(unit: MergeUnit) -> set[object]:
 def _object_refused(unit: MergeUnit, problem: str) -> InvalidInput:
     where = ErrorLocation(unit.name, "", unit.document.file, unit.document.line + 1)
     return InvalidInput(
-        f"the object {problem}",
+        problem,
         reason=Reason.ADOPTION_BASE_MISSING,
-        remedy=_RENDER_REMEDY,
+        remedy=plan_wording.ADOPTION_RENDER_REMEDY,
         where=where,
     )

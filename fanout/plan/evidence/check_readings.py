@@ -16,6 +16,7 @@ from fanout.api.stages import HttpCheck, MachineCheck, ObjectCheck, PrometheusCh
 from fanout.api.urls import check_http_url
 from fanout.gates.gate_facts import CheckReading
 from fanout.pending_inputs import ExpressionRequest, Responses, get_response, get_responses
+from fanout.plan import plan_wording
 from fanout.plan.evidence.due_checks import DueCheck
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.evidence.status_readings import read_commit_status
@@ -29,7 +30,6 @@ RESPONSE_VARIABLES: Mapping[str, str] = {
     CheckMethod.PROMETHEUS: "result",
     CheckMethod.HTTP: "response",
 }
-_NOT_BOOLEAN = "is neither true nor false"
 _COMMIT = re.compile(r"(?:.*[@:/])?([0-9a-f]{40})", re.DOTALL)
 _MAX_REVISION = 128  # characters of an observed revision
 _INDEX = re.compile(r"\bresult\s*\[")
@@ -85,8 +85,8 @@ def _build_probe(
     check = _machine_check_of(due_check)
     for text, value in values.items():
         if not isinstance(value, str) or not value:
-            reason = value.problem if isinstance(value, ExpressionFailure) else "it yields no text"
-            return CheckProbe(due_check.check.method.value, ProbeFailure(f"{text}: {reason}"))
+            problem = _expression_problem(text, value, plan_wording.NO_TEXT)
+            return CheckProbe(due_check.check.method.value, ProbeFailure(problem))
     match check:
         case ObjectCheck():
             name = check.name or values[check.name_expr or ""]
@@ -96,7 +96,8 @@ def _build_probe(
             query = check.query or values[check.query_expr or ""]
             secret = check.secret_ref.name if check.secret_ref else ""
             return _validate_probe(
-                f"the query to {address}", ProbeQuery(url=address, query=query, secret=secret)
+                plan_wording.format_query(address),
+                ProbeQuery(url=address, query=query, secret=secret),
             )
         case HttpCheck():
             url = check.url or values[check.url_expr or ""]
@@ -120,8 +121,8 @@ def _find_object(
         if observed_object is not None:
             object_name = f"{candidate_namespace}/{name}" if candidate_namespace else name
             return CheckProbe(f"{check.kind} {object_name}", ProbeResponse(observed_object))
-    missing_message = f"there is no {check.kind} {namespaces[0]}/{name}"
-    return CheckProbe(f"{check.kind} {namespaces[0]}/{name}", ProbeFailure(missing_message))
+    title = f"{check.kind} {namespaces[0]}/{name}"
+    return CheckProbe(title, ProbeFailure(plan_wording.describe_missing_object(title)))
 
 
 def _list_probe_expressions(due_check: DueCheck) -> list[str]:
@@ -171,10 +172,7 @@ def unusable_response(due_check: DueCheck, response: ProbeResponse) -> str:
         return ""
     texts = (machine_check.cel, machine_check.observed_revision or "")
     if any(_INDEX.search(text) for text in texts):
-        return (
-            f"the query yields {series} series, and which one is meant by an index is chance;"
-            " aggregate in the query, or use result.all(...)"
-        )
+        return plan_wording.describe_series_index(series)
     return ""
 
 
@@ -189,20 +187,19 @@ def build_reading(
     """
     machine_check = _machine_check_of(due_check)
     if machine_check.observed_revision is not None and not (isinstance(observed, str) and observed):
-        cause = _expression_problem(
-            machine_check.observed_revision, observed, "yields no text", response
+        problem = _expression_problem(
+            machine_check.observed_revision, observed, plan_wording.NO_TEXT, response.note
         )
-        return pending_reading(
-            due_check, f"{subject}: which revision it has seen is not known: {cause}"
-        )
+        return pending_reading(due_check, plan_wording.describe_unknown_revision(subject, problem))
     if not isinstance(outcome, bool):
-        return pending_reading(
-            due_check,
-            f"{subject}: {_expression_problem(machine_check.cel, outcome, _NOT_BOOLEAN, response)}",
+        problem = _expression_problem(
+            machine_check.cel, outcome, plan_wording.NOT_BOOLEAN, response.note
         )
-    sentence = f"{subject}: {_shorten(machine_check.cel)} is {'true' if outcome else 'false'}"
-    if not outcome and (message := _ready_message(response.value)):
-        sentence = f"{sentence}; it says: {message}"
+        return pending_reading(due_check, f"{subject}: {problem}")
+    message = "" if outcome else _ready_message(response.value)
+    sentence = plan_wording.describe_outcome(
+        subject, _shorten(machine_check.cel), message, is_true=outcome
+    )
     verdict = Verdict.PASSED if outcome else Verdict.FAILED
     commit = parse_commit(observed) if isinstance(observed, str) else ""
     # A controller that applies a draft branch reports the draft's commit, which
@@ -227,10 +224,10 @@ def parse_commit(observed: str) -> str:
     return match[1] if match else text[:_MAX_REVISION]
 
 
-def _expression_problem(text: str, value: object, complaint: str, response: ProbeResponse) -> str:
+def _expression_problem(text: str, value: object, complaint: str, note: str = "") -> str:
     if isinstance(value, ExpressionFailure):
         problem = f"{_shorten(text)}: {value.problem}"
-        return f"{problem}; {response.note}" if response.note else problem
+        return f"{problem}; {note}" if note else problem
     return f"{_shorten(text)} {complaint}"
 
 

@@ -20,6 +20,7 @@ from fanout.api.gate_vocabulary import CheckMethod
 from fanout.gates.gate_facts import RevisionHistory
 from fanout.gates.gate_rules import CheckRule, StageRule
 from fanout.gates.timestamps import is_from_the_future
+from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.policy_plan import PolicyPlan, build_record_action
@@ -104,10 +105,11 @@ def restore_recorded_times(
         return plan
     record_action = build_record_action(plan.namespace, plan.name, plan.steps)
     details = [
-        f"that {name} is dated ahead" for name in sorted(seen_ahead - recorded.records_ahead)
+        plan_wording.describe_early_record(name)
+        for name in sorted(seen_ahead - recorded.records_ahead)
     ]
     details += [
-        f"that what is on record for {format_instant(at)} is dated ahead"
+        plan_wording.describe_early_status(format_instant(at))
         for at in sorted(status.noticed_at.keys() - recorded.noticed_at.keys())
     ]
     # Actions are ordered by kind, and records are the last kind.
@@ -236,7 +238,7 @@ def with_draft_times(plan: PolicyPlan, stages: frozenset[str], now: datetime) ->
                     namespace=plan.namespace,
                     policy=plan.name,
                     stage=variant.spec.stage,
-                    detail=f"since when the draft of {name} is there",
+                    detail=plan_wording.describe_first_seen(name),
                 )
             )
     if draft_lines == recorded_lines:

@@ -5,13 +5,14 @@ head of the pull request, afterwards at the merge commit and at the head of the 
 context the newest counts, among those of the logins in `by`. (design-forges, "Gates")
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import NamedTuple
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.stages import Check, CommitStatusCheck
 from fanout.gates.gate_facts import CheckReading
 from fanout.gates.gate_wording import format_names
+from fanout.plan import plan_wording
 from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.observation.observed_request import CommitStatus, StatusState
 from fanout.plan.observed_variant import ObservedVariant
@@ -47,7 +48,7 @@ def find_draft_source(variant: ObservedVariant) -> StatusSource:
     forge = variant.repository_state.forge
     facts = forge.requests.get(variant.draft_ref) if forge is not None else None
     if facts is None:
-        return StatusSource(forge, missing="its pull request is not open yet")
+        return StatusSource(forge, missing=plan_wording.REQUEST_NOT_OPEN)
     return StatusSource(forge, (facts.request.head_commit,))
 
 
@@ -64,7 +65,7 @@ def find_publication_source(variant: ObservedVariant) -> StatusSource:
     return StatusSource(
         state.forge,
         known_commits,
-        missing="" if known_commits else "the commit of the publication is not known",
+        missing="" if known_commits else plan_wording.PUBLICATION_UNKNOWN,
     )
 
 
@@ -74,15 +75,10 @@ def read_commit_status(
     """Return the reading of a commitStatus check; `repository` is the name of its Repository."""
     forge = source.forge
     if forge is None:
-        return CheckReading(
-            check.name,
-            digest,
-            Verdict.PENDING,
-            f"the forge of Repository {repository} is none, so nobody can be asked for the status"
-            " of a commit; let the pipeline report",
-        )
+        sentence = plan_wording.describe_missing_forge(repository)
+        return CheckReading(check.name, digest, Verdict.PENDING, sentence)
     if forge.failure is not None:
-        sentence = f"{forge.host or 'the forge'} was not read: {forge.failure}"
+        sentence = plan_wording.describe_unread_forge(forge.host, forge.failure)
         return CheckReading(check.name, digest, Verdict.PENDING, sentence)
     if source.missing:
         return CheckReading(check.name, digest, Verdict.PENDING, source.missing)
@@ -95,7 +91,12 @@ def read_commit_status(
     accepted = [it for it in readings if _is_accepted(rule.by, forge.host, it.status.creator)]
     if not accepted:
         ignored = {_format_login(forge.host, it.status.creator) for it in readings}
-        sentence = _format_missing(rule, source.commits, ignored)
+        sentence = plan_wording.describe_missing_status(
+            rule.context,
+            format_names(rule.by),
+            map(_shorten_commit, source.commits),
+            format_names(ignored),
+        )
         return CheckReading(check.name, digest, Verdict.PENDING, sentence)
     status, commit = max(accepted, key=lambda it: it.status.instant)
     return CheckReading(
@@ -113,24 +114,14 @@ def _format_login(host: str, login: str) -> str:
     return f"{host}/{login}".lower()
 
 
-def _format_missing(
-    rule: CommitStatusCheck, commits: Iterable[str], ignored: Collection[str]
-) -> str:
-    places = " or ".join(_shorten_commit(it) for it in commits)
-    creators = f" by {format_names(rule.by)}" if rule.by else ""
-    sentence = f"there is no status {rule.context}{creators} at {places}"
-    return f"{sentence}; that of {format_names(ignored)} is ignored" if ignored else sentence
-
-
 def _format_status(forge: ForgeState, status: CommitStatus, commit: str) -> str:
     description = " ".join(status.description.split())
     if len(description) > _MAX_DESCRIPTION:
         description = f"{description[:_MAX_DESCRIPTION]}…"
-    sentence = (
-        f"status {status.context} at {_shorten_commit(commit)} is {status.state.value}, by"
-        f" {_format_login(forge.host, status.creator)}"
+    creator = _format_login(forge.host, status.creator)
+    return plan_wording.describe_status(
+        status.context, _shorten_commit(commit), status.state.value, creator, description
     )
-    return f"{sentence}: {description}" if description else sentence
 
 
 def _shorten_commit(commit: str) -> str:

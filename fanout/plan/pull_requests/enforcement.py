@@ -7,6 +7,7 @@ by itself: it is reported by the condition NotEnforced.
 from enum import StrEnum
 
 from fanout.api.promotion_policy import matches_name_pattern
+from fanout.plan import plan_wording
 from fanout.plan.observation.observed_request import BranchFacts
 from fanout.values import frozen
 
@@ -34,30 +35,28 @@ def check_enforcement(branch: str, context: str, rules: BranchFacts) -> Enforcem
     if not rules.is_protected:
         return Enforcement(
             ConditionStatus.TRUE,
-            f"the branch {branch} is not protected: who may write to the repository can merge and"
-            f" push without the status {context}",
+            plan_wording.describe_unprotected_branch(branch, context),
         )
     if not requires_status(rules.required_contexts, context):
         if any(_PATTERN_CHARACTERS & set(it) for it in rules.required_contexts):
-            listed = ", ".join(sorted(rules.required_contexts))
+            patterns = sorted(rules.required_contexts)
             return Enforcement(
                 ConditionStatus.UNKNOWN,
-                f"the branch {branch} requires statuses by patterns ({listed}); add the status"
-                f" {context} by its name",
+                plan_wording.describe_required_patterns(branch, context, patterns),
             )
         return Enforcement(
             ConditionStatus.TRUE,
-            f"the branch {branch} does not require the status {context}; add it to the statuses"
-            " that its protection requires",
+            plan_wording.describe_unrequired_status(branch, context),
         )
     if rules.may_push:
         # A push needs no status. Whether people may push too is hidden from a plain writer.
         return Enforcement(
             ConditionStatus.UNKNOWN,
-            f"the branch {branch} requires the status {context} for merging, but fanout's account"
-            " may push to it, and others perhaps too; forbid pushes to it",
+            plan_wording.describe_allowed_push(branch, context),
         )
-    return Enforcement(ConditionStatus.FALSE, f"the branch {branch} requires the status {context}")
+    return Enforcement(
+        ConditionStatus.FALSE, plan_wording.describe_required_status(branch, context)
+    )
 
 
 def requires_status(contexts: frozenset[str], context: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import KW_ONLY
 
 from fanout.api.text_fields import fold_path
+from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.observation.forge_state import OtherRequest
 from fanout.plan.observation.observed_request import StatusState
@@ -83,12 +84,9 @@ def build_other_status(changed_packages: tuple[str, ...], install: str) -> Reque
     """Return the status of a request that changes these packages of the installation."""
     context = status_context(install)
     if not changed_packages:
-        return RequestStatus(
-            context, StatusState.SUCCESS, "it changes no package that fanout manages"
-        )
-    first, further = changed_packages[0], len(changed_packages) - 1
-    subject, others = ("packages", f" and {further} more") if further else ("a package", "")
-    sentence = f"it changes {subject} that fanout manages: {first or '/'}{others}"
+        return RequestStatus(context, StatusState.SUCCESS, plan_wording.NO_PACKAGE_CHANGED)
+    first, *others = changed_packages
+    sentence = plan_wording.describe_changed_packages(first or "/", len(others))
     return RequestStatus(context, StatusState.FAILURE, shorten_description(sentence))
 
 
@@ -101,8 +99,9 @@ def plan_other_statuses(subjects: Iterable[RepositorySubject], install: str) -> 
         for request in forge.other_requests if forge is not None else ():
             if request.problem:
                 warnings.append(
-                    f"{subject.repository}: pull request {request.number} gets no status of"
-                    f" fanout: {request.problem}"
+                    plan_wording.warn_unread_request(
+                        subject.repository, request.number, request.problem
+                    )
                 )
                 continue
             status = build_other_status(request.changed_packages, install)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 
+from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import (
@@ -165,7 +166,7 @@ def _build_status(group: RequestGroup, open_request: RequestFacts | None) -> Req
     context = status_context(install_of(group.head_ref))
     hold = (find_label_hold(open_request) if open_request is not None else None) or group.hold
     if hold is None:
-        return RequestStatus(context, StatusState.SUCCESS, "the gates are open")
+        return RequestStatus(context, StatusState.SUCCESS, plan_wording.GATES_OPEN)
     return RequestStatus(context, StatusState.PENDING, shorten_description(hold.sentence))
 
 
@@ -204,7 +205,7 @@ def _build_actions(
     elif (update := _describe_update(change)) != "":
         details.append((ActionKind.UPDATE_REQUEST, update))
     if change.closes:
-        details.append((ActionKind.CLOSE_REQUEST, "nothing is left on its branch"))
+        details.append((ActionKind.CLOSE_REQUEST, plan_wording.EMPTY_BRANCH))
     if change.status is not None:
         details.append((ActionKind.SET_STATUS, format_status(change.status)))
     if change.merge is not None:
@@ -229,10 +230,7 @@ def _build_actions(
 
 
 def _describe_update(change: RequestChange) -> str:
-    edit, parts = change.edit, []
-    if edit is not None and edit.text is not None:
-        parts.append("its text")
-    if edit is not None and edit.is_draft is not None:
-        parts.append("draft" if edit.is_draft else "ready for review")
-    parts += [f"label {label}" for label in change.added_labels]
-    return ", ".join(parts)
+    edit = change.edit or RequestEdit()
+    return plan_wording.format_request_update(
+        has_text=edit.text is not None, is_draft=edit.is_draft, labels=change.added_labels
+    )

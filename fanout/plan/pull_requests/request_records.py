@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY
 from datetime import datetime
 
+from fanout.plan import plan_wording
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observed_variant import ObservedVariant
@@ -61,16 +62,9 @@ def observe_request_lines(
             del lines[key]
         else:
             lines[key] = line
-        what = "closed by fanout" if line is None else _WORDS[RequestState(line.state)]
-        details.append(f"that pull request {facts.request.number} is {what}")
+        state = None if line is None else RequestState(line.state)
+        details.append(plan_wording.describe_request_state(facts.request.number, state))
     return lines, tuple(details)
-
-
-_WORDS = {
-    RequestState.OPEN: "open again",
-    RequestState.CLOSED: "closed by a person",
-    RequestState.MERGED: "merged",
-}
 
 
 def _observe_line(

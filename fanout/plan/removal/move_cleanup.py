@@ -249,7 +249,7 @@ def cleanup_actions(item: CleanupItem) -> Iterator[PlanAction]:
         "repository": item.repository,
         "path": item.path,
     }
-    detail = f"{spec.name} is to be at {spec.repository}:{spec.path}"
+    detail = plan_wording.describe_present_path(spec.name, f"{spec.repository}:{spec.path}")
     if draft is not None:
         yield PlanAction(
             kind=ActionKind.REMOVE_DRAFT,
@@ -263,10 +263,8 @@ def cleanup_actions(item: CleanupItem) -> Iterator[PlanAction]:
             kind=ActionKind.REMOVE_PACKAGE, **common, tree=left_place.tree, detail=detail
         )
     elif left_place is not None:
-        location = f"{item.repository}:{item.path}"
-        yield PlanAction(
-            kind=ActionKind.RECORD, **common, detail=f"that {spec.name} has left {location}"
-        )
+        detail = plan_wording.describe_left_location(spec.name, f"{item.repository}:{item.path}")
+        yield PlanAction(kind=ActionKind.RECORD, **common, detail=detail)
 
 
 def cleanup_commit(items: Sequence[CleanupItem]) -> PublicationMerge | None:

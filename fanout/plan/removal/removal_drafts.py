@@ -290,5 +290,4 @@ def removal_draft_actions(plan: RemovalDraftPlan) -> Iterator[PlanAction]:
     if plan.write is not None:
         yield action
     elif plan.is_removed:
-        detail = "what it removes is gone, or stays"
-        yield replace(action, kind=ActionKind.REMOVE_DRAFT, detail=detail)
+        yield replace(action, kind=ActionKind.REMOVE_DRAFT, detail=plan_wording.NOTHING_TO_REMOVE)

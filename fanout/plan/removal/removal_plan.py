@@ -14,6 +14,7 @@ from datetime import datetime
 from fanout.api.commit_trailers import Trailer
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import format_names
+from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
@@ -321,9 +322,6 @@ def removal_message(removals: Sequence[PackageRemoval], reason: str) -> str:
     return "\n\n".join([*parts, reason.strip(), "\n".join(trailers)]) + "\n"
 
 
-_REMOVAL_REASON = "its target is gone"
-
-
 @frozen
 class VariantRemoval:
     """Removal of one variant whose target no longer exists, from all its places."""
@@ -365,7 +363,7 @@ def removal_actions(variant_removal: VariantRemoval) -> Iterator[PlanAction]:
         policy=variant_removal.policy,
         stage=variant_removal.stage,
         variant=variant_removal.variant,
-        detail=_REMOVAL_REASON,
+        detail=plan_wording.TARGET_GONE,
     )
     removals = variant_removal.package_removals
     for removal in removals:
@@ -399,12 +397,11 @@ def _describe_remainder(variant_removal: VariantRemoval) -> str:
     """Return what a removal without a package records: what remains of the variant, if anything."""
     removals = variant_removal.package_removals
     has_orphan = any(it.keeps_package and it.path_state.tree for it in removals)
-    remainder = "its package stays on the branch" if has_orphan else "nothing of it is on a branch"
     drafts = {draft.ref for removal in removals for draft in removal.orphaned_drafts}
-    if drafts:
-        names = format_names(ref.removeprefix("refs/heads/") for ref in drafts)
-        remainder = f"{remainder}, and so does what people committed to {names}"
-    return f"that {variant_removal.variant} is gone with its target; {remainder}"
+    names = format_names(ref.removeprefix("refs/heads/") for ref in drafts)
+    return plan_wording.describe_removed_variant(
+        variant_removal.variant, names, has_package=has_orphan
+    )
 
 
 def build_removal_commits(

@@ -102,11 +102,8 @@ def reverted_hold(
     spec: VariantSpec, location: str, reverted: RevertedPublication, published: PublishedLine
 ) -> Hold:
     """Return the hold of a reverted publication: restore it, or publish the draft."""
-    restore = "restore it (`git revert`)"
-    if reverted.is_other_package or reverted.pristine_tree is None:
-        remedy = restore
-    else:
-        remedy = f"{restore}, or publish the next draft over it: {_promote_command(spec)}"
+    is_replaceable = not reverted.is_other_package and reverted.pristine_tree is not None
+    remedy = plan_wording.format_restore_remedy(_promote_command(spec) if is_replaceable else "")
     return Hold(
         "EditedDownstream",
         plan_wording.describe_reverted(location, reverted.description, published.revision, remedy),

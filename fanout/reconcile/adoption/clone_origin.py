@@ -5,14 +5,13 @@ from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.gate_facts import Hold
 from fanout.package.kptfile import KPTFILE_NAME
 from fanout.plan.adoption.adoption_base import (
-    LOCK_REMEDY,
     UpstreamLock,
     UpstreamOrigin,
     parse_upstream_lock,
 )
 from fanout.plan.observation.repository_state import Remote
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.plan_wording import format_maintainers
+from fanout.plan.plan_wording import ADOPTION_LOCK_REMEDY, format_maintainers
 from fanout.ports import GitStore, ObjectReader
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.repository_listing import build_remote
@@ -76,6 +75,6 @@ def _read_origin(git: GitStore, remote: Remote, path: str, commit: str) -> Upstr
         raise InvalidInput(
             wording.describe_unknown_lock(commit, path, remote.url),
             reason=Reason.ADOPTION_BASE_MISSING,
-            remedy=LOCK_REMEDY,
+            remedy=ADOPTION_LOCK_REMEDY,
         )
     return UpstreamOrigin(remote, tree)

@@ -25,7 +25,7 @@ from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.gates.gate_records import CONFIRM_REMOVAL
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.plan_wording import AUTHOR
+from fanout.plan.plan_wording import AUTHOR, TARGET_GONE
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.plan.removal.removal_drafts import DraftedRemoval, find_foreign_branch
@@ -293,7 +293,7 @@ def _draft_removals(
         hold = Hold(Reason.SWEEP_AWAITED, wording.REMOVED_IN_SWEEPS)
     for removal in removal_steps:
         if removal.awaits_request:
-            yield draft_removal(removal, wording.TARGET_GONE, hold)
+            yield draft_removal(removal, TARGET_GONE, hold)
 
 
 def _build_safety_hold(doubt: str) -> Hold | None:
