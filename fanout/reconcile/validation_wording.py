@@ -15,8 +15,10 @@ FORGE_REMEDY = (
 GROUP_REMEDY = "compare them with the labels of the targets"
 KIND_REMEDY = "correct kind and group, or pass the files of the objects to -f"
 NO_STAGE = "it is in no stage, so its variant is held"
+NOTIFIED_POLICY_REMEDY = "correct it, or give its files to -f too"
 OBJECT_REMEDY = "compare its labels and name with those of the objects"
 REPOSITORY_REMEDY = "compare its labels with those of the repositories"
+SIGNATURE_REMEDY = "write a token to it, not an SSH key"
 TARGET_REMEDY = "correct it, or add the target later"
 WANTED_CONDITION = "true or false"
 WANTED_TEXT = "a string that is not empty"
@@ -135,3 +137,13 @@ def describe_other_forge(host: str, actual: str, wanted: str) -> str:
 def describe_wrong_value(value: str, wanted: str) -> str:
     """Describe an expression whose value cannot be used."""
     return f"yields {value}, expected {wanted}"
+
+
+def describe_unknown_policy(title: str) -> str:
+    """Describe a notification of a policy or variant that does not exist."""
+    return f"there is no UpstreamPolicy or PackageVariant {title}"
+
+
+def describe_signing_secret(name: str) -> str:
+    """Describe a secret that cannot sign."""
+    return f"secret {name!r} has no text to sign with"

@@ -50,6 +50,8 @@ SENTENCES = [
      "git.example.com is gitea in the FanoutConfiguration, not github"),
     (wording.describe_wrong_value("'yes'", wording.WANTED_CONDITION),
      "yields 'yes', expected true or false"),
+    (wording.describe_unknown_policy("web"), "there is no UpstreamPolicy or PackageVariant web"),
+    (wording.describe_signing_secret("key"), "secret 'key' has no text to sign with"),
 ]  # fmt: skip
 
 

@@ -9,6 +9,8 @@ from fleet import PACKAGE, PLAIN, POLICY, PROMOTION
 from forge_fleet import ForgeFleet
 from gitea_server import Gitea
 
+from fanout.reconcile import reconcile_wording
+
 pytestmark = pytest.mark.forge
 
 STAGES = """\
@@ -138,7 +140,7 @@ FAILING = [
     ("{{ variants[0].owner }}", "ExpressionError: ", LOOP, "LimitExceeded: "),
     (
         " {{ '' }}",
-        "ExpressionError: it gives an empty text; ",
+        f"ExpressionError: {reconcile_wording.EMPTY_TEXT}; ",
         "{{ 'x' * 1048576 }}",
         "LimitExceeded: ",
     ),

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from fanout.api.notifications import NotificationEvent
-from fanout.api.text_fields import pluralize
 from fanout.plan.records.policy_status import format_instant
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.notifications.notification_conditions import NotificationCondition
 from fanout.values import frozen
 
@@ -73,7 +73,9 @@ def _build_envelope(
         "event": event.value,
         "variants": names[:MAX_NAMES],
         "variantCount": len(names),
-        "message": _describe(event, stage, revision, sentences),
+        "message": wording.describe_transition(
+            event.meaning, revision, stage, names, next(iter(sentences.values()), "")
+        ),
         "command": f"fanout explain {source.policy} --namespace {source.namespace}",
     }
     # The same transition in the same pass has the same id, however often it is delivered.
@@ -88,20 +90,3 @@ def _build_envelope(
         "datacontenttype": "application/json",
         "data": {name: value for name, value in facts.items() if value},
     }
-
-
-def _describe(
-    event: NotificationEvent, stage: str, revision: str, sentences: Mapping[str, str]
-) -> str:
-    """Return one sentence for people."""
-    names = [name for name in sentences if name]
-    parts = [event.meaning]
-    if revision:
-        parts.append(f"revision {revision}")
-    if stage:
-        parts.append(f"stage {stage}")
-    if names:
-        parts.append(f"{pluralize(len(names), 'variant')}, {names[0]} first")
-    detail = next(iter(sentences.values()), "")
-    text = ", ".join(parts)
-    return f"{text}: {detail}" if detail else text

@@ -24,6 +24,7 @@ from fanout.plan.observation.request_change import RequestChange
 from fanout.plan.pull_requests.request_plan import format_status
 from fanout.plan.pull_requests.request_records import RequestResult
 from fanout.ports import Forge, ForgeDirectory, RequestMerger, StatusStore
+from fanout.reconcile import reconcile_wording as wording
 from fanout.telemetry.error_isolation import run_isolated
 
 _WORKERS = 8  # requests that are worked on at once; each host admits fewer
@@ -178,9 +179,11 @@ class _RequestRun:
         status = self.change.status
         assert status is not None, "it is to be set"
         if not self._head:
-            raise Conflict(f"{self.change.head_ref} is not there any more", reason="RemoteMoved")
+            raise Conflict(
+                wording.describe_deleted_branch(self.change.head_ref), reason="RemoteMoved"
+            )
         if not isinstance(forge, StatusStore):
-            raise _unsupported("keeps no statuses")
+            raise Unavailable(wording.FORGE_WITHOUT_STATUSES, reason="ForgeRefuses")
         forge.set_status(
             repository,
             self._head,
@@ -203,7 +206,7 @@ class _RequestRun:
         assert merge is not None, "it is to be merged"
         assert self._request is not None, "what is merged was observed"
         if not isinstance(forge, RequestMerger):
-            raise _unsupported("merges nothing by its API")
+            raise Unavailable(wording.FORGE_WITHOUT_MERGES, reason="ForgeRefuses")
         forge.merge_request(
             repository,
             GuardedMerge(
@@ -232,7 +235,3 @@ class _RequestRun:
             refusal_reason=str(refusal.reason) if refusal is not None else "",
             refusal=refusal.problem if refusal is not None else "",
         )
-
-
-def _unsupported(problem: str) -> Unavailable:
-    return Unavailable(f"the forge {problem}", reason="ForgeRefuses")

@@ -6,7 +6,7 @@ from typing import Any
 
 from fanout.api.promotion_policy import MergeMethod, PromotionPolicy
 from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.errors import ErrorLocation, FanoutError
+from fanout.errors import FanoutError
 from fanout.plan.pull_requests.removal_requests import build_removal_content
 from fanout.plan.pull_requests.request_content import build_content
 from fanout.plan.pull_requests.request_group import RequestGroup
@@ -18,6 +18,7 @@ from fanout.plan.pull_requests.template_variables import (
 )
 from fanout.plan.records.policy_status import RequestKey
 from fanout.ports import Sandbox
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.telemetry.error_isolation import BARRIER
@@ -95,16 +96,18 @@ class RequestTextBuilder:
                     [template], [build_variables(content) for content in contents.values()]
                 )
         except FanoutError as error:
-            return {}, [_format_warning(where, error.reason, str(error))]
+            return {}, [wording.warn_default_text(where, error.reason, str(error))]
         texts: dict[RequestKey, str] = {}
         warnings: list[str] = []
         for key, text in zip(contents, rendered, strict=True):
             if isinstance(text, ExpressionFailure):
-                warnings.append(_format_warning(where, text.reason, text.problem))
+                warnings.append(wording.warn_default_text(where, text.reason, text.problem))
             elif text.strip():
                 texts[key] = text
             else:
-                warnings.append(_format_warning(where, "ExpressionError", "it gives an empty text"))
+                warnings.append(
+                    wording.warn_default_text(where, "ExpressionError", wording.EMPTY_TEXT)
+                )
         return texts, warnings
 
 
@@ -122,7 +125,3 @@ def _find_template(
             if template:
                 return promotion, template
     return None
-
-
-def _format_warning(where: ErrorLocation, reason: str, problem: str) -> str:
-    return f"{where}: {reason}: {problem}; correct it, the pull request has the built-in text"

@@ -7,6 +7,7 @@ from fanout.api.field_errors import suggest_name
 from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.manifest_documents import FileFinding
 from fanout.errors import ErrorLocation
+from fanout.reconcile import validation_wording as wording
 
 
 def find_unknown_policies(
@@ -27,7 +28,7 @@ def find_unknown_policies(
             if title not in titles:
                 yield FileFinding(
                     locate(f"notifications[{index}].policies[{position}]"),
-                    f"there is no UpstreamPolicy or PackageVariant {title}",
-                    suggest_name(title, titles, "correct it, or give its files to -f too"),
+                    wording.describe_unknown_policy(title),
+                    suggest_name(title, titles, wording.NOTIFIED_POLICY_REMEDY),
                     "warning",
                 )

@@ -7,6 +7,7 @@ from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.manifest_documents import FileFinding
 from fanout.errors import Denied, ErrorLocation
 from fanout.ports import Credentials
+from fanout.reconcile import validation_wording as wording
 
 
 def find_missing_secrets(
@@ -55,5 +56,5 @@ def _find_problem(
         yield FileFinding(where, error.problem, error.remedy, "warning")
         return
     if signs and not credentials.password:
-        problem = f"secret {name!r} has no text to sign with"
-        yield FileFinding(where, problem, "write a token to it, not an SSH key", "warning")
+        problem = wording.describe_signing_secret(name)
+        yield FileFinding(where, problem, wording.SIGNATURE_REMEDY, "warning")
