@@ -21,6 +21,7 @@ from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.evidence.check_probes import CheckProber
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.reconcile.memo.policy_memo import PassInputs, PolicyMemo
+from fanout.reconcile.memo.resolution_memo import ResolutionMemo
 from fanout.reconcile.observation.mirror_access import PackageContentCache
 from fanout.reconcile.observation.repository_listing import build_remote, pushes_tags
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
@@ -51,7 +52,6 @@ from fanout.reconcile.selection.policy_resolution import (
     find_promotions,
     full_branch_name,
     repository_key,
-    resolve_policies,
     with_error,
 )
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions
@@ -122,8 +122,7 @@ class Reconciler:
         self._packages = UpstreamPackages(world.git, world.setup.limits)
         # Results of functions that renderings asked for; `fanout diff` renders with them, too.
         self.function_results = FunctionResultCache(world.function_runtime)
-        self._resolved_declarations: DeclaredObjects | None = None  # of the policies below
-        self._resolved_policies: tuple[ResolvedPolicy, ...] = ()
+        self._resolution_memo = ResolutionMemo(world.sandbox)
 
     def plan_pass(self, declared: DeclaredObjects, now: datetime, mode: PassMode) -> PassPlan:
         """Make one pass up to its plan; nothing is changed yet.
@@ -305,23 +304,14 @@ class Reconciler:
         )
 
     def _resolve_policies(self, declared: DeclaredObjects) -> tuple[ResolvedPolicy, ...]:
-        """Resolve all declared policies; unchanged declarations are not evaluated again.
-
-        Resolution depends on nothing but what is declared.
-        """
-        if self._resolved_declarations is not declared:
-            with self._world.counters.times.phase("names"):
-                self._resolved_policies = resolve_policies(
-                    declared, self._world.sandbox, self._resolved_policies
-                )
-            stages = [stage for policy in declared.policies for stage in policy.spec.stages]
-            texts = (text for stage in stages for text in stage.propagate_when)
-            # Preparing all at once is quick; failures are prepared again, and reported, by policy.
-            run_isolated(partial(self._conditions.prepare, texts))
-        # What failed may have failed for want of memory, and is resolved again in the next pass.
-        is_complete = all(it.is_complete for it in self._resolved_policies)
-        self._resolved_declarations = declared if is_complete else None
-        return self._resolved_policies
+        """Resolve all declared policies, as far as a change concerns them."""
+        with self._world.counters.times.phase("names"):
+            resolution = self._resolution_memo.resolve(declared)
+        stages = (stage for policy in declared.policies for stage in policy.spec.stages)
+        texts = (text for stage in stages for text in stage.propagate_when)
+        # Preparing all at once is quick; failures are prepared again, and reported, by policy.
+        run_isolated(partial(self._conditions.prepare, texts))
+        return resolution.policies
 
     def _list_repositories(
         self, scope: PassScope

@@ -1,10 +1,13 @@
 """Index of cluster objects by kind, namespace and name."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import sha256
 from json import dumps
 
+from fanout.selection.label_index import LabelIndex
+from fanout.selection.label_selector import MatchableSelector
 from fanout.selection.variant_spec import Object
+from fanout.values import frozen
 
 Names = Mapping[tuple[str, str], Object]  # objects of one kind by namespace and name
 Kinds = Mapping[tuple[str, str], Names]  # by group and kind
@@ -30,6 +33,16 @@ def group_by_kind(
         kind = (group_of(item.get("apiVersion", "")), item.get("kind", ""))
         kinds.setdefault(kind, {})[meta.get("namespace", ""), meta.get("name", "")] = item
     return kinds
+
+
+@frozen
+class ObjectChange:
+    """Object that was added, changed or removed."""
+
+    kind: tuple[str, str]  # group and kind
+    name: tuple[str, str]  # namespace and name
+    previous: Object | None
+    present: Object | None
 
 
 class ContentVersions:
@@ -65,16 +78,26 @@ class ClusterObjectIndex:
             kind: {name: items[name] for name in sorted(items)}
             for kind, items in group_by_kind(objects).items()
         }
+        self._label_indexes: dict[tuple[str, str], LabelIndex] = {}  # made on demand
         self.versions = ContentVersions()
 
     def with_objects(self, kinds: Kinds) -> "ClusterObjectIndex":
         """Return an index of other objects, which are in order already.
 
-        It shares the computed versions.
+        An object with unchanged content stays the same object, and a kind without changes the same
+        mapping, because memos compare by identity. The index shares the computed versions.
         """
         index = ClusterObjectIndex()
         # Set directly: the constructor would sort a fleet's objects again in every pass.
-        index._kinds = kinds
+        index._kinds = {
+            kind: _retain_unchanged(self._kinds.get(kind, {}), names)
+            for kind, names in kinds.items()
+        }
+        index._label_indexes = {
+            kind: label_index
+            for kind, label_index in self._label_indexes.items()
+            if index._kinds.get(kind) is self._kinds[kind]
+        }
         if len(self.versions) <= 2 * len(index):  # beyond, most versions are of deleted objects
             index.versions = self.versions
         return index
@@ -87,14 +110,58 @@ class ClusterObjectIndex:
         """Return all objects of the kind by (namespace, name), sorted."""
         return self._kinds.get((group, kind), {})
 
+    def find_candidates(
+        self, kind: tuple[str, str], namespace: str, selector: MatchableSelector
+    ) -> Iterator[tuple[tuple[str, str], Object]]:
+        """Yield the objects of a kind in a namespace that a selector may match, and few others."""
+        objects = self._kinds.get(kind, {})
+        if objects and kind not in self._label_indexes:
+            self._label_indexes[kind] = LabelIndex(objects)
+        label_index = self._label_indexes.get(kind)
+        names = label_index.find_candidates(namespace, selector) if label_index else ()
+        return ((name, objects[name]) for name in names)
+
     def has_name(self, namespace: str, name: str) -> bool:
         """Return whether an object of any kind has the name."""
         return any((namespace, name) in names for names in self._kinds.values())
+
+    def kinds(self) -> Collection[tuple[str, str]]:
+        """Return the kinds of all objects, by group and kind."""
+        return self._kinds.keys()
 
     def groups(self, kind: str) -> tuple[str, ...]:
         """Return the groups that have objects of a kind of this name."""
         return tuple(group for group, name in self._kinds if name == kind)
 
+    def find_changes(self, previous: "ClusterObjectIndex") -> Iterator["ObjectChange"]:
+        """Yield the objects that were added, changed or removed since a previous index."""
+        for kind in self._kinds.keys() | previous.kinds():
+            present_objects, previous_objects = self.of_kind(*kind), previous.of_kind(*kind)
+            if present_objects is previous_objects:
+                continue
+            for name in present_objects.keys() | previous_objects.keys():
+                before, after = previous_objects.get(name), present_objects.get(name)
+                if not has_same_content(before, after):
+                    yield ObjectChange(kind, name, before, after)
+
     def __len__(self) -> int:
         """Return the number of objects."""
         return sum(map(len, self._kinds.values()))
+
+
+def _retain_unchanged(previous: Names, present: Names) -> Names:
+    """Return the present objects of a kind; those with unchanged content are the previous ones."""
+    retained = {
+        name: previous[name] if has_same_content(previous.get(name), item) else item
+        for name, item in present.items()
+    }
+    is_unchanged = len(retained) == len(previous) and all(
+        item is previous.get(name) for name, item in retained.items()
+    )
+    return previous if is_unchanged else retained
+
+
+def has_same_content(previous: Object | None, present: Object | None) -> bool:
+    """Return whether two objects are equal, also in the types of their values."""
+    # In Python 1, 1.0 and true are equal, which YAML and a label selector distinguish.
+    return previous is present or (previous == present and repr(previous) == repr(present))

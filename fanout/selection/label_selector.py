@@ -56,7 +56,7 @@ def match_raw_labels(selector: MatchableSelector, labels: object) -> bool | None
     It is unknown when a selected label is not a string (`tier: 1`), unless another label
     already rules the object out.
     """
-    if labels is None or _is_text_map(labels):
+    if labels is None or is_text_map(labels):
         return matches(selector, labels or {})
     raw_labels = labels if isinstance(labels, Mapping) else {}
     text_labels = {key: value for key, value in raw_labels.items() if isinstance(value, str)}
@@ -74,7 +74,8 @@ def match_raw_labels(selector: MatchableSelector, labels: object) -> bool | None
     return True if all(certainties) else None
 
 
-def _is_text_map(labels: object) -> TypeGuard[Mapping[str, str]]:
+def is_text_map(labels: object) -> TypeGuard[Mapping[str, str]]:
+    """Return whether the labels of an object are a mapping whose values are all strings."""
     return isinstance(labels, _MAPS) and set(map(type, labels.values())) <= {str}
 
 

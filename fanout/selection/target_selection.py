@@ -4,7 +4,7 @@ The inputs of a rollout (groups, expression variables) are known before Git is o
 and change only with the files.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -13,6 +13,7 @@ from fanout.api.stages import Stage
 from fanout.api.upstream_policy import ObjectSelector, TargetEntry, UpstreamPolicy
 from fanout.api.validators.cross_references import is_visible
 from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
+from fanout.selection.label_index import read_labels
 from fanout.selection.label_selector import match_raw_labels, matches
 from fanout.selection.variant_spec import Object, TargetFailure, VariantSpec
 from fanout.values import frozen
@@ -83,7 +84,8 @@ def find_unmatched(
         selector = entry.object_selector
         if selector is None or any(True for _ in _select_entry(index, entry, policy, inventory)):
             continue
-        yield index, sum(1 for _ in _list_objects(selector, policy, objects))
+        kind = objects.of_kind(*_kind_of(selector))
+        yield index, sum(namespace in _namespaces(policy) for namespace, _ in kind)
 
 
 def _sort_key(target_or_failure: VariantTarget | TargetFailure) -> str:
@@ -125,12 +127,10 @@ def _select_entry(
     elif entry.object_selector is not None:
         selector = entry.object_selector
         kind = _kind_in_keys(selector)
-        for (namespace, name), cluster_object in _list_objects(selector, policy, inventory.objects):
-            if selector.name and name != selector.name:
-                continue
-            is_match = match_raw_labels(
-                selector, (cluster_object.get("metadata") or {}).get("labels")
-            )
+        for (namespace, name), cluster_object in _list_candidates(
+            selector, policy, inventory.objects
+        ):
+            is_match = match_raw_labels(selector, read_labels(cluster_object))
             if is_match is False:
                 continue
             key = f"{kind}/{namespace}/{name}"
@@ -152,13 +152,24 @@ def _unclear_failure(entry: int, key: str, policy: UpstreamPolicy) -> TargetFail
     )
 
 
-def _list_objects(
+def _list_candidates(
     selector: ObjectSelector, policy: UpstreamPolicy, objects: ClusterObjectIndex
-) -> Iterable[tuple[tuple[str, str], Object]]:
-    """Return the objects of the kind, cluster-scoped or in the policy's namespace."""
-    namespaces = ("", policy.metadata.namespace)
-    kind = objects.of_kind(group_of(selector.api_version), selector.kind)
-    return (item for item in kind.items() if item[0][0] in namespaces)
+) -> Iterator[tuple[tuple[str, str], Object]]:
+    """Yield the objects that may match, cluster-scoped or in the policy's namespace."""
+    kind = _kind_of(selector)
+    for namespace in _namespaces(policy):
+        if not selector.name:
+            yield from objects.find_candidates(kind, namespace, selector)
+        elif cluster_object := objects.get(*kind, namespace, selector.name):
+            yield (namespace, selector.name), cluster_object
+
+
+def _namespaces(policy: UpstreamPolicy) -> tuple[str, str]:
+    return "", policy.metadata.namespace
+
+
+def _kind_of(selector: ObjectSelector) -> tuple[str, str]:
+    return group_of(selector.api_version), selector.kind
 
 
 def _kind_in_keys(selector: ObjectSelector) -> str:

@@ -72,7 +72,7 @@ CHANGES: list[tuple[Callable[[Fleet], None], set[str]]] = [
     (another_repository, KEPT - {"ams"}),
     (an_unknown_repository, KEPT - {"ams"}),
     (a_site_less, KEPT - {"ams"}),
-    (only_its_config, KEPT - {"ams"}),
+    (only_its_config, KEPT),
     (the_policy, set()),
     (a_broken_expression, set()),
     (a_directory, {"ber"}),

@@ -3,7 +3,7 @@
 This is the first step of a pass and needs no Git access.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, field
 from functools import partial
 from typing import Any
@@ -103,44 +103,51 @@ class ResolvedPolicy:
 
 
 def resolve_policies(
-    declared: DeclaredObjects, sandbox: Sandbox, previous: Sequence[ResolvedPolicy] = ()
+    declared: DeclaredObjects,
+    sandbox: Sandbox,
+    previous: Sequence[ResolvedPolicy] = (),
+    unchanged: Collection[PolicyKey] = (),
 ) -> tuple[ResolvedPolicy, ...]:
     """Resolve all policies and hand-written variants, in order of name.
 
     `previous`: result for earlier declarations; unchanged targets are not evaluated again.
-    A failure becomes the `error` of its policy or variant.
+    `unchanged`: keys of those among them that no change concerns. A failure becomes the `error` of
+    its policy or variant.
     """
-    previous_by_name = {
-        (it.namespace, it.name): it for it in previous if it.upstream_policy is not None
+    previous_by_key = {it.key: it for it in previous}
+    usable_by_namespace = {
+        namespace: usable_repositories(namespace, declared.repositories)
+        for namespace in {it.metadata.namespace for it in list_declarations(declared)}
     }
-    return (
-        *(
-            _resolve_contained(
-                policy,
-                partial(
-                    _resolve_policy,
-                    policy,
-                    declared,
-                    sandbox,
-                    previous_by_name.get((policy.metadata.namespace, policy.metadata.name)),
-                ),
+
+    def resolve(declaration: UpstreamPolicy | PackageVariant) -> ResolvedPolicy:
+        key = declaration_key(declaration)
+        if key in unchanged:
+            return previous_by_key[key]
+        usable = usable_by_namespace[declaration.metadata.namespace]
+        outcome = run_isolated(
+            partial(_resolve_package_variant, declaration, declared, usable)
+            if isinstance(declaration, PackageVariant)
+            else partial(
+                _resolve_policy, declaration, declared, usable, sandbox, previous_by_key.get(key)
             )
-            for policy in declared.policies
-        ),
-        *(
-            _resolve_contained(variant, partial(_resolve_package_variant, variant, declared))
-            for variant in declared.variants
-        ),
-    )
+        )
+        if isinstance(outcome, FanoutError):
+            return with_error(_unresolved(declaration), outcome)
+        return outcome
+
+    return tuple(map(resolve, list_declarations(declared)))
 
 
-def _resolve_contained(
-    declaration: UpstreamPolicy | PackageVariant, resolve: Callable[[], ResolvedPolicy]
-) -> ResolvedPolicy:
-    outcome = run_isolated(resolve)
-    if isinstance(outcome, FanoutError):
-        return with_error(_unresolved(declaration), outcome)
-    return outcome
+def list_declarations(declared: DeclaredObjects) -> tuple[UpstreamPolicy | PackageVariant, ...]:
+    """Return the declared policies and hand-written variants."""
+    return (*declared.policies, *declared.variants)
+
+
+def declaration_key(declaration: UpstreamPolicy | PackageVariant) -> PolicyKey:
+    """Return the key that the resolved policy of a declared object has."""
+    meta = declaration.metadata
+    return meta.namespace, meta.name, isinstance(declaration, UpstreamPolicy)
 
 
 def _unresolved(declaration: UpstreamPolicy | PackageVariant) -> ResolvedPolicy:
@@ -169,11 +176,11 @@ def with_error(resolved_policy: ResolvedPolicy, error: FanoutError) -> ResolvedP
 def _resolve_policy(
     policy: UpstreamPolicy,
     declared: DeclaredObjects,
+    repository_by_name: Mapping[str, Repository],
     sandbox: Sandbox,
     previous: ResolvedPolicy | None,
 ) -> ResolvedPolicy:
     meta = policy.metadata
-    repository_by_name = usable_repositories(meta.namespace, declared.repositories)
     upstream = repository_by_name.get(policy.spec.upstream.repository)
     error = None
     if upstream is None:
@@ -454,9 +461,12 @@ def _unknown_repository_error(
     )
 
 
-def _resolve_package_variant(variant: PackageVariant, declared: DeclaredObjects) -> ResolvedPolicy:
+def _resolve_package_variant(
+    variant: PackageVariant,
+    declared: DeclaredObjects,
+    repository_by_name: Mapping[str, Repository],
+) -> ResolvedPolicy:
     namespace = variant.metadata.namespace
-    repository_by_name = usable_repositories(namespace, declared.repositories)
     upstream = repository_by_name.get(variant.spec.upstream.repository)
     downstream = repository_by_name.get(variant.spec.downstream.repository)
     resolved_policy = replace(_unresolved(variant), upstream=upstream)

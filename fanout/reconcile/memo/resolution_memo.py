@@ -1,0 +1,91 @@
+"""Memo of resolved policies between passes, valid where no declared change concerns them."""
+
+from collections.abc import Sequence
+
+from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.ports import Sandbox
+from fanout.reconcile.selection.policy_index import PolicyIndex
+from fanout.reconcile.selection.policy_resolution import (
+    PolicyKey,
+    ResolvedPolicy,
+    declaration_key,
+    list_declarations,
+    resolve_policies,
+)
+from fanout.selection.cluster_objects import ObjectChange
+from fanout.values import frozen
+
+
+@frozen
+class PolicyResolution:
+    """All resolved policies, and those for which the declared objects read otherwise than before.
+
+    Among the latter are policies whose own variants, and the objects they inject or check, changed.
+    """
+
+    policies: tuple[ResolvedPolicy, ...]
+    concerned: frozenset[PolicyKey]
+
+
+class ResolutionMemo:
+    """Resolves policies, from one declaration to the next; one per process."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        self._declared = DeclaredObjects()
+        self._policies: tuple[ResolvedPolicy, ...] = ()
+        self._index = PolicyIndex()
+
+    def resolve(self, declared: DeclaredObjects) -> PolicyResolution:
+        """Resolve what is declared. Policies that no change concerns stay the same objects."""
+        # What failed may have failed for want of memory, and is resolved again in the next pass.
+        is_complete = all(it.is_complete for it in self._policies)
+        if self._declared is declared and is_complete:
+            return PolicyResolution(self._policies, frozenset())
+        # The first time everything is resolved, whatever changed.
+        changes = (
+            tuple(declared.objects.find_changes(self._declared.objects)) if self._policies else ()
+        )
+        unchanged = self._find_unchanged(declared, changes)
+        previous = {it.key: it for it in self._policies}
+        self._policies = resolve_policies(declared, self._sandbox, self._policies, unchanged)
+        self._declared = declared
+        resolved_again = [it for it in self._policies if previous.get(it.key) is not it]
+        # Before the index is updated: who read an object that is gone is to know.
+        readers = {key for change in changes for key in self._index.find_readers(change)}
+        self._index.retain({it.key for it in self._policies})
+        for resolved_policy in resolved_again:
+            self._index.put(resolved_policy)
+        readers |= {key for change in changes for key in self._index.find_readers(change)}
+        return PolicyResolution(
+            self._policies, frozenset(readers.union(it.key for it in resolved_again))
+        )
+
+    def _find_unchanged(
+        self, declared: DeclaredObjects, changes: Sequence[ObjectChange]
+    ) -> frozenset[PolicyKey]:
+        """Return the policies that are declared as before and choose none of the changed objects.
+
+        A failure may be due to lack of time or memory, so whatever failed is resolved again.
+        """
+        if declared.repositories != self._declared.repositories:
+            return frozenset()
+        declarations = {declaration_key(it): it for it in list_declarations(declared)}
+        choosers = {key for change in changes for key in self._index.find_choosers(change)}
+        # By identity: the positions of an object that was read again may be others.
+        return frozenset(
+            it.key
+            for it in self._policies
+            if it.declaration is declarations.get(it.key)
+            and it.key not in choosers
+            and not _has_failures(it)
+        )
+
+
+def _has_failures(resolved_policy: ResolvedPolicy) -> bool:
+    return (
+        resolved_policy.error is not None
+        or bool(resolved_policy.failures)
+        or not resolved_policy.is_complete
+        or any(spec.offline_error for spec in resolved_policy.variants)
+    )

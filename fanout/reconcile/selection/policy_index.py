@@ -1,0 +1,116 @@
+"""Index from kinds, labels and names of objects to the policies that choose or read them."""
+
+from collections.abc import Collection, Iterator
+
+from fanout.api.upstream_policy import ObjectSelector, UpstreamPolicy
+from fanout.plan.evidence.due_checks import machine_checks
+from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
+from fanout.selection.cluster_objects import ObjectChange, group_of
+from fanout.selection.label_index import list_exact_requirements, read_labels
+from fanout.selection.label_selector import is_text_map, match_raw_labels
+from fanout.selection.variant_spec import Object
+from fanout.variants.functions.kind_scopes import CRD_KIND
+
+_Term = tuple[str, ...]
+# First words of terms: three of selectors, two of objects that are read.
+_LABEL, _UNLABELED, _KIND = "label", "unlabeled", "kind"
+_NAME, _CHECK = "name", "check"
+
+
+class PolicyIndex:
+    """Policies by what they choose and read; a change costs those that it may concern."""
+
+    def __init__(self) -> None:
+        self._keys_by_term: dict[_Term, set[PolicyKey]] = {}
+        self._terms: dict[PolicyKey, frozenset[_Term]] = {}
+        self._policies: dict[PolicyKey, ResolvedPolicy] = {}
+
+    def put(self, resolved_policy: ResolvedPolicy) -> None:
+        """Add a policy, or replace what was known of it."""
+        key, terms = resolved_policy.key, frozenset(_list_terms(resolved_policy))
+        self._policies[key] = resolved_policy
+        previous_terms = self._terms.get(key, frozenset())
+        for term in previous_terms - terms:
+            self._discard(term, key)
+        for term in terms - previous_terms:
+            self._keys_by_term.setdefault(term, set()).add(key)
+        self._terms[key] = terms
+
+    def retain(self, keys: Collection[PolicyKey]) -> None:
+        """Remove all policies except those with the given keys."""
+        for key in self._policies.keys() - keys:
+            for term in self._terms.pop(key):
+                self._discard(term, key)
+            del self._policies[key]
+
+    def find_choosers(self, change: ObjectChange) -> set[PolicyKey]:
+        """Return the policies for which the object is, was or may be a target."""
+        terms: set[_Term] = {(_UNLABELED, *change.kind)}
+        for item in (change.previous, change.present):
+            labels = read_labels(item) if item is not None else None
+            if is_text_map(labels):
+                terms |= {(_LABEL, *change.kind, key, value) for key, value in labels.items()}
+            elif labels is not None:
+                terms.add((_KIND, *change.kind))
+        return {key for key in self._find(terms) if self._may_choose(key, change)}
+
+    def find_readers(self, change: ObjectChange) -> set[PolicyKey]:
+        """Return the policies that may inject the object, check it, or know its scope by it."""
+        if change.kind == CRD_KIND:
+            return set(self._policies)
+        return self._find({(_NAME, *change.name), (_CHECK, *change.kind)})
+
+    def _discard(self, term: _Term, key: PolicyKey) -> None:
+        keys = self._keys_by_term[term]
+        keys.discard(key)
+        if not keys:  # names of objects come and go
+            del self._keys_by_term[term]
+
+    def _find(self, terms: set[_Term]) -> set[PolicyKey]:
+        return set().union(*(self._keys_by_term.get(term, ()) for term in terms))
+
+    def _may_choose(self, key: PolicyKey, change: ObjectChange) -> bool:
+        policy = self._policies[key].upstream_policy
+        return policy is not None and any(
+            _may_select(selector, policy, change, item)
+            for selector in _object_selectors(policy)
+            for item in (change.previous, change.present)
+        )
+
+
+def _may_select(
+    selector: ObjectSelector, policy: UpstreamPolicy, change: ObjectChange, item: Object | None
+) -> bool:
+    namespace, name = change.name
+    return (
+        item is not None
+        and (group_of(selector.api_version), selector.kind) == change.kind
+        and namespace in ("", policy.metadata.namespace)
+        and selector.name in (None, name)
+        and match_raw_labels(selector, read_labels(item)) is not False
+    )
+
+
+def _object_selectors(policy: UpstreamPolicy) -> Iterator[ObjectSelector]:
+    return (it.object_selector for it in policy.spec.targets if it.object_selector is not None)
+
+
+def _list_terms(resolved_policy: ResolvedPolicy) -> Iterator[_Term]:
+    for spec in resolved_policy.variants:
+        for injector in spec.injectors:
+            yield _NAME, spec.namespace, injector.name
+    policy = resolved_policy.upstream_policy
+    if policy is None:
+        return
+    for selector in _object_selectors(policy):
+        kind = (group_of(selector.api_version), selector.kind)
+        yield _KIND, *kind
+        # One requirement suffices to find the policy; the whole selector is matched afterwards.
+        label, values = next(iter(list_exact_requirements(selector)), ("", ()))
+        if not label:
+            yield _UNLABELED, *kind
+        yield from ((_LABEL, *kind, label, value) for value in values)
+    for stage in policy.spec.stages:
+        for check in (*machine_checks(stage.verification), *machine_checks(stage.requires)):
+            if check.object is not None:
+                yield _CHECK, group_of(check.object.api_version), check.object.kind

@@ -1,0 +1,95 @@
+"""The index of labels leaves out nothing that a selector matches."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fanout.api.upstream_policy import ObjectSelector
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.selection.label_selector import match_raw_labels
+
+KIND = ("infra.example.com", "Cluster")
+KEYS, VALUES = st.sampled_from(["tier", "region"]), st.sampled_from(["a", "b", ""])
+LABELS = st.none() | st.just("none") | st.dictionaries(KEYS, VALUES | st.just(1) | st.none())
+NAMESPACES = st.sampled_from(["", "platform", "other"])
+OBJECTS = st.dictionaries(st.tuples(NAMESPACES, st.sampled_from("abcdef")), LABELS)
+REQUIREMENTS = st.builds(
+    lambda key, operator, values: {
+        "key": key,
+        "operator": operator,
+        **({"values": values} if operator in ("In", "NotIn") else {}),
+    },
+    KEYS,
+    st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist"]),
+    st.lists(VALUES, min_size=1, max_size=2, unique=True),
+)
+SELECTORS = st.builds(
+    lambda labels, expressions: ObjectSelector.model_validate(
+        {
+            "apiVersion": "infra.example.com/v1",
+            "kind": "Cluster",
+            "matchLabels": labels,
+            "matchExpressions": expressions,
+        }
+    ),
+    st.dictionaries(KEYS, VALUES),
+    st.lists(REQUIREMENTS, max_size=2),
+)
+
+
+def index_of(labels_by_name):
+    return ClusterObjectIndex(
+        {
+            "apiVersion": "infra.example.com/v1",
+            "kind": "Cluster",
+            "metadata": {
+                "namespace": namespace,
+                "name": name,
+                **({"labels": labels} if labels is not None else {}),
+            },
+        }
+        for (namespace, name), labels in labels_by_name.items()
+    )
+
+
+@given(OBJECTS, SELECTORS, NAMESPACES)
+def test_the_candidates_have_every_object_that_may_match(labels_by_name, selector, namespace):
+    candidates = [
+        name for name, _ in index_of(labels_by_name).find_candidates(KIND, namespace, selector)
+    ]
+    assert len(set(candidates)) == len(candidates)
+    assert {name[0] for name in candidates} <= {namespace}
+    matched = {
+        name
+        for name, labels in labels_by_name.items()
+        if name[0] == namespace and match_raw_labels(selector, labels) is not False
+    }
+    assert matched <= set(candidates)
+
+
+@given(OBJECTS, OBJECTS)
+def test_the_changes_lead_from_one_index_to_the_next(before, after):
+    previous = index_of(before)
+    present = previous.with_objects({KIND: index_of(after).of_kind(*KIND)})
+    objects = dict(previous.of_kind(*KIND))
+    for change in present.find_changes(previous):
+        assert objects.pop(change.name, None) is change.previous
+        if change.present is not None:
+            objects[change.name] = change.present
+    assert objects == present.of_kind(*KIND)
+    assert all(item is objects[name] for name, item in present.of_kind(*KIND).items())
+
+
+def test_an_object_with_equal_content_stays_the_same_object():
+    previous = index_of({("platform", "a"): {"tier": "a"}, ("platform", "b"): {"tier": 1}})
+    read_again = index_of({("platform", "a"): {"tier": "a"}, ("platform", "b"): {"tier": True}})
+    present = previous.with_objects({KIND: read_again.of_kind(*KIND)})
+    assert present.get(*KIND, "platform", "a") is previous.get(*KIND, "platform", "a")
+    assert [it.name for it in present.find_changes(previous)] == [("platform", "b")]
+    again = present.with_objects(
+        {
+            KIND: index_of(
+                {("platform", "a"): {"tier": "a"}, ("platform", "b"): {"tier": True}}
+            ).of_kind(*KIND)
+        }
+    )
+    assert again.of_kind(*KIND) is present.of_kind(*KIND)
