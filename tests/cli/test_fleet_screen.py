@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+import click
 import pytest
 
 from fanout.cli.output.explanation_text import ExplanationLayout
@@ -100,3 +101,27 @@ def test_a_narrow_terminal_gets_narrow_lines():
     lines = screen(fleet(10, 10), width=20)
     # An option stays beside its value, so that the command can be pasted.
     assert all(len(line) <= 20 or line.lstrip().startswith("--") for line in lines)
+
+
+def test_unwrapped_lines_of_a_pipe_have_no_empty_line_at_the_end():
+    assert all(screen(fleet(2, 1), width=None, height=None)[-2:])
+
+
+@pytest.mark.parametrize("width", [80, None])
+@pytest.mark.parametrize(
+    ("state", "color"),
+    [("Passed", "green"), ("Failed", "red"), ("Halted", "red"), ("Pending", "yellow")],
+)
+def test_of_a_stage_the_state_alone_is_colored(state, color, width):
+    stage = StageStatus("edge", "default", "dev", state, candidate=state, total=1)
+    status = FleetStatus((stage,), (Explanation("edge", "default", "Pending"),), (), {})
+    layout = ExplanationLayout(NOW, width, is_colored=True)
+    assert list(format_fleet_status(status, layout, None))[-1] == (
+        f"edge     dev     {state:<8}   0/1     {click.style(state, fg=color)}   -"
+    )
+
+
+def test_a_revision_cannot_break_or_turn_a_line():
+    stage = StageStatus("edge", "default", "dev", "Passed", "v2\u2028\u202e", 1, 1)
+    status = FleetStatus((stage,), (Explanation("edge", "default", "Ready"),), (), {})
+    assert "v2\\u2028\\u202e" in screen(status)[-1]

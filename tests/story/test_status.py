@@ -41,6 +41,11 @@ def test_a_line_per_stage_says_what_it_waits_for(fleet: Fleet):
     assert rows(fleet.run("status").out)[0][1:5] == ["dev", "v1", "2/2", "Passed"]
 
 
+def test_a_pipe_gets_no_empty_line_at_the_end(fleet: Fleet, monkeypatch):
+    monkeypatch.delenv("COLUMNS")
+    assert fleet.run("status").out.splitlines()[-1].startswith("monitoring   prod ")
+
+
 def test_what_needs_a_person_comes_first_with_the_command_that_decides(fleet: Fleet):
     path = "sites/ams/deployment.yaml"
     text = PACKAGE["deployment.yaml"]

@@ -37,7 +37,7 @@ def line(fleet: Fleet, *verb: str) -> list[str]:
 
 
 BOLD, YELLOW, CYAN = "\x1b[1m", "\x1b[33m", "\x1b[36m"
-COLORED = {("status",): {BOLD}, ("explain", "monitoring"): {BOLD, YELLOW}}
+COLORED = {("status",): {BOLD, YELLOW}, ("explain", "monitoring"): {BOLD, YELLOW}}
 
 
 @pytest.mark.parametrize("verb", COLORED, ids=" ".join)

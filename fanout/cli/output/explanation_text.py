@@ -35,6 +35,10 @@ class ExplanationLayout:
         """Return the text in a style, if colors are wanted."""
         return click.style(text, **style) if self.is_colored else text  # type: ignore[arg-type]  # click.style takes each style by its own type
 
+    def paint_state(self, state: str, **style: str | bool) -> str:
+        """Return a state or verdict in its color, if colors are wanted."""
+        return self.paint(state, fg=_COLORS.get(state, "yellow"), **style)
+
 
 def format_explanation(
     explanation: Explanation, names: Mapping[str, str], layout: ExplanationLayout
@@ -78,7 +82,7 @@ def _format_headline(
         facts.append(f"{ready} of {pluralize(total, 'variant')} ready")
     head = f"{noun} {name}: "
     lines = wrap_text(head + ", ".join([explanation.state, *facts]), layout.width, "", _INDENT)
-    state = layout.paint(explanation.state, fg=_COLORS.get(explanation.state, "yellow"), bold=True)
+    state = layout.paint_state(explanation.state, bold=True)
     yield lines[0].replace(f": {explanation.state}", f": {state}", 1)
     yield from lines[1:]
 

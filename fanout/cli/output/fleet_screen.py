@@ -16,6 +16,7 @@ from fanout.cli.output.text_layout import (
     wrap_rows,
     wrap_text,
 )
+from fanout.cli.terminal import escape_control
 from fanout.reconcile.explanation.blockers import Blocker
 from fanout.reconcile.explanation.display_names import format_display_names
 from fanout.reconcile.explanation.fleet_status import FleetStatus, StageStatus
@@ -25,7 +26,8 @@ from fanout.values import replace
 _INDENT = "  "
 _MIN_HEIGHT = 12
 _FRAME_LINES = 5  # headline, empty lines, and the next instant
-_HEADS = ("POLICY", "STAGE", "REVISION", "READY", "STATE", "WAITS FOR", "NEXT")
+_STATE = "STATE"
+_HEADS = ("POLICY", "STAGE", "REVISION", "READY", _STATE, "WAITS FOR", "NEXT")
 _PRIORITIES = (0, 0, 2, 1, 0, 1, 3)
 _CAN_CUT = (True, True, True, False, False, True, False)
 _MAX_KEYS = 2  # of merge conflicts in one line
@@ -137,13 +139,25 @@ def _format_stages(
         text = format_full([heads, *rows])
     else:
         text = format_fitted(heads, rows, layout.width, _PRIORITIES[:columns], _CAN_CUT[:columns])
-    yield from text.splitlines()
-    yield from wrap_text(_count_further(policies[shown:]), layout.width)
+    yield from _paint_states(text.splitlines(), rows, layout)
+    if shown < len(policies):
+        yield from wrap_text(_count_further(policies[shown:]), layout.width)
+
+
+def _paint_states(
+    lines: Sequence[str], rows: Sequence[Sequence[str]], layout: ExplanationLayout
+) -> Iterator[str]:
+    """Yield the lines of the table, whose first one has the heads, with colored states."""
+    start, index = lines[0].find(_STATE), _HEADS.index(_STATE)
+    yield lines[0]
+    for line, row in zip(lines[1:], rows, strict=True):
+        state, end = row[index], start + len(row[index])
+        # Not there if the column is left out, or moved by wide characters before it.
+        is_shown = start >= 0 and line[start:end] == state
+        yield f"{line[:start]}{layout.paint_state(state)}{line[end:]}" if is_shown else line
 
 
 def _count_further(policies: Sequence[Sequence[StageStatus]]) -> str:
-    if not policies:
-        return ""
     stages = [stage for it in policies for stage in it]
     total, ready = sum(it.total for it in stages), sum(it.ready for it in stages)
     is_ready = all(it.is_done for it in stages)
@@ -154,7 +168,7 @@ def _count_further(policies: Sequence[Sequence[StageStatus]]) -> str:
 
 def _format_stage(stage: StageStatus, layout: ExplanationLayout) -> Sequence[str]:
     further = f" +{len(stage.reasons) - 1}" if len(stage.reasons) > 1 else ""
-    return (
+    cells = (
         stage.policy,
         stage.stage or "-",
         stage.candidate or "-",
@@ -163,3 +177,4 @@ def _format_stage(stage: StageStatus, layout: ExplanationLayout) -> Sequence[str
         f"{stage.reasons[0]}{further}" if stage.reasons else "-",
         format_relative(stage.next, layout.now) if stage.next is not None else "-",
     )
+    return [escape_control(cell) for cell in cells]
