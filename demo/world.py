@@ -1,4 +1,4 @@
-"""The company of the demo: six repositories of four clusters each, and an upstream package."""
+"""Repositories and objects of the demo: six of four clusters each, and an upstream package."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent.parent / "fixtures" / "packages" / "monitoring"
 POLICIES = Path(__file__).parent / "policies"
 
-# Repository → its region, and its clusters: name, stage, and how long they keep their data.
+# Repository → its region, and its clusters: name, stage, and retention of their data.
 FLEET = {
     "eu-north": ("eu", "arn dev-eu 3d", "hel staging 7d", "cph prod 15d", "osl prod 30d"),
     "eu-south": ("eu", "lis dev-eu 3d", "mad staging 7d", "ath prod 15d", "fco prod 15d"),
@@ -46,13 +46,13 @@ spec: {{url: {url}}}
 
 
 class World:
-    """Demo's directory: bare repositories in `git/`, objects in `policies/`."""
+    """Directory of the demo: bare repositories in `git/`, objects in `policies/`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def make(self, now: datetime) -> None:
-        """Make it anew; what an earlier demo left is removed."""
+        """Create the directory; an earlier one is deleted."""
         shutil.rmtree(self.root, ignore_errors=True)
         shutil.copytree(POLICIES, self.root / "policies")
         repositories, clusters = [], []
@@ -78,7 +78,7 @@ class World:
         self.release("v1", "Monitor one cluster", now)
 
     def release(self, revision: str, subject: str, now: datetime) -> None:
-        """Commit, tag and push what stands in the upstream work tree."""
+        """Commit, tag and push the upstream work tree."""
         self.git("-C", "blueprints", "commit", "--quiet", "--all", "-m", subject, now=now)
         self.git("-C", "blueprints", "tag", f"monitoring/{revision}", now=now)
         self.git("-C", "blueprints", "push", "--quiet", "origin", "HEAD", "--tags", now=now)
@@ -93,7 +93,7 @@ class World:
         return self.root / "git" / f"{name}.git"
 
     def git(self, *arguments: str, now: datetime | None = None) -> str:
-        """Run git in the demo's directory, as the package's author; answers what it printed."""
+        """Run git in the directory as the author of the package. Return what it printed."""
         date = (
             {f"GIT_{who}_DATE": now.isoformat() for who in ("AUTHOR", "COMMITTER")} if now else {}
         )
@@ -108,18 +108,18 @@ class World:
         return done.stdout
 
     def refs(self, repository: str, prefix: str) -> list[str]:
-        """The names of a repository's refs below a prefix."""
+        """Return the names of a repository's refs below a prefix."""
         listed = self.git("-C", str(self.bare(repository)), "for-each-ref", "--format=%(refname)")
         return [ref for ref in listed.split() if ref.startswith(prefix)]
 
     def published(self, stage: str = "") -> dict[str, int]:
         """Count the clusters of a stage, or all, by their revision on the main branch."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for repository, (_, *rows) in FLEET.items():
             for name, tier, _ in (row.split() for row in rows):
                 if stage in ("", tier):
-                    found[self._revision(repository, name)] += 1
-        return dict(found)
+                    counts[self._revision(repository, name)] += 1
+        return dict(counts)
 
     def _revision(self, repository: str, cluster: str) -> str:
         """Return the revision in the Kptfile on the main branch; `none` if there is no package."""
@@ -131,7 +131,7 @@ class World:
         return text.partition("upstreamLock:")[2].partition("ref: monitoring/")[2].split()[0]
 
     def _repository(self, name: str, now: datetime) -> None:
-        """A bare repository with a first commit; the upstream one keeps its work tree."""
+        """Create a bare repository with a first commit; the upstream one keeps its work tree."""
         self.git("init", "--quiet", "--bare", str(self.bare(name)))
         self.git("clone", "--quiet", str(self.bare(name)), name)
         (self.root / name / "README.md").write_text(f"# {name}\n", encoding="utf-8")
@@ -146,7 +146,7 @@ class World:
         (self.root / "policies" / name).write_text(text, encoding="utf-8")
 
 
-# The same commits on every machine, whatever git is configured to there.
+# Makes commits equal on every machine, whatever its Git configuration.
 PINNED = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",

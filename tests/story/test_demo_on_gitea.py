@@ -32,7 +32,7 @@ def demo(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
     import run
 
     yield run
-    for name in ("run", "teller", "world"):
+    for name in ("run", "storyteller", "world"):
         del sys.modules[name]
 
 
@@ -42,10 +42,11 @@ def test_the_demo_is_played_on_gitea(
     for login in (OWNER, BOT):
         gitea.add_person(login)
     monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "file:http")  # for what the author pushes
-    world, teller = world_on(gitea, tmp_path / "demo"), demo.Teller(tmp_path / "demo", demo.MONDAY)
-    monkeypatch.setattr(teller, "_environment", with_secret(teller._environment, gitea.tokens[BOT]))
+    world = world_on(gitea, tmp_path / "demo")
+    story = demo.Storyteller(tmp_path / "demo", demo.MONDAY)
+    monkeypatch.setattr(story, "_environment", with_secret(story._environment, gitea.tokens[BOT]))
     for chapter in ("prepare", "fan_out", "first_stages", "one_fails", "the_fix", "production"):
-        getattr(demo, chapter)(world, teller)
+        getattr(demo, chapter)(world, story)
     assert world.published() == {"v2": 24}
     printed = capsys.readouterr().out
     assert gitea.tokens[BOT] not in printed

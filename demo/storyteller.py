@@ -1,4 +1,4 @@
-"""Tells the story: what a command does, the command, what it printed; and checks the world."""
+"""Runner of the demo's commands: shows each with its output, and checks the results."""
 
 import fcntl
 import os
@@ -20,12 +20,12 @@ WIDTH = max(72, min(shutil.get_terminal_size((80, 24)).columns, 120))
 FANOUT = Path(sys.executable).with_name("fanout")
 
 
-class NotAsToldError(Exception):
-    """A result differs from the story's expectation."""
+class UnexpectedResultError(Exception):
+    """A result differs from the expected one."""
 
 
-class Teller:
-    """Runs commands in one directory, at the time that the story has reached."""
+class Storyteller:
+    """Runs commands in one directory, at the time of the current chapter."""
 
     def __init__(self, root: Path, now: datetime) -> None:
         self.root = root
@@ -34,7 +34,7 @@ class Teller:
         self._styled = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
     def chapter(self, title: str, **later: float) -> None:
-        """Begin a chapter, some time after the one before."""
+        """Begin a chapter, some time after the previous one."""
         self.now += timedelta(**later)
         when = f"{self.now:%a %H:%M}"
         line = f"─── {title} ".ljust(WIDTH - len(when) - 1, "─")
@@ -44,21 +44,22 @@ class Teller:
         """Describe the next command in one line or two."""
         print("\n" + textwrap.fill(sentence, WIDTH))
 
-    def fanout(self, line: str, *, leaves: int = 0, lines: int = 12) -> str:
-        """Run `fanout LINE` as a user would; answers what it printed."""
-        return self._run(f"fanout {line}", [str(FANOUT), *shlex.split(line)], leaves, lines)
+    def fanout(self, line: str, *, exits_with: int = 0, lines: int = 12) -> str:
+        """Run `fanout LINE` as a user would. Return what it printed."""
+        return self._run(f"fanout {line}", [str(FANOUT), *shlex.split(line)], exits_with, lines)
 
     def git(self, line: str, *, lines: int = 12) -> str:
         """Run `git LINE` as a user would."""
-        return self._run(f"git {line}", ["git", *shlex.split(line)], 0, lines)
+        command = ["git", "-c", "color.ui=false", *shlex.split(line)]
+        return self._run(f"git {line}", command, 0, lines)
 
-    def check(self, found: object, expected: object, sentence: str) -> None:
-        """Print that it is so. Raises NotAsToldError when it is not."""
-        if found != expected:
-            raise NotAsToldError(f"{sentence}: expected {expected}, found {found}")
+    def check(self, actual: object, expected: object, sentence: str) -> None:
+        """Print the sentence. Raise UnexpectedResultError if the values differ."""
+        if actual != expected:
+            raise UnexpectedResultError(f"{sentence}: expected {expected}, got {actual}")
         self._print(f"  ✓ {sentence}", "32")
 
-    def _run(self, typed: str, command: list[str], leaves: int, lines: int) -> str:
+    def _run(self, typed: str, command: list[str], exits_with: int, lines: int) -> str:
         self.steps += 1
         for piece in textwrap.wrap(f"$ {typed}", WIDTH, subsequent_indent="    "):
             self._print(piece, "1;36")
@@ -66,12 +67,12 @@ class Teller:
         errors, output, code = run_on_terminal(command, self.root, self._environment())
         self._show(errors, lines)
         self._show(output, lines)
-        if code != leaves:
-            raise NotAsToldError(f"`{typed}` left with {code} and not with {leaves}")
+        if code != exits_with:
+            raise UnexpectedResultError(f"`{typed}` exited with {code}, expected {exits_with}")
         return output
 
     def _environment(self) -> dict[str, str]:
-        """The user's, without what would change the story; and each command is to start quickly."""
+        """Return the environment without variables that change results or slow the start."""
         hidden = ("FANOUT_", "PYTHONDONTWRITEBYTECODE")
         kept = {key: value for key, value in os.environ.items() if not key.startswith(hidden)}
         date = self.now.isoformat()
@@ -79,7 +80,7 @@ class Teller:
         return {**kept, **PINNED, **screen, "FANOUT_FILES": "policies", "FANOUT_NOW": date}
 
     def _show(self, text: str, lines: int) -> None:
-        """The output, as many lines of it; longer lines than the terminal has are wrapped."""
+        """Print the first lines of the output, wrapped to the terminal."""
         rows = text.splitlines()
         for row in rows[:lines]:
             deep = " " * (len(row) - len(row.lstrip()) + 6)
@@ -96,9 +97,9 @@ class Teller:
 def run_on_terminal(
     command: list[str], root: Path, environment: dict[str, str]
 ) -> tuple[str, str, int]:
-    """Run a command with its output on a terminal of WIDTH - 2 columns, as the story is indented.
+    """Run a command with its output on a terminal of WIDTH - 2 columns, as output is indented.
 
-    Answers what it wrote to standard error and to the terminal, and what it left with.
+    Return what it wrote to standard error and to the terminal, and its exit code.
     """
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, WIDTH - 2, 0, 0))
@@ -118,12 +119,12 @@ def run_on_terminal(
 
 
 def read_terminal(master: int) -> str:
-    """Answer all that is written to a terminal until the last program leaves it."""
+    """Return all that is written to a terminal until the last program closes it."""
     chunks = []
     while True:
         try:
             chunk = os.read(master, 65536)
-        except OSError:  # as Linux says that nobody has it open any more
+        except OSError:  # Linux: no program has it open any more
             chunk = b""
         if not chunk:
             os.close(master)
