@@ -1,4 +1,4 @@
-"""Protocols through which the reconciler reaches Git, forges, sandbox, probes and records."""
+"""Protocols through which passes reach declared objects, Git, forges, probes and records."""
 
 from base64 import b64encode
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -7,6 +7,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Denied, FanoutError
 from fanout.package.package_limits import SizeLimits
 from fanout.package.tree_ids import TreeEntry
@@ -36,11 +37,25 @@ from fanout.plan.observation.repository_state import (
     RepositoryChange,
 )
 from fanout.plan.pull_requests.call_limits import HostLimits
+from fanout.plan.records.logged_sweep import LoggedSweep
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey, StatusChange
 from fanout.selection.variant_spec import ExpressionFailure, InProcessExpression
 from fanout.values import frozen
 from fanout.variants.function_requests import ProgramOutput, ProgramRun, ScriptOutput, ScriptRun
 from fanout.variants.function_requests import ResponseError as ProgramError
+
+# ---- Declared objects --------------------------------------------------------------------------
+
+
+class Inventory(Protocol):
+    """Source of the declared objects (package: cluster; in file mode manifests)."""
+
+    def read(self) -> DeclaredObjects:
+        """Return what is declared now; the same value if nothing changed.
+
+        Errors are part of the value. Which objects changed shows in a comparison of two values.
+        """
+
 
 # ---- Git ---------------------------------------------------------------------------------------
 
@@ -126,6 +141,17 @@ def authorization_header(secret: Credentials) -> str:
         return f"Bearer {secret.password}"
     pair = f"{secret.username}:{secret.password}".encode()
     return f"Basic {b64encode(pair).decode()}"
+
+
+class Secrets(Protocol):
+    """Secrets by namespace and name (package: cluster)."""
+
+    def get(self, namespace: str, name: str) -> Credentials:
+        """Return a secret; the administrator's own have the namespace "".
+
+        In file mode one directory serves all namespaces. Raises Denied if the secret is missing
+        or unusable; the message shows nothing of its content.
+        """
 
 
 class GitStore(Protocol):
@@ -482,4 +508,20 @@ class RecordStore(Protocol):
         """Replace status documents by compare and swap, all or nothing; return the new heads.
 
         Raises Conflict if the records of a policy moved meanwhile.
+        """
+
+
+class SweepLog(Protocol):
+    """Instants up to which sweeps are done (package: cluster)."""
+
+    def read(self) -> Mapping[str, LoggedSweep]:
+        """Return the entries by `namespace/name` of the PromotionPolicy.
+
+        Raises InvalidInput if unreadable, Unavailable, Denied.
+        """
+
+    def write(self, changes: Mapping[str, LoggedSweep | None], at: datetime) -> None:
+        """Write the changed entries; None removes one. An unreadable log is replaced.
+
+        Raises Conflict, Unavailable, Denied.
         """

@@ -1,4 +1,4 @@
-"""Writes `fanout/cluster/schemas/` from the OpenAPI definitions of Kubernetes.
+"""Writes `fanout/kubernetes_schemas/schemas/` from the OpenAPI definitions of Kubernetes.
 
     python tools/kubernetes_schemas.py DIRECTORY
 
@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-TARGET = Path(__file__).parent.parent / "fanout" / "cluster" / "schemas"
+TARGET = Path(__file__).parent.parent / "fanout" / "kubernetes_schemas" / "schemas"
 KEPT = ("type", "properties", "required", "items", "additionalProperties", "enum", "oneOf", "$ref")
 KINDS = "x-kubernetes-group-version-kind"
 PREFIX = "#/$defs/"

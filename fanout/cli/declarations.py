@@ -10,9 +10,9 @@ from pathlib import Path
 
 from fanout.cli.command_errors import not_found
 from fanout.cli.settings import STANDARD_INPUT, Settings
-from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.manifest_cache import ManifestCache
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
 from fanout.gates.gate_wording import format_names
 

@@ -1,15 +1,14 @@
 """Notifications of commands: the notifier of an installation, and one delivery after a pass."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from fanout.cli.lazy_import import load_module
 from fanout.cli.startup import Program
 from fanout.cli.terminal import print_message
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.errors import FanoutError
-from fanout.ports import BatchResult, EventBatch
+from fanout.ports import BatchResult, Credentials, EventBatch
 from fanout.reconcile.notifications.notification_outbox import NotificationOutbox
 from fanout.reconcile.notifications.notifier import Notifier
 from fanout.reconcile.pass_results import PassReport
@@ -22,7 +21,7 @@ from fanout.values import frozen
 class LazyEventSender:
     """Port `fanout.ports.EventSender` that loads the HTTP library when there is an event."""
 
-    secrets: Any  # of FileSecrets
+    secrets: Callable[[str], Credentials]  # of the administrator, by name
 
     def send(self, batches: Sequence[EventBatch]) -> list[BatchResult]:
         """Send batches as `fanout.ports.EventSender` specifies. Load nothing if there are none."""
@@ -39,7 +38,7 @@ def build_notifier(program: Program) -> Notifier | None:
     configuration, state_dir = program.configuration, program.settings.state_dir
     if not configuration.notifications or program.settings.dry_run:
         return None
-    secrets = FileSecrets(program.redactor, state_dir / "secrets").get
+    secrets = partial(FileSecrets(program.redactor, state_dir / "secrets").get, "")
     for target in configuration.notifications:
         # Only a secret that was looked up is taken out of events. A missing one is reported when
         # an event is to be sent.

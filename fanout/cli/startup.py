@@ -18,14 +18,14 @@ from fanout.cli.declarations import check_files, open_files
 from fanout.cli.lazy_import import load_module
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import Color, is_colored, print_message
-from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.file_cluster import FileCluster, read_configuration
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.cluster.manifest_cache import ManifestCache
 from fanout.cluster.policy_state_store import ObservedHeads, PolicyStateStore
 from fanout.cluster.record_overlay import RecordOverlay
 from fanout.cluster.records_repository import LocalRepository, RecordsRepository
-from fanout.cluster.sweep_log import SweepLog
+from fanout.cluster.sweep_log_store import SweepLogStore
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.git.mirror import create_bare
 from fanout.git.mirror_store import MirrorStore
 from fanout.plan.actions import ActionResult
@@ -34,7 +34,7 @@ from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_state import CommitIdentity, Remote
 from fanout.plan.pull_requests.call_estimate import CallEstimate, estimate_calls
 from fanout.plan.pull_requests.call_limits import HostLimits
-from fanout.ports import Credentials, Forge, ProbeClient
+from fanout.ports import Credentials, Forge, ProbeClient, Secrets
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.memo.noop_snapshot import NoopSnapshotStore
 from fanout.reconcile.pass_results import PassPlan, PassReport
@@ -184,7 +184,7 @@ class Program:
     cluster: FileCluster
     reconciler: Reconciler
     redactor: Redactor
-    sweeps: SweepLog
+    sweeps: SweepLogStore
     noop_snapshot: NoopSnapshotStore
     overlay: RecordOverlay | None = None  # the records of a dry run
 
@@ -289,11 +289,13 @@ def open_program(
     configuration = load_configuration(settings)
     counters, redactor = Counters(), Redactor()
     expression_cache = settings.state_dir / "expressions.json"
-    secrets = FileSecrets(redactor, settings.state_dir / "secrets").get
+    secrets = FileSecrets(redactor, settings.state_dir / "secrets")
     tracebacks = show_tracebacks(redactor, enabled=bool(settings.verbosity) and not long_running)
     with (
         tracebacks,
-        closing(LazyForgeDirectory(configuration.forges, secrets, counters.events)) as forges,
+        closing(
+            LazyForgeDirectory(configuration.forges, partial(secrets.get, ""), counters.events)
+        ) as forges,
         ProcessSandbox(_sandbox_limits(configuration), counters, expression_cache) as sandbox,
     ):
         world, sweeps = _open_world(settings, configuration, sandbox, counters, secrets)
@@ -334,8 +336,8 @@ def _open_world(
     configuration: FanoutConfiguration,
     sandbox: ProcessSandbox,
     counters: Counters,
-    secrets: Callable[[str], Credentials],
-) -> tuple[World, SweepLog]:
+    secrets: Secrets,
+) -> tuple[World, SweepLogStore]:
     """Return the ports of a program, and the log of sweeps in its records repository."""
     progress, author = build_progress(settings), configuration.author
     setup = Setup(
@@ -347,7 +349,7 @@ def _open_world(
     git = MirrorStore(
         _mirrors_path(settings, configuration),
         install=setup.install,
-        secrets=secrets,
+        secrets=secrets.get,
         counters=counters,
         allowed=tuple(protocol.value for protocol in configuration.allowed_protocols),
         concurrency=configuration.concurrency,
@@ -371,7 +373,7 @@ def _open_world(
         function_runtime=build_function_runner(configuration, counters),
         probes=_build_probes(settings, configuration, secrets),
     )
-    return world, SweepLog(repository, setup.install, setup.identity)
+    return world, SweepLogStore(repository, setup.install, setup.identity)
 
 
 def _open_records(
@@ -387,11 +389,14 @@ def _open_records(
 
 
 def _build_probes(
-    settings: Settings, configuration: FanoutConfiguration, secrets: Callable[[str], Credentials]
+    settings: Settings, configuration: FanoutConfiguration, secrets: Secrets
 ) -> LazyProbes:
     check_secrets = {it.name: it.addresses for it in configuration.check_secrets}
     report_line = partial(print_message, color=settings.color) if settings.verbosity else None
-    return LazyProbes(lambda probes: probes.HttpProbes(secrets, check_secrets, report=report_line))
+    find_secret = partial(secrets.get, "")
+    return LazyProbes(
+        lambda probes: probes.HttpProbes(find_secret, check_secrets, report=report_line)
+    )
 
 
 @contextmanager

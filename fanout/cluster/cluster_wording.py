@@ -81,16 +81,6 @@ def describe_repeated_object(name: str, number: int) -> str:
     return f"{name}, which is declared {f'{number} times' if number > 1 else 'more than once'}"
 
 
-def describe_unknown_schemas(version: str) -> str:
-    """Describe a version of Kubernetes without schemas."""
-    return f"there are no schemas for Kubernetes {version}"
-
-
-def format_version_remedy(oldest: str, newest: str) -> str:
-    """Format the versions of Kubernetes that have schemas."""
-    return f"use a version from {oldest} to {newest}"
-
-
 # Secrets.
 EMPTY_CONTENT = "is empty"
 INVALID_NAME = "is not a valid name of a secret"

@@ -19,22 +19,20 @@ from typing import Any
 from fanout.api.fanout_configuration import FanoutConfiguration
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.cluster import cluster_wording as wording
-from fanout.cluster.declared_objects import (
-    DeclaredObjects,
-    merge_declared,
-    merge_objects,
-)
+from fanout.cluster.declaration_merge import merge_declared, merge_objects
 from fanout.cluster.manifest_cache import MIN_FILE_SIZE, ManifestCache, compute_cache_key
 from fanout.cluster.manifest_documents import (
-    FileFinding,
     InvalidFiles,
     ManifestContent,
-    ObjectKey,
     SourcePosition,
     discover_manifests,
     find_positions,
     read_content,
 )
+from fanout.declared.declaration_failure import DeclarationFailure
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.finding import Finding
+from fanout.declared.object_key import ObjectKey
 from fanout.errors import ErrorLocation, FanoutError, Unavailable
 from fanout.package.json_manifest import is_json
 from fanout.package.object_reader import ScalarMemo
@@ -77,8 +75,8 @@ def read_located_configuration(path: Path) -> tuple[FanoutConfiguration, SourceP
     return configurations[0]
 
 
-def _file_finding(path: Path, problem: str, remedy: str) -> FileFinding:
-    return FileFinding(ErrorLocation(file=str(path)), problem, remedy)
+def _file_finding(path: Path, problem: str, remedy: str) -> Finding:
+    return Finding(ErrorLocation(file=str(path)), problem, remedy)
 
 
 # A file that changed so recently could change again with equal time stamps.
@@ -127,7 +125,7 @@ class FileCluster:
         self._cache = cache
         self._keep_valid = keep_valid
         self._files: dict[Path, _ReadFile] = {}
-        self._findings: tuple[FileFinding, ...] = ()
+        self._findings: tuple[Finding, ...] = ()
         self._objects = ClusterObjectIndex()
         self._declared: DeclaredObjects | None = None
         self._stdin_files = {} if stdin is None else {Path(_STDIN): self._read_stdin(stdin)}
@@ -159,7 +157,7 @@ class FileCluster:
         return self._declared
 
     def _merge_contents(
-        self, contents: Mapping[str, ManifestContent], findings: Sequence[FileFinding]
+        self, contents: Mapping[str, ManifestContent], findings: Sequence[Finding]
     ) -> DeclaredObjects:
         """Merge the contents of all files. A file that makes merging fail counts as unread."""
 
@@ -181,7 +179,7 @@ class FileCluster:
         # Merging fails even with the mere names of these files, so findings about other files that
         # depend on them may be missing.
         faults = (it for content in unread.values() for it in content.findings)
-        all_unread = (*declared.unread, *unread)
+        all_unread = (*declared.unread, *map(DeclarationFailure, unread))
         return replace(declared, faults=(*declared.faults, *faults), unread=all_unread)
 
     def digest(self) -> str:
@@ -210,11 +208,12 @@ class FileCluster:
                 for position in self._locate(str(path)).get(key, ()):
                     return f"{position.file}:{position.line(('metadata', 'name'))}"
         own = self._declared.positions.get(key) if self._declared is not None else None
-        return f"{own.file}:{own.line(('metadata', 'name'))}" if own is not None else ""
+        if own is None:
+            return ""
+        where = own.locate("", ("metadata", "name"))
+        return f"{where.file}:{where.line}"
 
-    def _compute_digest(
-        self, digests: Mapping[Path, bytes], findings: Sequence[FileFinding]
-    ) -> str:
+    def _compute_digest(self, digests: Mapping[Path, bytes], findings: Sequence[Finding]) -> str:
         # No digest without certainty: an unreadable file or standard input may differ next time.
         if findings or self._stdin is not None or not all(digests.values()):
             return ""
@@ -296,7 +295,7 @@ class FileCluster:
 
 
 def _unread_content(path: Path, problem: str, remedy: str) -> ManifestContent:
-    fault = FileFinding(ErrorLocation(file=str(path)), problem, remedy)
+    fault = Finding(ErrorLocation(file=str(path)), problem, remedy)
     return ManifestContent(findings=(fault,), unread=True)
 
 

@@ -43,7 +43,7 @@ def secret_variable(name: str) -> str:
 
 
 class FileSecrets:
-    """Lookup of secrets by name; registers each secret it returns with the redactor.
+    """Implementation of `fanout.ports.Secrets`; each secret is registered with the redactor.
 
     Nothing is cached: a rotated secret is used from its next lookup on.
     """
@@ -59,8 +59,8 @@ class FileSecrets:
         self._environment = os.environ if environment is None else environment
         self._warned: set[Path] = set()
 
-    def get(self, name: str) -> Credentials:
-        """Return the secret of this name.
+    def get(self, namespace: str, name: str) -> Credentials:  # noqa: ARG002 as of the port
+        """Return the secret of this name, which is the same for all namespaces.
 
         Raises Denied if it is missing or unusable; the message never shows content.
         """

@@ -8,15 +8,14 @@ administrator allows sweeps or publications none must happen (design §7).
 """
 
 import os
-import re
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from fanout.api.field_errors import FieldError, FieldPath, Severity, find_similar_name
+from fanout.api.field_errors import FieldError, FieldPath, find_similar_name, format_path
 from fanout.api.kind_registry import KINDS
 from fanout.api.object_meta import API_VERSION, GROUP, KRMObject
 from fanout.api.promotion_policy import Period, PromotionPolicy, PromotionPolicySpec
@@ -26,6 +25,9 @@ from fanout.calendar.cron_schedule import parse_schedule
 from fanout.calendar.publication_calendar import check_duration, check_until
 from fanout.calendar.time_zone import parse_zone
 from fanout.cluster import cluster_wording as wording
+from fanout.declared.declaration_failure import DeclarationFailure
+from fanout.declared.finding import Finding
+from fanout.declared.object_key import ObjectKey
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import get_value
 from fanout.package.manifest import Document, Manifest
@@ -37,56 +39,10 @@ from fanout.selection.variant_spec import Object
 from fanout.values import frozen, replace
 
 
-@frozen
-class FileFinding:
-    """One error or warning at its position; an error makes the object unusable."""
-
-    where: ErrorLocation
-    problem: str
-    remedy: str
-    severity: Severity = "error"
-
-    def __str__(self) -> str:
-        """Format as `file:line: kind/name: field.path: problem; remedy`."""
-        location = str(self.where)
-        sentence = f"{location}: {self.problem}" if location else self.problem
-        return f"{sentence}; {self.remedy}" if self.remedy else sentence
-
-
-MAX_SEPARATE = 10  # similar findings that are printed separately
-_SHOWN_POSITIONS = 3  # positions named for more
-# Parts in which similar sentences differ: positions, names and values.
-_FILE_AND_LINE = re.compile(r"\S+:\d+")
-
-
-def group_findings(findings: Iterable[FileFinding]) -> Iterator[tuple[FileFinding, str]]:
-    """Yield each finding with its line; more than ten similar findings share one line.
-
-    Similar means the same problem in the same field of other objects.
-    """
-    groups: dict[tuple[str, ...], list[FileFinding]] = {}
-    for finding in findings:
-        groups.setdefault(_similarity_key(finding), []).append(finding)
-    for first, *similar in groups.values():
-        if len(similar) < MAX_SEPARATE:
-            yield from ((finding, str(finding)) for finding in (first, *similar))
-            continue
-        positions = ", ".join(str(replace(it.where, field="")) for it in similar[:_SHOWN_POSITIONS])
-        yield first, f"{first} (and {len(similar):,} more, at {positions}, …)"
-
-
-def _similarity_key(finding: FileFinding) -> tuple[str, ...]:
-    kind, _, name = finding.where.object.partition("/")
-    problem = _FILE_AND_LINE.sub("", finding.problem)
-    if name:
-        problem = problem.replace(name, "")
-    return kind, finding.where.field, problem, finding.remedy, finding.severity
-
-
 class InvalidFiles(InvalidInput):
     """A file that is needed as a whole is invalid; has every finding."""
 
-    def __init__(self, findings: Iterable[FileFinding]) -> None:
+    def __init__(self, findings: Iterable[Finding]) -> None:
         self.findings = tuple(findings)
         first = self.findings[0]
         super().__init__(
@@ -108,7 +64,7 @@ class ManifestDiscovery:
     """Files in sorted order, each once, and errors for paths that could not be searched."""
 
     files: list[Path] = field(default_factory=list)
-    findings: list[FileFinding] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
 
 
 def discover_manifests(roots: Sequence[Path]) -> ManifestDiscovery:
@@ -189,7 +145,7 @@ def _add_file(path: Path, discovery: ManifestDiscovery, visited: set[str]) -> No
 
 
 def _add_finding(discovery: ManifestDiscovery, path: Path, problem: str, remedy: str) -> None:
-    discovery.findings.append(FileFinding(ErrorLocation(file=str(path)), problem, remedy))
+    discovery.findings.append(Finding(ErrorLocation(file=str(path)), problem, remedy))
 
 
 def time_faults(item: KRMObject | None) -> Iterator[FieldError]:
@@ -243,21 +199,6 @@ RECORDING_COMMANDS = {
 }
 
 
-class ObjectKey(NamedTuple):
-    """Unique key of an object: group, kind, namespace and name."""
-
-    group: str
-    kind: str
-    namespace: str
-    name: str
-
-    @classmethod
-    def of(cls, data: Object) -> "ObjectKey":
-        """Return the key of an object whose identifying fields have been checked."""
-        meta = data["metadata"]
-        return cls(group_of(data["apiVersion"]), data["kind"], meta["namespace"], meta["name"])
-
-
 @frozen
 class SourcePosition:
     """Position of an object: file, document, and path to it through a List."""
@@ -279,6 +220,10 @@ class SourcePosition:
         """Return the line of a field, or of its nearest parent if the field is absent."""
         return self.document.line_of((*self.prefix, *path))
 
+    def locate(self, identity: str, path: FieldPath) -> ErrorLocation:
+        """Return the location of a field of the object, which messages call `identity`."""
+        return ErrorLocation(identity, format_path(path), self.file, self.line(path))
+
 
 @frozen
 class ManifestContent:
@@ -287,10 +232,10 @@ class ManifestContent:
     own_objects: tuple[tuple[KRMObject, SourcePosition], ...] = ()
     plain_objects: Kinds = field(default_factory=dict)
     repeated: tuple[ObjectKey, ...] = ()  # plain objects declared more than once in the file
-    findings: tuple[FileFinding, ...] = ()
+    findings: tuple[Finding, ...] = ()
     left_out: tuple[tuple[ObjectKey, SourcePosition], ...] = ()
     unread: bool = False  # its content is unknown
-    nameless: tuple[str, ...] = ()  # positions of objects without a name
+    nameless: tuple[DeclarationFailure, ...] = ()  # objects without a name
 
     @property
     def is_plain(self) -> bool:
@@ -325,7 +270,7 @@ def read_content(
     try:
         return _content_with_positions(Manifest.parse(data, file), file, namespace)
     except InvalidManifest as error:
-        findings = tuple(FileFinding(it.where, it.problem, it.remedy) for it in error.problems)
+        findings = tuple(Finding(it.where, it.problem, it.remedy) for it in error.problems)
         content = _valid_content(data, file, namespace) if keep_valid else ManifestContent()
         return replace(content, findings=(*findings, *content.findings), unread=True)
 
@@ -348,10 +293,10 @@ def find_positions(data: bytes, file: str, namespace: str) -> dict[ObjectKey, li
     return positions
 
 
-def build_finding(name: str, position: SourcePosition, fault: FieldError) -> FileFinding:
+def build_finding(name: str, position: SourcePosition, fault: FieldError) -> Finding:
     """Build the finding for an error of the object with this `Kind/name` at its position."""
-    where = ErrorLocation(name, fault.field, position.file, position.line(fault.path))
-    return FileFinding(where, fault.problem, fault.remedy, fault.severity)
+    where = position.locate(name, fault.path)
+    return Finding(where, fault.problem, fault.remedy, fault.severity)
 
 
 def _content_without_positions(items: Iterable[Any], namespace: str) -> ManifestContent | None:
@@ -380,9 +325,9 @@ def _index_objects(items: Sequence[Object]) -> tuple[Kinds, tuple[ObjectKey, ...
 def _content_with_positions(manifest: Manifest, file: str, namespace: str) -> ManifestContent:
     own_objects: list[tuple[KRMObject, SourcePosition]] = []
     plain_objects: list[Object] = []
-    findings: list[FileFinding] = []
+    findings: list[Finding] = []
     left_out: list[tuple[ObjectKey, SourcePosition]] = []
-    nameless: list[str] = []
+    nameless: list[DeclarationFailure] = []
     for position, item in _iterate_positions(manifest, file):
         if isinstance(item, Mapping) and _is_for_fanout(item):
             data = _in_namespace(item, namespace)
@@ -395,8 +340,10 @@ def _content_with_positions(manifest: Manifest, file: str, namespace: str) -> Ma
                 own_objects.append((parsed, position))
             elif not any(_object_faults(data)):
                 left_out.append((ObjectKey.of(data), position))
+            else:
+                nameless.append(_describe_nameless(item, position, namespace))
         elif faults := tuple(_object_faults(item)):
-            nameless.append(f"{file}:{position.line()}")
+            nameless.append(_describe_nameless(item, position, namespace))
             findings += (build_finding(_display_name(item), position, fault) for fault in faults)
         else:
             faults = (
@@ -412,6 +359,21 @@ def _content_with_positions(manifest: Manifest, file: str, namespace: str) -> Ma
         tuple(left_out),
         nameless=tuple(nameless),
     )
+
+
+def _describe_nameless(item: Any, position: SourcePosition, namespace: str) -> DeclarationFailure:
+    """Describe an object without a name by its kind and namespace, as far as it has them."""
+    source = f"{position.file}:{position.line()}"
+    if not isinstance(item, Mapping):
+        return DeclarationFailure(source)
+    api_version, kind, meta = (item.get(key) for key in ("apiVersion", "kind", "metadata"))
+    written = meta.get("namespace") if isinstance(meta, Mapping) else None
+    namespace = (written or namespace) if isinstance(written, str | None) else ""
+    if not (isinstance(api_version, str) and isinstance(kind, str) and api_version and kind):
+        return DeclarationFailure(source, namespace=namespace)
+    if _is_for_fanout(item):  # a misspelled kind counts as any, a misspelled group as ours
+        return DeclarationFailure(source, (GROUP, kind) if kind in KINDS else None, namespace)
+    return DeclarationFailure(source, (group_of(api_version), kind), namespace)
 
 
 def _record_declared(kind: str) -> FieldError:

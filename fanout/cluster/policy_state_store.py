@@ -37,8 +37,9 @@ from fanout.cluster.policy_state_files import (
     record_path,
     shard_path,
 )
-from fanout.cluster.records_repository import RecordsRepository, retry_conflicts
+from fanout.cluster.records_repository import RecordsRepository
 from fanout.cluster.status_history import read_status_revisions
+from fanout.conflict_retry import retry_conflicts
 from fanout.disk_cache import read_cache_file, write_cache_file
 from fanout.errors import Bug, ErrorLocation, FanoutError, InvalidInput
 from fanout.package.tree_ids import blob_id

@@ -108,7 +108,7 @@ class MirrorStore:
         directory: Path,
         *,
         install: str,
-        secrets: Callable[[str], Credentials | None],
+        secrets: Callable[[str, str], Credentials | None],
         counters: Counters,
         allowed: Collection[str] = DEFAULT_PROTOCOLS,
         concurrency: int = 16,
@@ -118,10 +118,11 @@ class MirrorStore:
     ) -> None:
         """Open the directory of mirrors.
 
-        `secrets` returns a secret by its name whenever it is used. `allowed` are URL protocols.
-        `concurrency` is the number of repositories worked on at once; for those on local disks
-        it is also limited by the processors. `timeout` is in seconds per git process. `limits`
-        are the size limits of packages. Raises Unavailable if the directory cannot be written.
+        `secrets` returns a secret by namespace and name whenever it is used. `allowed` are URL
+        protocols. `concurrency` is the number of repositories worked on at once; for those on
+        local disks it is also limited by the processors. `timeout` is in seconds per git process.
+        `limits` are the size limits of packages. Raises Unavailable if the directory cannot be
+        written.
         """
         directory = directory.absolute()
         try:
@@ -246,7 +247,7 @@ class MirrorStore:
         name = names.pop()
         if not name:
             return RemoteAccess(repository_address)
-        secret = self._secrets(name)
+        secret = self._secrets("", name)
         if secret is None:
             raise Denied(
                 wording.describe_missing_secret(name),

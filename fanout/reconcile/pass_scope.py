@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from fanout.api.git_repository import Repository
-from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.observation.repository_state import RefListingRequest
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey

@@ -9,8 +9,8 @@ from datetime import datetime
 from functools import partial
 
 from fanout.api.urls import canonicalize_url
-from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.cluster.manifest_documents import group_findings
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.finding import group_findings
 from fanout.errors import Bug, FanoutError
 from fanout.plan.observation.repository_state import RefListing, RefListingRequest, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan, join_plans
@@ -85,7 +85,7 @@ class _PassContext:
             promotions=find_promotions(resolved_policy, declared.promotions),
             is_sweep=self.mode.is_sweep_for(resolved_policy),
             all_promotions_read=are_all_promotions_read(declared, resolved_policy.namespace),
-            removal_doubt=find_removal_doubt(declared),
+            removal_doubt=find_removal_doubt(declared, resolved_policy.upstream_policy),
             depends_on=scope.dependencies.find_dependencies(resolved_policy, results),
         )
 

@@ -10,7 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from fanout.api.field_errors import suggest_name
 from fanout.api.package_variant import Dependency as DeclaredDependency
-from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_facts import DependencyFacts
 from fanout.plan.gates.variant_facts import AttributesByVariant, VariantAttributes

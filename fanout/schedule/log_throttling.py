@@ -6,8 +6,8 @@ from functools import partial
 
 import structlog
 
-from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.cluster.manifest_documents import MAX_SEPARATE, group_findings
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.finding import MAX_SEPARATE, group_findings
 from fanout.errors import FanoutError
 from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction

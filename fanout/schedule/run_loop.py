@@ -27,9 +27,10 @@ from apscheduler.jobstores.base import JobLookupError
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.date import DateTrigger
 
-from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.cluster.sweep_log import SweepLog
+from fanout.declared.declaration_failure import DeclarationFailure
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
+from fanout.ports import Inventory, SweepLog
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode, PassSubject
 from fanout.reconcile.variant_dependencies import find_dependents
@@ -168,9 +169,9 @@ _log = structlog.get_logger()
 
 @frozen
 class LoopDependencies:
-    """Dependencies of the loop: files, passes, sweep log, clock, and who observes it."""
+    """Dependencies of the loop: declared objects, passes, sweep log, clock, and who observes it."""
 
-    read_files: Callable[[], DeclaredObjects]  # returns the previous object if nothing changed
+    inventory: Inventory
     run_pass: Callable[[DeclaredObjects, datetime, PassMode], PassReport]  # one pass
     sweep_log: SweepLog
     clock: Callable[[], datetime]
@@ -194,7 +195,7 @@ class RunLoop:
         self._queue = TriggerQueue()
         self._sweep_state = SweepState(dependencies.sweep_log)
         self._loop_log = LoopLog()
-        self._declared = DeclaredObjects(unread=("what is declared",))
+        self._declared = DeclaredObjects(unread=(DeclarationFailure("what is declared"),))
         self._declared = self._read_files()
         # Changed files, until a second check finds them unchanged.
         self._changed_files = self._declared
@@ -276,7 +277,7 @@ class RunLoop:
 
     def _read_files(self) -> DeclaredObjects:
         """Return what is declared now, or the previous value after an internal error."""
-        declared = run_isolated(self._dependencies.read_files)
+        declared = run_isolated(self._dependencies.inventory.read)
         self._loop_log.log_internal_error("files of fanout", declared)
         return self._declared if isinstance(declared, FanoutError) else declared
 

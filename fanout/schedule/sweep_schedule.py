@@ -20,10 +20,12 @@ import structlog
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.calendar.cron_schedule import CronSchedule, last_fire, next_fire, parse_schedule
 from fanout.calendar.time_zone import parse_zone
-from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.cluster.sweep_log import LoggedSweep, SweepLog
+from fanout.declared.declaration_failure import own_kind
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.gates.policy_windows import governing_promotions
+from fanout.plan.records.logged_sweep import LoggedSweep
+from fanout.ports import SweepLog
 from fanout.reconcile.pass_scope import PassMode, PassSubject, list_subjects
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import frozen, replace
@@ -138,22 +140,24 @@ def build_timetable(declared: DeclaredObjects, namespace: str = "") -> SweepTime
     broken = {
         PassSubject(key.namespace, key.name)
         for key in declared.left_out
-        if key.kind == "PromotionPolicy"
+        if key.may_be(PromotionPolicy)
     }
-    unsafe_namespaces = {it.namespace for it in (*broken, *failed)}
     # A PromotionPolicy restricts its own namespace; an unreadable file may be in any.
-    possibly_bound = {
-        subject
-        for subject in all_subjects
-        if declared.unread or subject.namespace in unsafe_namespaces
+    unsafe_namespaces = {it.namespace for it in failed}
+    unsafe_namespaces |= {
+        namespace
+        for namespace in {it.namespace for it in all_subjects}
+        if any(declared.find_unusable_own(PromotionPolicy, namespace))
     }
+    possibly_bound = {it for it in all_subjects if it.namespace in unsafe_namespaces}
+    incomplete = (*declared.unread, *declared.unusable)
     schedules = tuple(it for it in results.values() if isinstance(it, ScheduledSweep))
     return SweepTimetable(
         all_subjects=all_subjects,
         sweep_only=frozenset(possibly_bound).union(*(it.subjects for it in schedules)),
         schedules=schedules,
         promotion_policies=frozenset(f"{it.namespace}/{it.name}" for it in (*results, *broken)),
-        complete=not declared.unread,
+        complete=not any(it.kind in (None, own_kind(PromotionPolicy)) for it in incomplete),
         failures=tuple(
             f"PromotionPolicy {it.namespace}/{it.name}: {error}" for it, error in failed.items()
         ),

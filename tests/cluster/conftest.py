@@ -8,7 +8,7 @@ import pytest
 
 from fanout.cluster.policy_state_store import PolicyStateStore
 from fanout.cluster.records_repository import LocalRepository, RecordsRepository
-from fanout.cluster.sweep_log import SweepLog
+from fanout.cluster.sweep_log_store import SweepLogStore
 from fanout.git.mirror import create_bare
 from fanout.git.mirror_store import MirrorStore
 from fanout.plan.observation.repository_state import CommitIdentity, Remote
@@ -33,13 +33,13 @@ class World:
 
     def sweep_log(self, install="default"):
         """Return a sweep log as in a fresh process."""
-        return SweepLog(self.repository(install), install, FANOUT)
+        return SweepLogStore(self.repository(install), install, FANOUT)
 
     def repository(self, install="default"):
         store = MirrorStore(
             self.directory / f"mirrors-{next(self._number)}",
             install=install,
-            secrets=lambda _: None,
+            secrets=lambda *_: None,
             counters=self.counters,
         )
         local = LocalRepository(self.path, create_bare)

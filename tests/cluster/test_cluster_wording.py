@@ -27,8 +27,6 @@ SENTENCES = [
      "Repository/edge, which is declared more than once"),
     (wording.describe_repeated_object("Repository/edge", 2),
      "Repository/edge, which is declared 2 times"),
-    (wording.describe_unknown_schemas("1.2"), "there are no schemas for Kubernetes 1.2"),
-    (wording.format_version_remedy("1.25", "1.37"), "use a version from 1.25 to 1.37"),
     # Secrets.
     (wording.describe_secret("edge", wording.EMPTY_CONTENT), "secret 'edge' is empty"),
     (wording.describe_missing_fields("/s/edge"),

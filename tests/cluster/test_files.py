@@ -269,7 +269,7 @@ def test_a_file_that_cannot_be_read_is_told_and_the_others_are_read(
     write(tmp_path, {"a.yaml": data + begin, "b.yaml": repository("edge")})
     declared = read_directory([tmp_path])
     assert said in "\n".join(lines(declared, tmp_path))
-    assert declared.unread == (str(tmp_path / "a.yaml"),)
+    assert [it.source for it in declared.unread] == [str(tmp_path / "a.yaml")]
     assert names(declared.repositories) == ["edge"]
 
 
@@ -357,4 +357,4 @@ def test_a_declared_object_s_fields_can_be_placed_later(tmp_path):
 def test_a_directory_that_is_not_there_is_told(tmp_path):
     declared = read_directory([tmp_path / "nowhere"])
     assert lines(declared, tmp_path) == [f"nowhere: {wording.MISSING_PATH}; {wording.PATH_REMEDY}"]
-    assert declared.unread == (str(tmp_path / "nowhere"),)
+    assert [it.source for it in declared.unread] == [str(tmp_path / "nowhere")]

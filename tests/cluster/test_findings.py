@@ -1,15 +1,15 @@
 """Equal errors are one line and a number, however many there are."""
 
 from fanout.cluster.file_cluster import read_directory
-from fanout.cluster.manifest_documents import FileFinding, group_findings
+from fanout.declared.finding import Finding, group_findings
 from fanout.errors import ErrorLocation
 
 
-def finding(number: int, problem: str = "must be text", name: str = "") -> FileFinding:
+def finding(number: int, problem: str = "must be text", name: str = "") -> Finding:
     where = ErrorLocation(
         f"Cluster/{name or f'c{number}'}", "metadata.labels.x", "sites.yaml", number
     )
-    return FileFinding(where, problem, "put it in quotes")
+    return Finding(where, problem, "put it in quotes")
 
 
 def test_a_few_equal_errors_have_a_line_each():

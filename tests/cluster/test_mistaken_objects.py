@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.file_cluster import read_directory
+from fanout.declared.declared_objects import DeclaredObjects
 
 
 def read(root: Path, text: str) -> tuple[DeclaredObjects, list[str]]:

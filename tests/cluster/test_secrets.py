@@ -25,19 +25,20 @@ def test_the_variable_is_the_name_in_capitals():
 
 def test_a_token_from_the_environment_is_a_password():
     secrets = FileSecrets(Redactor(), environment={"FANOUT_SECRET_EDGE": " tok-123\n"})
-    assert secrets.get("edge") == Credentials(TOKEN_USER, "tok-123")
+    assert secrets.get("apps", "edge") == Credentials(TOKEN_USER, "tok-123")
 
 
 def test_a_name_and_password_from_a_file(tmp_path):
     write(tmp_path / "edge", "bot:pass:word\n")
-    assert FileSecrets(Redactor(), tmp_path, {}).get("edge") == Credentials("bot", "pass:word")
+    secrets = FileSecrets(Redactor(), tmp_path, {})
+    assert secrets.get("apps", "edge") == Credentials("bot", "pass:word")
 
 
 @pytest.mark.parametrize("place", ["variable", "file"])
 def test_an_ssh_key(place, tmp_path):
     write(tmp_path / "edge", KEY)
     environment = {"FANOUT_SECRET_EDGE": KEY} if place == "variable" else {}
-    secret = FileSecrets(Redactor(), tmp_path, environment).get("edge")
+    secret = FileSecrets(Redactor(), tmp_path, environment).get("apps", "edge")
     assert secret == Credentials(private_key=KEY.strip())
 
 
@@ -46,7 +47,7 @@ def test_a_directory_has_one_file_for_each_field(tmp_path):
     directory.mkdir()
     for name, text in (("identity", KEY), ("known_hosts", "example.com ssh-ed25519 AAAA\n")):
         write(directory / name, text)
-    assert FileSecrets(Redactor(), tmp_path, {}).get("edge") == Credentials(
+    assert FileSecrets(Redactor(), tmp_path, {}).get("apps", "edge") == Credentials(
         TOKEN_USER, private_key=KEY.strip(), known_hosts="example.com ssh-ed25519 AAAA"
     )
 
@@ -55,21 +56,21 @@ def test_a_directory_without_password_and_key_is_refused(tmp_path):
     (tmp_path / "edge").mkdir()
     write(tmp_path / "edge" / "username", "bot")
     with pytest.raises(Denied, match=re.escape(wording.describe_missing_fields(tmp_path / "edge"))):
-        FileSecrets(Redactor(), tmp_path, {}).get("edge")
+        FileSecrets(Redactor(), tmp_path, {}).get("apps", "edge")
 
 
 def test_the_environment_wins_over_the_file(tmp_path):
     write(tmp_path / "edge", "from-file")
     secrets = FileSecrets(Redactor(), tmp_path, {"FANOUT_SECRET_EDGE": "from-environment"})
-    assert secrets.get("edge").password == "from-environment"
+    assert secrets.get("apps", "edge").password == "from-environment"
 
 
 def test_a_rotated_secret_is_seen(tmp_path):
     secrets = FileSecrets(Redactor(), tmp_path, {})
     write(tmp_path / "edge", "old-token")
-    assert secrets.get("edge").password == "old-token"
+    assert secrets.get("apps", "edge").password == "old-token"
     write(tmp_path / "edge", "new-token")
-    assert secrets.get("edge").password == "new-token"
+    assert secrets.get("apps", "edge").password == "new-token"
 
 
 REFUSED = [
@@ -91,7 +92,7 @@ def test_refused(sentence, name, data, said, tmp_path):
     if data is not None:
         (directory / name).write_bytes(data)
     with pytest.raises(Denied) as error:
-        FileSecrets(Redactor(), directory, {}).get(name)
+        FileSecrets(Redactor(), directory, {}).get("apps", name)
     assert said in str(error.value)
 
 
@@ -100,7 +101,7 @@ def test_a_file_that_others_can_read_is_warned_about_once(tmp_path, caplog, caps
     write(tmp_path / "mine", "token-2", mode=0o600)
     secrets = FileSecrets(Redactor(), tmp_path, {})
     for name in ("edge", "edge", "mine"):
-        secrets.get(name)
+        secrets.get("apps", name)
     (line,) = caplog.messages
     assert line.endswith(f" {tmp_path / 'edge'}")
     assert "token-1" not in line
@@ -109,7 +110,7 @@ def test_a_file_that_others_can_read_is_warned_about_once(tmp_path, caplog, caps
 
 def test_a_secret_that_was_read_is_known_to_the_redactor():
     redactor = Redactor()
-    FileSecrets(redactor, environment={"FANOUT_SECRET_EDGE": "bot:tok-123"}).get("edge")
+    FileSecrets(redactor, environment={"FANOUT_SECRET_EDGE": "bot:tok-123"}).get("apps", "edge")
     assert redactor.redact_text("it was tok-123") == "it was ***"
 
 

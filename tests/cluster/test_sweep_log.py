@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fanout.cluster.sweep_log import LoggedSweep
 from fanout.errors import InvalidInput
 from fanout.plan.observation.repository_state import CommitIdentity
+from fanout.plan.records.logged_sweep import LoggedSweep
 
 REF = "refs/heads/fanout/default/_sweeps"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

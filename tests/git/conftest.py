@@ -122,7 +122,7 @@ def make_store(tmp_path):
     """Makes a store with its mirrors in the named directory."""
 
     def make(name: str = "mirrors", **options) -> MirrorStore:
-        settings = {"install": "default", "secrets": lambda _: None, "counters": Counters()}
+        settings = {"install": "default", "secrets": lambda *_: None, "counters": Counters()}
         return MirrorStore(tmp_path / name, **(settings | options))
 
     return make

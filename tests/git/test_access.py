@@ -55,7 +55,7 @@ def test_a_password_opens_an_http_remote_and_is_seen_nowhere(
     downstream_of, make_store, bare, serve, trace, tmp_path
 ):
     secrets = {"token": Credentials("robot", PASSWORD)}
-    machine = downstream_of(make_store(secrets=secrets.get), bare)
+    machine = downstream_of(make_store(secrets=lambda _, name: secrets.get(name)), bare)
     bare.url = f"{serve().url()}/remote.git"
     bare.remote = Remote(bare.url, "token")
     machine.write({"one": machine.package("one")})
@@ -90,7 +90,8 @@ WRONG = [
 )
 def test_who_is_not_let_in_is_told_so(make_store, bare, serve, name, secrets, words):
     remote = Remote(f"{serve().url()}/remote.git", name)
-    answer = make_store(secrets=secrets.get).list_refs([RefListingRequest(remote, ())])[remote.url]
+    store = make_store(secrets=lambda _, name: secrets.get(name))
+    answer = store.list_refs([RefListingRequest(remote, ())])[remote.url]
     assert isinstance(answer, Denied), answer
     assert words in str(answer)
     assert "wr0ng-secret" not in str(answer)
@@ -107,7 +108,8 @@ def test_a_redirect_to_another_host_gets_no_secret(make_store, bare, serve):
     thief = serve(authorization="Basic none")
     remote = Remote(serve(redirect=thief.url()).url("remote.git"), "token")
     secrets = {"token": Credentials("robot", PASSWORD)}
-    answer = make_store(secrets=secrets.get).list_refs([RefListingRequest(remote, ())])[remote.url]
+    store = make_store(secrets=lambda _, name: secrets.get(name))
+    answer = store.list_refs([RefListingRequest(remote, ())])[remote.url]
     assert isinstance(answer, Denied)
     assert thief.authorizations
     assert set(thief.authorizations) == {None}
@@ -145,9 +147,7 @@ def test_ssh_gets_the_key_in_a_file_of_its_own_that_goes_away(tmp_path, make_sto
     ssh.chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     key = "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA"
-    store = make_store(
-        secrets={"key": Credentials(private_key=key, known_hosts="host ssh-x A")}.get
-    )
+    store = make_store(secrets=lambda *_: Credentials(private_key=key, known_hosts="host ssh-x A"))
     url = "git@git.example.com:team/edge.git"
     answer = store.list_refs([RefListingRequest(Remote(url, "key"), ())])[url]
     assert isinstance(answer, Denied)

@@ -16,7 +16,7 @@ PROGRAM = """
         CommitIdentity, FileCommit, RefListingRequest, Remote, RepositoryChange)
     from fanout.telemetry.metrics import Counters
     directory, url = Path(sys.argv[1]), sys.argv[2]
-    store = MirrorStore(directory, install="x", counters=Counters(), secrets=lambda _: None)
+    store = MirrorStore(directory, install="x", counters=Counters(), secrets=lambda *_: None)
     for size in map(int, sys.argv[3:]):
         ref = f"refs/heads/fanout/{size}"
         remote = Remote(url)

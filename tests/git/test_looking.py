@@ -271,7 +271,7 @@ def test_without_git_the_command_that_needs_it_says_so(tmp_path, bare):
         from fanout.plan.observation.repository_state import RefListingRequest, Remote
         from fanout.telemetry.metrics import Counters
         store = MirrorStore(Path({str(tmp_path / "m")!r}), install="x", counters=Counters(),
-                            secrets=lambda _: None)
+                            secrets=lambda *_: None)
         print(*store.list_refs([RefListingRequest(Remote({bare.url!r}), ())]).values())
     """
     done = subprocess.run(

@@ -226,7 +226,7 @@ def test_an_interruption_ends_what_runs_and_begins_nothing_more(remotes, server,
         from fanout.plan.observation.repository_state import RefListingRequest, Remote
         from fanout.telemetry.metrics import Counters
         store = MirrorStore(Path({str(tmp_path / "m")!r}), install="x", counters=Counters(),
-                            secrets=lambda _: None, concurrency=2)
+                            secrets=lambda *_: None, concurrency=2)
         store.list_refs([RefListingRequest(Remote(url), ()) for url in {urls!r}])
     """
     process = start_interruptible(
@@ -272,7 +272,7 @@ def test_an_interruption_leaves_no_lock_in_a_repository_of_others(
         from fanout.plan.observation.repository_state import Remote, RepositoryChange
         from fanout.telemetry.metrics import Counters
         store = MirrorStore(Path({str(tmp_path / "m")!r}), install="x", counters=Counters(),
-                            secrets=lambda _: None)
+                            secrets=lambda *_: None)
         commit = FileCommit(ref="refs/heads/written", parent="", content_by_path={{"f": b"x"}},
                             dropped_paths=(), message="m", timestamp=1_700_000_000)
         who = CommitIdentity("fanout", "fanout@localhost")

@@ -248,7 +248,7 @@ PROGRAM = """
         FileCommit, CommitIdentity, RefListingRequest, Remote, RepositoryChange)
     from fanout.telemetry.metrics import Counters
     directory, url, name = sys.argv[1:]
-    store = MirrorStore(Path(directory), install="x", counters=Counters(), secrets=lambda _: None)
+    store = MirrorStore(Path(directory), install="x", counters=Counters(), secrets=lambda *_: None)
     for number in range(5):
         ref = f"refs/heads/fanout/{name}"
         remote = Remote(url)

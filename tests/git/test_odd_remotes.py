@@ -21,7 +21,7 @@ PROGRAM = """
     from fanout.plan.observation.repository_state import RefListingRequest, Remote
     from fanout.telemetry.metrics import Counters
     counters = Counters()
-    store = MirrorStore(Path(sys.argv[1]), install="x", counters=counters, secrets=lambda _: None)
+    store = MirrorStore(Path(sys.argv[1]), install="x", counters=counters, secrets=lambda *_: None)
     look = RefListingRequest(Remote(sys.argv[2]), ("refs/heads/*",))
     counts = [len(store.list_refs([look])[sys.argv[2]].refs) for _ in range(2)]
     # getrusage would tell of the process that started this one as well

@@ -25,7 +25,7 @@ PROGRAM = """
         CommitIdentity, FileCommit, RefListingRequest, Remote, RepositoryChange)
     from fanout.telemetry.metrics import Counters
     directory, url, limit = sys.argv[1:]
-    store = MirrorStore(Path(directory), install="x", counters=Counters(), secrets=lambda _: None)
+    store = MirrorStore(Path(directory), install="x", counters=Counters(), secrets=lambda *_: None)
     ref = "refs/heads/fanout/big"
     listing = store.list_refs([RefListingRequest(Remote(url), ("refs/heads/*",))])[url]
     chance = random.Random(1)

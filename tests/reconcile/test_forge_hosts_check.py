@@ -4,7 +4,7 @@ import pytest
 from reconcile.builders import parsed
 
 from fanout.api.fanout_configuration import ForgeHost
-from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.reconcile.validation.forge_hosts_check import find_forge_findings
 
 GITEA = "git.example.com"

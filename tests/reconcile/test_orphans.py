@@ -3,7 +3,8 @@
 import pytest
 from reconcile.builders import open_draft, repository_state, resolved, variant_name
 
-from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.declared.declaration_failure import DeclarationFailure
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.reconcile.removal.orphaned_variants import find_orphans, find_removal_doubt
 
@@ -57,8 +58,12 @@ def test_a_draft_alone_shows_a_variant_without_a_target(draft, orphans):
 
 DECLARED = [
     ("all is usable", DeclaredObjects(), ""),
-    ("a file is unread", DeclaredObjects(unread=("sites.yaml",)), "sites.yaml"),
-    ("an object is unusable", DeclaredObjects(unusable=("Cluster/ber",)), "Cluster/ber"),
+    (
+        "a file is unread",
+        DeclaredObjects(unread=(DeclarationFailure("sites.yaml"),)),
+        "sites.yaml",
+    ),
+    ("an object is unusable", DeclaredObjects(unusable=(DeclarationFailure("ber"),)), "ber"),
 ]
 
 
@@ -66,6 +71,6 @@ DECLARED = [
     ("declared", "named"), [row[1:] for row in DECLARED], ids=[row[0] for row in DECLARED]
 )
 def test_what_cannot_be_read_may_hold_a_target(declared, named):
-    doubt = find_removal_doubt(declared)
+    doubt = find_removal_doubt(declared, resolved("ams").upstream_policy)
     assert bool(doubt) == bool(named)
     assert named in doubt

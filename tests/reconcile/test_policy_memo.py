@@ -6,7 +6,7 @@ import pytest
 from gates.worlds import facts
 from reconcile.builders import EDGE_URL, NOW, resolved, tags
 
-from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Unavailable
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import DependencyFacts

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import structlog
 
-from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.cluster.manifest_documents import FileFinding
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.finding import Finding
 from fanout.errors import ErrorLocation, Unavailable
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
@@ -56,9 +56,7 @@ def test_what_stops_a_few_is_a_line_each():
 
 def test_equal_errors_of_files_are_one_line():
     found = (
-        FileFinding(
-            ErrorLocation(f"Cluster/c{it}", "spec.x", "a.yaml", it), "is no text", "quote it"
-        )
+        Finding(ErrorLocation(f"Cluster/c{it}", "spec.x", "a.yaml", it), "is no text", "quote it")
         for it in range(1, 100_001)
     )
     with structlog.testing.capture_logs() as log:

@@ -1,6 +1,5 @@
 """The times of sweeps that cannot be recorded are told once, and what was not written is kept."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from structlog.testing import capture_logs
 from fanout.calendar.cron_schedule import parse_schedule
 from fanout.calendar.time_zone import parse_zone
 from fanout.cluster.records_repository import RecordsRepository
-from fanout.cluster.sweep_log import SweepLog
+from fanout.cluster.sweep_log_store import SweepLogStore
 from fanout.git.mirror import create_bare
 from fanout.git.mirror_store import MirrorStore
 from fanout.plan.observation.repository_state import CommitIdentity, Remote
@@ -22,12 +21,13 @@ HOURLY = ScheduledSweep(
 )
 
 
-def sweep_log(root: Path) -> SweepLog:
+def sweep_log(root: Path) -> SweepLogStore:
     counters = Counters()
-    secrets: Mapping[str, None] = {}
-    store = MirrorStore(root / "mirrors", install="default", secrets=secrets.get, counters=counters)
+    store = MirrorStore(
+        root / "mirrors", install="default", secrets=lambda *_: None, counters=counters
+    )
     remote = Remote(str(root / "records.git"))
-    return SweepLog(
+    return SweepLogStore(
         RecordsRepository(store, remote, counters), "default", CommitIdentity("f", "f@localhost")
     )
 

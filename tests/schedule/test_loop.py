@@ -10,11 +10,11 @@ import pytest
 
 from fanout.api.git_repository import Repository, RepositorySpec
 from fanout.api.object_meta import ObjectMeta
-from fanout.cluster.sweep_log import LoggedSweep
 from fanout.errors import RateLimited, Unavailable
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction, undone_result
 from fanout.plan.policy_plan import PolicyPlan
+from fanout.plan.records.logged_sweep import LoggedSweep
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
@@ -67,11 +67,12 @@ class Play:
         self.modes = []
         self.answer = answer or (lambda number, now: report(now))
         self.declared = files.read()
-        plant = LoopDependencies(
-            lambda: self.declared, self._pass, self.log, lambda: datetime.now(UTC), observers
-        )
+        plant = LoopDependencies(self, self._pass, self.log, lambda: datetime.now(UTC), observers)
         self.loop = RunLoop(plant, interval)
         self.thread = threading.Thread(target=self.loop.run)
+
+    def read(self):
+        return self.declared
 
     def _pass(self, declared, now, mode):
         self.modes.append(mode)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fanout.calendar.cron_schedule import parse_schedule
 from fanout.calendar.time_zone import parse_zone
-from fanout.cluster.sweep_log import LoggedSweep
+from fanout.plan.records.logged_sweep import LoggedSweep
 from fanout.reconcile.pass_scope import PassMode, PassSubject
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.schedule.sweep_schedule import (

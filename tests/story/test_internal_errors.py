@@ -138,7 +138,7 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
     ("reading a file", "cluster.file_cluster:read_content", texts("{name: bad}"), ALL),
     (
         "putting files together",
-        "cluster.declared_objects:_find_duplicates",
+        "cluster.declaration_merge:_find_duplicates",
         texts("policy-bad"),
         ALL,
     ),

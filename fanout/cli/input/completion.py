@@ -17,9 +17,9 @@ import click
 
 from fanout.api.object_meta import GROUP
 from fanout.cli.completion_index import read_index
-from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.manifest_documents import discover_manifests
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 
 STATE_TYPES = ("policies", "variants", "stages", "targets", "repositories", "drafts", "conflicts")

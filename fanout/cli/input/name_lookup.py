@@ -11,7 +11,7 @@ from fanout.api.field_errors import suggest_name
 from fanout.api.reasons import Reason
 from fanout.cli.command_errors import not_found
 from fanout.cli.startup import Program
-from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput, Stopped
 from fanout.gates.gate_wording import format_names
 from fanout.plan.rendered_variant import RenderedVariant

@@ -8,9 +8,9 @@ from fanout.api.kind_registry import KINDS
 from fanout.api.scenario import Scenario
 from fanout.cli.settings import STANDARD_INPUT, Settings
 from fanout.cli.startup import open_sandbox
-from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.file_cluster import FileCluster
-from fanout.cluster.manifest_documents import FileFinding
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.finding import Finding
 from fanout.errors import InvalidInput
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions
 from fanout.reconcile.validation.expression_validation import validate_expressions
@@ -29,7 +29,7 @@ class DeclaredScenarios:
     declared: DeclaredObjects
     conditions: PropagationConditions
     scenarios: tuple[Scenario, ...]
-    errors: tuple[FileFinding, ...]
+    errors: tuple[Finding, ...]
 
     def find_policy(self, scenario: Scenario) -> ScenarioPolicy:
         """Return the policy of the scenario and its PromotionPolicies.
@@ -100,7 +100,7 @@ def open_scenarios(settings: Settings, paths: Sequence[Path]) -> Iterator[Declar
 
 
 def _find_valid(
-    declared: DeclaredObjects, errors: Sequence[FileFinding], paths: Sequence[Path], namespace: str
+    declared: DeclaredObjects, errors: Sequence[Finding], paths: Sequence[Path], namespace: str
 ) -> tuple[Scenario, ...]:
     """Return the scenarios in the paths that have no errors; an empty namespace means all."""
     with_errors = {(it.where.file, it.where.object) for it in errors}
@@ -114,7 +114,7 @@ def _find_valid(
     return tuple(scenario for *_, scenario in sorted(located, key=lambda entry: entry[:2]))
 
 
-def _is_scenario(finding: FileFinding) -> bool:
+def _is_scenario(finding: Finding) -> bool:
     """Return whether the finding is about a Scenario, or an unknown kind that may mean one."""
     kind = finding.where.object.partition("/")[0]
     return kind == Scenario.__name__ or kind not in KINDS

@@ -7,8 +7,8 @@ from fanout.api.text_fields import pluralize
 from fanout.cli.output.printer import format_table, print_value, write_stdout
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
-from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.cluster.manifest_documents import group_findings
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.finding import group_findings
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import Hold
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction

@@ -30,7 +30,7 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
 from fanout.cli.terminal import is_colored
-from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput, Stopped
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.explanation.explanation_notes import (

@@ -18,7 +18,7 @@ from fanout.cli.output.printer import Object, TableColumn, print_objects
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
-from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.gates.forecast import NextSweep, StageForecast, forecast_stages
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.plan.records.policy_status import format_instant

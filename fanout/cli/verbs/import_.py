@@ -17,12 +17,8 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import open_sandbox
 from fanout.cli.terminal import print_message
-from fanout.cluster.manifest_documents import (
-    FileFinding,
-    InvalidFiles,
-    discover_manifests,
-    time_faults,
-)
+from fanout.cluster.manifest_documents import InvalidFiles, discover_manifests, time_faults
+from fanout.declared.finding import Finding
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.migrate.field_mapping import ImportResult, ObjectValidator, Remark
 from fanout.migrate.kargo_import import import_kargo_objects as from_kargo
@@ -151,7 +147,7 @@ def _build_validator(sandbox: Sandbox) -> ObjectValidator:
 
 def _report_remark(item: _Item, line: int, remark: Remark, settings: Settings) -> None:
     where = ErrorLocation(str(item), format_path(remark.path), item.file, line)
-    sentence = str(FileFinding(where, remark.problem, remark.remedy))
+    sentence = str(Finding(where, remark.problem, remark.remedy))
     if remark.is_lost:
         print_message(sentence, settings.color, fg="yellow")
     else:
@@ -194,5 +190,5 @@ def _read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
-        finding = FileFinding(ErrorLocation(file=str(path)), problem, "make it readable")
+        finding = Finding(ErrorLocation(file=str(path)), problem, "make it readable")
         raise InvalidFiles([finding]) from error

@@ -29,7 +29,7 @@ from fanout.cli.recording.record_session import RecordSession, format_recorded, 
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program
 from fanout.cli.terminal import print_message
-from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.gate_facts import Hold
@@ -177,7 +177,7 @@ def _select_orphaned(
         raise invalid_setting("VARIANT and --all-gone exclude each other", "keep one of them")
     # An unreadable file may declare targets that only seem to be deleted. Whoever says
     # --all-gone has looked at a list and not at each variant.
-    uncertainty = find_removal_doubt(declared)
+    uncertainty = find_removal_doubt(declared, item.resolved_policy.upstream_policy)
     if uncertainty:
         raise InvalidInput(
             f"cannot determine the deleted targets of {item.title}: {uncertainty}",

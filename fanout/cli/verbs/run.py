@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from importlib.metadata import version
 from types import FrameType
 from typing import Any
@@ -26,8 +27,8 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program, open_program, warn_about_records
 from fanout.cli.terminal import is_colored
-from fanout.cluster.declared_objects import DeclaredObjects
 from fanout.cluster.file_secrets import FileSecrets
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.notifications.notifier import Notifier
 from fanout.reconcile.pass_results import PassReport
@@ -105,7 +106,7 @@ def _build_dependencies(
         return run_pass(program.world, program.reconciler, declared, now, mode)
 
     clock = program.settings.now
-    return LoopDependencies(program.cluster.read, run, program.sweeps, clock, observers)
+    return LoopDependencies(program.cluster, run, program.sweeps, clock, observers)
 
 
 @contextmanager
@@ -180,7 +181,7 @@ def _build_hook_routes(
             "--hooks",
         )
     server, receivers = (_load_extra(f"serve.{it}", "--hooks") for it in _HOOK_MODULES)
-    secrets = FileSecrets(program.redactor, program.settings.state_dir / "secrets").get
+    secrets = partial(FileSecrets(program.redactor, program.settings.state_dir / "secrets").get, "")
     events = program.world.counters.events
     routes: list[Any] = server.route_hooks(
         receivers.HookReceiver(secret_names, secrets, loop.notify, events)

@@ -28,7 +28,7 @@ from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.output.printer import TableColumn, print_objects, print_value
 from fanout.cli.settings import OutputFormat, Settings, parse_instant
 from fanout.cli.terminal import print_message
-from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.gates.timestamps import format_instant
 from fanout.plan.gates.policy_windows import build_calendars

@@ -13,10 +13,11 @@ from fanout.cli.output.printer import print_value, write_lines
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import open_sandbox
-from fanout.cluster.declared_objects import DeclaredObjects, locate_broken
 from fanout.cluster.file_cluster import FileCluster, read_located_configuration
 from fanout.cluster.file_secrets import FileSecrets
-from fanout.cluster.manifest_documents import FileFinding, ObjectKey, group_findings
+from fanout.declared.declared_objects import DeclaredObjects, locate_broken
+from fanout.declared.finding import Finding, group_findings
+from fanout.declared.object_key import ObjectKey
 from fanout.errors import InvalidInput
 from fanout.reconcile.selection.selector_warnings import (
     find_unmatched_dependencies,
@@ -58,7 +59,7 @@ def command(settings: Settings, *, strict: bool) -> ExitCode:
     files = open_files(settings)
     declared = files.read()
     with open_sandbox(settings) as sandbox:
-        findings: tuple[FileFinding, ...] = (
+        findings: tuple[Finding, ...] = (
             *declared.faults,
             *validate_expressions(declared, sandbox),
             *find_function_findings(declared),
@@ -71,7 +72,7 @@ def command(settings: Settings, *, strict: bool) -> ExitCode:
                 *find_unmatched_selectors(declared, declared.policies),
                 *find_unmatched_dependencies(declared),
             )
-        secrets = FileSecrets(Redactor(), settings.state_dir / "secrets").get
+        secrets = FileSecrets(Redactor(), settings.state_dir / "secrets")
         secret_findings = (*find_missing_secrets(declared, secrets),)
         if settings.config:  # without one nobody knows which hosts an administrator lists
             configuration, position = read_located_configuration(settings.config)
@@ -142,7 +143,7 @@ def _build_nothing_found(declared: DeclaredObjects, settings: Settings) -> Inval
     )
 
 
-def _serialize_finding(finding: FileFinding) -> dict[str, object]:
+def _serialize_finding(finding: Finding) -> dict[str, object]:
     where = finding.where
     return {
         "file": where.file,

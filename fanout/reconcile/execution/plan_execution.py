@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
-from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.cluster.records_repository import retry_conflicts
+from fanout.conflict_retry import retry_conflicts
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Bug, FanoutError, InvalidInput
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction, undone_result
 from fanout.plan.decided_variant import VariantStep

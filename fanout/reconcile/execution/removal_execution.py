@@ -9,8 +9,9 @@ from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
 from fanout.api.git_repository import ForgeType, Repository
+from fanout.api.package_variant import PackageVariant
 from fanout.api.reasons import Reason
-from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Conflict, FanoutError, InvalidInput, Unavailable
 from fanout.gates.removal_gate import OrphanedVariant, group_by_level
 from fanout.plan.observation.forge_state import ForgeState
@@ -222,10 +223,10 @@ def find_undeclared_variant(
 
     Raises InvalidInput while a declaration cannot be read, because it may be that object.
     """
-    unreadable_declarations = [*declared.unread, *(str(key) for key in declared.left_out)]
-    if unreadable_declarations:
+    unusable_declaration = next(declared.find_unusable_own(PackageVariant, namespace), "")
+    if unusable_declaration:
         raise InvalidInput(
-            wording.describe_unreadable_declaration(name, unreadable_declarations[0]),
+            wording.describe_unreadable_declaration(name, unusable_declaration),
             reason=Reason.INVALID_OBJECT,
             remedy=wording.UNREADABLE_DECLARATION_REMEDY,
         )

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.reasons import Reason
-from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.gates.gate_facts import DependencyFacts
 from fanout.gates.gate_rules import CheckRule

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.ports import Sandbox
 from fanout.reconcile.selection.policy_index import PolicyIndex
 from fanout.reconcile.selection.policy_resolution import (

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, field
 from typing import Any
 
 from fanout.api.promotion_policy import MergeMethod, PromotionPolicy
-from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.plan.pull_requests.removal_requests import build_removal_content
 from fanout.plan.pull_requests.request_content import build_content

@@ -6,7 +6,10 @@ maintains them, so each pass warns.
 
 from collections.abc import Iterator, Mapping
 
-from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.api.package_variant import PackageVariant
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.declared.declaration_failure import own_kind
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile import reconcile_wording as wording
@@ -18,27 +21,27 @@ def find_undeclared(
 ) -> tuple[str, ...]:
     """Return a warning for each undeclared policy or variant with recorded state.
 
-    `namespace`: "" for all. Empty while a file cannot be read, because it may contain the
-    declaration. An unusable object counts as declared.
+    `namespace`: "" for all. What cannot be read may contain the declaration, so there is no
+    warning while it concerns the namespace. An unusable object counts as declared.
     """
-    # The unreadable file is reported elsewhere; a second warning about its policies would mislead.
-    if declared.unread:
-        return ()
     declared_names = {(it.metadata.namespace, it.metadata.name) for it in declared.policies}
     declared_names |= {
         (it.namespace, it.name) for it in declared.left_out if it.kind == "UpstreamPolicy"
     }
+    # What is unread is reported elsewhere; a second warning about its policies would mislead.
     policies = (
         wording.describe_undeclared_policy(key.namespace, key.policy, contents)
         for key, policy_state in sorted(policy_states.items())
         if key.policy and (key.namespace, key.policy) not in declared_names
         if namespace in ("", key.namespace)
+        if not any(declared.find_unusable(own_kind(UpstreamPolicy), key.namespace))
         if (contents := list(_describe_state(policy_state)))
     )
     variants = (
         sentence
         for key, policy_state in sorted(policy_states.items())
         if not key.policy and namespace in ("", key.namespace)
+        if not any(declared.find_unusable(own_kind(PackageVariant), key.namespace))
         for sentence in _find_undeclared_variants(key.namespace, policy_state, declared)
     )
     return (*policies, *variants)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fanout.api.promotion_policy import PromotionPolicy
-from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.rendered_variant import RenderedVariant

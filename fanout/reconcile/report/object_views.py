@@ -20,7 +20,7 @@ from fanout.api.output_views import (
 )
 from fanout.api.reasons import Reason
 from fanout.api.view_base import DraftMeta, HoldView, ViewMeta, label_verdict
-from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import StageEvaluation, VariantState
 from fanout.gates.gate_facts import Hold

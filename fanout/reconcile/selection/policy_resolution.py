@@ -13,7 +13,7 @@ from fanout.api.git_repository import Repository
 from fanout.api.package_variant import PackageVariant, Upstream
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.cluster.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Bug, ErrorLocation, FanoutError, InvalidInput
 from fanout.gates.gate_rules import Variables
 from fanout.pending_inputs import Responses, Value, complete
@@ -521,22 +521,15 @@ def find_promotions(
 
 def are_all_promotions_read(declared: DeclaredObjects, namespace: str) -> bool:
     """Return True if every PromotionPolicy of the namespace could be read."""
-    return not declared.unread and not any(
-        key.kind == "PromotionPolicy" and key.namespace == namespace for key in declared.left_out
-    )
+    return not any(declared.find_unusable_own(PromotionPolicy, namespace))
 
 
 def describe_disabled_automation(
     resolved_policies: Sequence[ResolvedPolicy], declared: DeclaredObjects
 ) -> tuple[str, ...]:
     """Return why automation is off although a PromotionPolicy may have enabled it."""
-    namespaces = {resolved_policy.namespace for resolved_policy in resolved_policies}
-    unusable_promotions = [
-        f"{key.kind} {key.namespace}/{key.name}"
-        for key in declared.left_out
-        if key.kind == "PromotionPolicy" and key.namespace in namespaces
-    ]
-    return tuple(
-        wording.describe_unreadable_promotion(declaration)
-        for declaration in (*declared.unread, *dict.fromkeys(unusable_promotions))
+    namespaces = sorted({resolved_policy.namespace for resolved_policy in resolved_policies})
+    unusable_promotions = dict.fromkeys(
+        it for name in namespaces for it in declared.find_unusable_own(PromotionPolicy, name)
     )
+    return tuple(map(wording.describe_unreadable_promotion, unusable_promotions))

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from fanout.api.field_errors import suggest_name
 from fanout.api.package_variant import PackageVariant
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.cluster.manifest_documents import FileFinding
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.finding import Finding
 from fanout.reconcile import validation_wording as wording
 from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
 from fanout.selection.label_selector import matches
@@ -21,7 +21,7 @@ from fanout.selection.variant_spec import InjectorSpec, Object, VariantSpec
 
 def find_unmatched_selectors(
     declared: DeclaredObjects, policies: Iterable[UpstreamPolicy]
-) -> tuple[FileFinding, ...]:
+) -> tuple[Finding, ...]:
     """Return a warning for every objectSelector of these policies that matches no object.
 
     Returns nothing while a file cannot be read, because it may contain a match.
@@ -31,7 +31,7 @@ def find_unmatched_selectors(
     return tuple(it for policy in policies for it in _check_object_selectors(policy, declared))
 
 
-def find_unmatched_dependencies(declared: DeclaredObjects) -> tuple[FileFinding, ...]:
+def find_unmatched_dependencies(declared: DeclaredObjects) -> tuple[Finding, ...]:
     """Return a warning for every `dependsOn` on a target that its policy does not have.
 
     Returns nothing while a file cannot be read, because it may contain the target.
@@ -101,7 +101,7 @@ def _find_source(
     return next((it for it in candidates if it is not None), None)
 
 
-def find_unmatched_repositories(declared: DeclaredObjects) -> tuple[FileFinding, ...]:
+def find_unmatched_repositories(declared: DeclaredObjects) -> tuple[Finding, ...]:
     """Return a warning for every repositorySelector that matches no repository."""
     if declared.unread:
         return ()
@@ -112,7 +112,7 @@ def find_unmatched_repositories(declared: DeclaredObjects) -> tuple[FileFinding,
 
 def _check_repository_selectors(
     policy: UpstreamPolicy, declared: DeclaredObjects
-) -> Iterator[FileFinding]:
+) -> Iterator[Finding]:
     repository_by_name = usable_repositories(
         policy.metadata.namespace, declared.repositories
     ).values()
@@ -124,14 +124,14 @@ def _check_repository_selectors(
             continue
         where = declared.where(policy, f"spec.targets[{index}].repositorySelector")
         problem = wording.describe_unmatched_selector(len(repository_by_name), "Repository")
-        yield FileFinding(where, problem, wording.REPOSITORY_REMEDY, "warning")
+        yield Finding(where, problem, wording.REPOSITORY_REMEDY, "warning")
 
 
 def _check_dependencies(
     variant: PackageVariant,
     targets_by_policy: Mapping[tuple[str, str], dict[str, None]],
     declared: DeclaredObjects,
-) -> Iterator[FileFinding]:
+) -> Iterator[Finding]:
     for index, dependency in enumerate(variant.spec.depends_on):
         targets = targets_by_policy.get((variant.metadata.namespace, dependency.policy or ""))
         if targets is None or dependency.target is None or dependency.target in targets:
@@ -139,12 +139,10 @@ def _check_dependencies(
         where = declared.where(variant, f"spec.dependsOn[{index}].target")
         problem = wording.describe_unknown_target(dependency.policy or "", dependency.target)
         remedy = suggest_name(dependency.target, [*targets], wording.TARGET_REMEDY)
-        yield FileFinding(where, problem, remedy, "warning")
+        yield Finding(where, problem, remedy, "warning")
 
 
-def _check_object_selectors(
-    policy: UpstreamPolicy, declared: DeclaredObjects
-) -> Iterator[FileFinding]:
+def _check_object_selectors(policy: UpstreamPolicy, declared: DeclaredObjects) -> Iterator[Finding]:
     for index, total in find_unmatched(policy, declared.objects):
         selector = policy.spec.targets[index].object_selector
         assert selector is not None, "it has chosen nothing"
@@ -157,4 +155,4 @@ def _check_object_selectors(
             problem = wording.describe_missing_kind(kind, policy.metadata.namespace)
             remedy = wording.KIND_REMEDY
         where = declared.where(policy, f"spec.targets[{index}].objectSelector")
-        yield FileFinding(where, problem, remedy, "warning")
+        yield Finding(where, problem, remedy, "warning")

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from fanout.calendar.publication_calendar import compute_window_state
-from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.cluster.manifest_documents import FileFinding
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.finding import Finding
 from fanout.plan.gates.policy_windows import build_calendars
 from fanout.reconcile import validation_wording as wording
 
 
-def find_closed_windows(declared: DeclaredObjects, now: datetime) -> Iterator[FileFinding]:
+def find_closed_windows(declared: DeclaredObjects, now: datetime) -> Iterator[Finding]:
     """Yield a warning for each PromotionPolicy whose windows never open from `now` on."""
     for promotion in declared.promotions:
         calendars = build_calendars([promotion])
@@ -18,7 +18,7 @@ def find_closed_windows(declared: DeclaredObjects, now: datetime) -> Iterator[Fi
             continue
         state = compute_window_state(calendars, now)
         if not state.open and state.until is None:
-            yield FileFinding(
+            yield Finding(
                 declared.where(promotion, "spec.windows"),
                 wording.describe_closed_windows(state.sentence),
                 wording.WINDOWS_REMEDY,

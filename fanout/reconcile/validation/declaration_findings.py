@@ -14,8 +14,8 @@ from fanout.api.package_variant import Function
 from fanout.api.reasons import Reason
 from fanout.api.stages import Stage
 from fanout.api.upstream_policy import FunctionTemplate, VariantTemplate
-from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.cluster.manifest_documents import FileFinding
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.finding import Finding
 from fanout.errors import InvalidInput
 from fanout.ports import Sandbox
 from fanout.reconcile import validation_wording as wording
@@ -54,8 +54,8 @@ def find_target_findings(
     declared: DeclaredObjects,
     sandbox: Sandbox,
     locate: Locate,
-    reported_findings: Iterable[FileFinding],
-) -> tuple[FileFinding, ...]:
+    reported_findings: Iterable[Finding],
+) -> tuple[Finding, ...]:
     """Evaluate all policies.
 
     Fields for which `reported_findings` has an error are left out.
@@ -91,7 +91,7 @@ class _TargetChecks:
 
 def _find_policy_findings(
     resolved_policy: ResolvedPolicy, checks: _TargetChecks, locate: Locate
-) -> Iterator[FileFinding]:
+) -> Iterator[Finding]:
     declaration, declared = resolved_policy.declaration, checks.declared
     assert declaration is not None, "it was named for one of them"
     problems_by_field: defaultdict[tuple[str, Severity], list[PassProblem]] = defaultdict(list)
@@ -110,7 +110,7 @@ def _find_policy_findings(
     for (field, severity), problems in problems_by_field.items():
         where = declared.where(declaration, field)
         for group in group_problems(problems):
-            yield FileFinding(where, _format_group(group, resolved_policy, locate), "", severity)
+            yield Finding(where, _format_group(group, resolved_policy, locate), "", severity)
     if resolved_policy.upstream_policy is not None:
         for index, stage in enumerate(resolved_policy.upstream_policy.spec.stages):
             yield from _find_unmatched_groups(resolved_policy, index, stage, declared)
@@ -222,7 +222,7 @@ def _stage_field(resolved_policy: ResolvedPolicy, key: str) -> str:
 
 def _find_unmatched_groups(
     resolved_policy: ResolvedPolicy, index: int, stage: Stage, declared: DeclaredObjects
-) -> Iterator[FileFinding]:
+) -> Iterator[Finding]:
     """Yield a warning for each rollout group that selects no variant of its stage."""
     assert resolved_policy.upstream_policy is not None, "hand-written variants have no stages"
     stage_variants = [spec for spec in resolved_policy.variants if spec.stage == stage.name]
@@ -237,13 +237,13 @@ def _find_unmatched_groups(
             resolved_policy.upstream_policy, f"spec.stages[{index}].rollout.groups[{number}]"
         )
         problem = wording.describe_unmatched_group(len(stage_variants), stage.name)
-        yield FileFinding(where, problem, wording.GROUP_REMEDY, "warning")
+        yield Finding(where, problem, wording.GROUP_REMEDY, "warning")
 
 
 _SECTIONS = ("mutators", "validators")
 
 
-def find_function_findings(declared: DeclaredObjects) -> tuple[FileFinding, ...]:
+def find_function_findings(declared: DeclaredObjects) -> tuple[Finding, ...]:
     """Return a finding for every configuration that its function would refuse.
 
     Values of expressions are not available; of such a configuration only the keys are
@@ -258,7 +258,7 @@ def find_function_findings(declared: DeclaredObjects) -> tuple[FileFinding, ...]
         (variant, "spec.pipeline", variant.spec.pipeline) for variant in declared.variants
     ]
     return tuple(
-        FileFinding(declared.where(declaration, f"{field}.{section}[{index}].configMap"), *words)
+        Finding(declared.where(declaration, f"{field}.{section}[{index}].configMap"), *words)
         for declaration, field, pipeline in (*policy_pipelines, *variant_pipelines)
         for section in _SECTIONS
         for index, function in enumerate(getattr(pipeline, section))

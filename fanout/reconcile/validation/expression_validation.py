@@ -11,8 +11,8 @@ from fanout.api.field_errors import suggest_name
 from fanout.api.object_meta import KRMObject
 from fanout.api.package_variant import PackageVariant
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.cluster.declared_objects import DeclaredObjects, locate_broken
-from fanout.cluster.manifest_documents import FileFinding
+from fanout.declared.declared_objects import DeclaredObjects, locate_broken
+from fanout.declared.finding import Finding
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.revision import parse_range, parse_tag
 from fanout.plan.evidence.check_readings import RESPONSE_VARIABLES as ANSWERS
@@ -66,12 +66,12 @@ class DeclaredCode(NamedTuple):
         return FIRST_VARIABLES if first else VARIABLES
 
 
-def validate_expressions(declared: DeclaredObjects, sandbox: Sandbox) -> tuple[FileFinding, ...]:
+def validate_expressions(declared: DeclaredObjects, sandbox: Sandbox) -> tuple[Finding, ...]:
     """Return a finding for every invalid expression, template and version range."""
     located_code = list(_find_code(declared))
     faults = find_code_faults([code for _, code in located_code], sandbox)
     broken = [
-        FileFinding(where, *fault)
+        Finding(where, *fault)
         for (where, _), fault in zip(located_code, faults, strict=True)
         if fault
     ]
@@ -148,7 +148,7 @@ def _unknown_variable_fault(code: DeclaredCode, names: Sequence[str]) -> tuple[s
     return problem, f"{suggest_name(names[0], code.variables, '')} {available}".strip()
 
 
-def _find_invalid_ranges(declared: DeclaredObjects) -> Iterator[FileFinding]:
+def _find_invalid_ranges(declared: DeclaredObjects) -> Iterator[Finding]:
     """Yield findings about version ranges that cannot be parsed."""
     with_upstream: tuple[UpstreamPolicy | PackageVariant, ...] = (
         *declared.policies,
@@ -160,10 +160,10 @@ def _find_invalid_ranges(declared: DeclaredObjects) -> Iterator[FileFinding]:
                 parse_range(semver)
         except InvalidInput as error:
             where = declared.where(declaration, "spec.upstream.revision.semver")
-            yield FileFinding(where, error.problem, error.remedy)
+            yield Finding(where, error.problem, error.remedy)
 
 
-def _find_impossible_revisions(declared: DeclaredObjects) -> Iterator[FileFinding]:
+def _find_impossible_revisions(declared: DeclaredObjects) -> Iterator[Finding]:
     """Yield findings about tags and pins that no revision of a package can have."""
     with_upstream: tuple[UpstreamPolicy | PackageVariant, ...] = (
         *declared.policies,
@@ -183,8 +183,8 @@ def _find_impossible_revisions(declared: DeclaredObjects) -> Iterator[FileFindin
 
 def _impossible_revision(
     declared: DeclaredObjects, declaration: KRMObject, field: str, name: str
-) -> FileFinding:
-    return FileFinding(
+) -> Finding:
+    return Finding(
         declared.where(declaration, field),
         wording.describe_unknown_revision(name),
         wording.format_revision_remedy(allows_commit=field.endswith("pin")),

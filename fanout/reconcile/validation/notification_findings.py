@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 
 from fanout.api.fanout_configuration import FanoutConfiguration
 from fanout.api.field_errors import suggest_name
-from fanout.cluster.declared_objects import DeclaredObjects
-from fanout.cluster.manifest_documents import FileFinding
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.finding import Finding
 from fanout.errors import ErrorLocation
 from fanout.reconcile import validation_wording as wording
 
@@ -14,7 +14,7 @@ def find_unknown_policies(
     configuration: FanoutConfiguration,
     locate: Callable[[str], ErrorLocation],
     declared: DeclaredObjects,
-) -> Iterator[FileFinding]:
+) -> Iterator[Finding]:
     """Yield a warning for each policy of a notification that the files do not declare.
 
     Yields nothing while a file cannot be read, because it may declare the policy.
@@ -26,7 +26,7 @@ def find_unknown_policies(
     for index, target in enumerate(configuration.notifications):
         for position, title in enumerate(target.policies):
             if title not in titles:
-                yield FileFinding(
+                yield Finding(
                     locate(f"notifications[{index}].policies[{position}]"),
                     wording.describe_unknown_policy(title),
                     suggest_name(title, titles, wording.NOTIFIED_POLICY_REMEDY),

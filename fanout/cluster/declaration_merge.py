@@ -1,13 +1,12 @@
-"""Objects declared by a set of files: usable ones, unusable ones, and their positions."""
+"""Merging of the contents of files into the declared objects."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import TypeVar
 
-from fanout.api.field_errors import FieldError, FieldPath, format_path
+from fanout.api.field_errors import FieldError, FieldPath, find_similar_name, format_path
 from fanout.api.git_repository import Repository
+from fanout.api.kind_registry import KINDS
 from fanout.api.object_meta import GROUP, KRMObject
 from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy
@@ -15,13 +14,11 @@ from fanout.api.scenario import Scenario
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.cross_references import InvalidObjects, cross_check
 from fanout.cluster import cluster_wording as wording
-from fanout.cluster.manifest_documents import (
-    FileFinding,
-    ManifestContent,
-    ObjectKey,
-    SourcePosition,
-    build_finding,
-)
+from fanout.cluster.manifest_documents import ManifestContent, SourcePosition, build_finding
+from fanout.declared.declaration_failure import DeclarationFailure
+from fanout.declared.declared_objects import DeclaredObjects, key_of
+from fanout.declared.finding import Finding
+from fanout.declared.object_key import ObjectKey
 from fanout.errors import ErrorLocation
 from fanout.selection.cluster_objects import ClusterObjectIndex, Kinds
 from fanout.selection.variant_spec import Object
@@ -81,64 +78,12 @@ def _find_duplicate_objects(
 Kind = TypeVar("Kind", bound=KRMObject)
 Locate = Callable[[str], Mapping[ObjectKey, Sequence[SourcePosition]]]
 _NAME_PATH: FieldPath = ("metadata", "name")
-_PATH_PART = re.compile(r"\[(\d+)\]|\[\"([^\"]*)\"\]|([^.\[]+)")
-
-
-@frozen
-class DeclaredObjects:
-    """Usable objects by kind, sorted by namespace and name, and all errors.
-
-    `left_out` names objects that are declared and cannot be used; `broken` are those of
-    them with errors of their own; files and directories in `unread` may have declared
-    anything. Code that relies on something not being declared must check both: an
-    unreadable PromotionPolicy was still meant to restrict somebody. `unusable` describes
-    declared objects that would be, or would hold, a target: objects without a name,
-    duplicates, and repositories.
-    """
-
-    repositories: tuple[Repository, ...] = ()
-    policies: tuple[UpstreamPolicy, ...] = ()
-    variants: tuple[PackageVariant, ...] = ()
-    promotions: tuple[PromotionPolicy, ...] = ()
-    scenarios: tuple[Scenario, ...] = ()
-    objects: ClusterObjectIndex = field(default_factory=ClusterObjectIndex)
-    faults: tuple[FileFinding, ...] = ()
-    left_out: tuple[ObjectKey, ...] = ()
-    broken: tuple[tuple[ObjectKey, SourcePosition], ...] = field(default=(), repr=False)
-    unread: tuple[str, ...] = ()
-    unusable: tuple[str, ...] = ()
-    positions: Mapping[ObjectKey, SourcePosition] = field(default_factory=dict, repr=False)
-
-    @property
-    def own_count(self) -> int:
-        """Number of objects of fanout's own kinds, usable or not."""
-        policies = (*self.policies, *self.promotions)
-        others = (*self.repositories, *self.variants, *self.scenarios, *self.left_out)
-        return len(policies) + len(others)
-
-    def where(self, item: KRMObject, field_path: str | FieldPath = ()) -> ErrorLocation:
-        """Return the location of a field of a declared object.
-
-        `field_path` is text (`spec.stages[3].after`) or a path.
-        """
-        path = _parse_path(field_path) if isinstance(field_path, str) else field_path
-        position = self.positions.get(_key(item))
-        if position is None:
-            return ErrorLocation(item.identity, format_path(path))
-        return ErrorLocation(item.identity, format_path(path), position.file, position.line(path))
-
-
-def locate_broken(key: ObjectKey, position: SourcePosition, at: str) -> ErrorLocation:
-    """Return the location of a field of an object that cannot be used."""
-    path = _parse_path(at)
-    return ErrorLocation(
-        f"{key.kind}/{key.name}", format_path(path), position.file, position.line(path)
-    )
+_ALLOWED_NAMESPACES = "allowedNamespaces"
 
 
 def merge_declared(
     contents: Mapping[str, ManifestContent],
-    discovery_findings: Iterable[FileFinding],
+    discovery_findings: Iterable[Finding],
     merged: MergedObjects,
     locate: Locate,
 ) -> DeclaredObjects:
@@ -150,7 +95,7 @@ def merge_declared(
     """
     # Duplicates overwrite each other here; they are removed below, so no order decides.
     own_objects = {
-        _key(item): (item, position)
+        key_of(item): (item, position)
         for content in contents.values()
         for item, position in content.own_objects
     }
@@ -159,7 +104,7 @@ def merge_declared(
     usable = [own_objects[key] for key in sorted(own_objects.keys() - duplicates.keys())]
     plain_duplicates = _locate_duplicates(merged.duplicates, locate)
     items = [item for item, _ in usable]
-    positions = {_key(item): position for item, position in usable}
+    positions = {key_of(item): position for item, position in usable}
     discovery_findings = tuple(discovery_findings)
     faults = [
         *discovery_findings,
@@ -168,8 +113,8 @@ def merge_declared(
     faults += _duplicate_findings({**duplicates, **plain_duplicates})
     faults += _unlocated_duplicate_findings(merged.duplicates, plain_duplicates)
     left_out = sorted({*duplicates, *(key for key, _ in broken)})
-    unread = [content.where.file for content in discovery_findings]
-    unread += (at for at, content in contents.items() if content.unread)
+    unread = [DeclarationFailure(content.where.file) for content in discovery_findings]
+    unread += (DeclarationFailure(at) for at, content in contents.items() if content.unread)
     # References to unusable objects are not reported as missing: the object's own error is the
     # cause, and a second message would hide it.
     unusable = InvalidObjects(
@@ -177,7 +122,7 @@ def merge_declared(
     )
     checked = cross_check(items, unusable)
     faults += (
-        build_finding(item.identity, positions[_key(item)], fault) for item, fault in checked
+        build_finding(item.identity, positions[key_of(item)], fault) for item, fault in checked
     )
     return DeclaredObjects(
         _select_kind(Repository, items),
@@ -190,7 +135,7 @@ def merge_declared(
         tuple(left_out),
         tuple(broken),
         tuple(unread),
-        tuple(_describe_unusable(contents, plain_duplicates, left_out)),
+        tuple(_describe_unusable(contents, plain_duplicates, {**_group(broken), **duplicates})),
         positions,
     )
 
@@ -202,7 +147,7 @@ def _find_duplicates(
     positions: defaultdict[ObjectKey, list[SourcePosition]] = defaultdict(list)
     for content in contents.values():
         for item, position in content.own_objects:
-            positions[_key(item)].append(position)
+            positions[key_of(item)].append(position)
     for key, position in broken:
         positions[key].append(position)
     return {key: locations for key, locations in positions.items() if len(locations) > 1}
@@ -223,51 +168,76 @@ def _locate_duplicates(
 def _describe_unusable(
     contents: Mapping[str, ManifestContent],
     duplicates: Mapping[ObjectKey, Sequence[SourcePosition]],
-    left_out: Iterable[ObjectKey],
-) -> Iterator[str]:
+    left_out: Mapping[ObjectKey, Sequence[SourcePosition]],
+) -> Iterator[DeclarationFailure]:
+    """Describe the objects that would be, or would hold, a target.
+
+    `duplicates` are plain objects, `left_out` those of fanout, each with its positions.
+    """
     for content in contents.values():
         yield from content.nameless
     for key, places in duplicates.items():
-        yield wording.describe_repeated_object(f"{key.kind}/{key.name}", len(places))
-    yield from (f"{key.kind}/{key.name}" for key in left_out if key.kind == "Repository")
+        source = wording.describe_repeated_object(key.identity, len(places))
+        yield DeclarationFailure(source, (key.group, key.kind), key.namespace)
+    for key, places in sorted(left_out.items()):
+        if key.kind == Repository.__name__ or key.kind not in KINDS:  # which may be misspelled
+            kind = GROUP, Repository.__name__
+            for namespace in _find_allowed_namespaces(key, places):
+                yield DeclarationFailure(key.identity, kind, namespace)
+
+
+def _find_allowed_namespaces(key: ObjectKey, positions: Iterable[SourcePosition]) -> Sequence[str]:
+    """Return the namespaces that may name an unusable Repository; "" if any may."""
+    namespaces = {key.namespace}
+    for position in positions:
+        spec = position.value.get("spec")
+        if not isinstance(spec, Mapping):
+            return [""]
+        for name, value in spec.items():
+            if not find_similar_name(str(name), (_ALLOWED_NAMESPACES,)):
+                continue
+            is_list = isinstance(value, list) and all(isinstance(it, str) for it in value)
+            if name != _ALLOWED_NAMESPACES or not is_list:  # its author may have meant any
+                return [""]
+            namespaces.update(value)
+    return sorted(namespaces)
+
+
+def _group(
+    broken: Iterable[tuple[ObjectKey, SourcePosition]],
+) -> dict[ObjectKey, list[SourcePosition]]:
+    positions: dict[ObjectKey, list[SourcePosition]] = {}
+    for key, position in broken:
+        positions.setdefault(key, []).append(position)
+    return positions
 
 
 def _duplicate_findings(
     positions: Mapping[ObjectKey, Sequence[SourcePosition]],
-) -> Iterator[FileFinding]:
+) -> Iterator[Finding]:
     for key, locations in positions.items():
         for position in locations[1:]:
             at = f"{locations[0].file}:{locations[0].line(_NAME_PATH)}"
             problem = wording.describe_second_declaration(key.namespace, at)
             fault = FieldError(_NAME_PATH, problem, wording.DUPLICATE_REMEDY)
-            yield build_finding(f"{key.kind}/{key.name}", position, fault)
+            yield build_finding(key.identity, position, fault)
 
 
 def _unlocated_duplicate_findings(
     duplicates: Mapping[ObjectKey, Sequence[str]],
     positions: Mapping[ObjectKey, Sequence[SourcePosition]],
-) -> Iterator[FileFinding]:
+) -> Iterator[Finding]:
     """Yield a finding for each duplicate whose lines could not be determined."""
     for key, files in duplicates.items():
         if len(positions.get(key, ())) < 2:
-            where = ErrorLocation(f"{key.kind}/{key.name}", format_path(_NAME_PATH), files[0])
+            where = ErrorLocation(key.identity, format_path(_NAME_PATH), files[0])
             problem = wording.describe_repeated_declaration(key.namespace, files[1:])
-            yield FileFinding(where, problem, wording.DUPLICATE_REMEDY)
+            yield Finding(where, problem, wording.DUPLICATE_REMEDY)
 
 
-def _sort_key(finding: FileFinding) -> tuple[str, int]:
+def _sort_key(finding: Finding) -> tuple[str, int]:
     return finding.where.file, finding.where.line
-
-
-def _key(item: KRMObject) -> ObjectKey:
-    return ObjectKey(GROUP, item.kind, item.metadata.namespace, item.metadata.name)
 
 
 def _select_kind(kind: type[Kind], items: Iterable[KRMObject]) -> tuple[Kind, ...]:
     return tuple(item for item in items if isinstance(item, kind))
-
-
-def _parse_path(text: str) -> FieldPath:
-    """Split a field path such as `spec.stages[3].after` into its parts."""
-    parts = (match.groups() for match in _PATH_PART.finditer(text))
-    return tuple(int(index) if index else key or word for index, key, word in parts)

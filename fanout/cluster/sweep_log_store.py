@@ -14,34 +14,17 @@ from fanout.api.durations import parse_instant
 from fanout.api.field_errors import InvalidValue
 from fanout.cluster import cluster_wording as wording
 from fanout.cluster.policy_state_files import STATE_LIMITS, encode_canonical
-from fanout.cluster.records_repository import RecordsRepository, retry_conflicts
+from fanout.cluster.records_repository import RecordsRepository
+from fanout.conflict_retry import retry_conflicts
 from fanout.errors import InvalidInput
-from fanout.gates.timestamps import is_from_the_future
 from fanout.plan.observation.repository_state import CommitIdentity, FileCommit
+from fanout.plan.records.logged_sweep import LoggedSweep
 from fanout.ports import ObjectReader
-from fanout.values import frozen
 
 LOG_FILE = "sweeps.json"
 
 
-@frozen
-class LoggedSweep:
-    """Instant up to which the sweeps of a schedule are done, and that schedule."""
-
-    at: datetime
-    schedule: str
-    time_zone: str
-
-    def applies_to(self, schedule: str, time_zone: str, now: datetime) -> bool:
-        """Return whether the entry is of this schedule and not from the future.
-
-        An entry from the future was written by a wrong clock and would suppress sweeps.
-        """
-        is_same_schedule = (self.schedule, self.time_zone) == (schedule, time_zone)
-        return is_same_schedule and not is_from_the_future(self.at, now)
-
-
-class SweepLog:
+class SweepLogStore:
     """File of sweep instants by `namespace/name` of the PromotionPolicy, for one process."""
 
     def __init__(

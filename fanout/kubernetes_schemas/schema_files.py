@@ -8,7 +8,6 @@ import gzip
 import json
 from importlib.resources import files
 
-from fanout.cluster import cluster_wording as wording
 from fanout.variants.function_requests import Response, ResponseError, SchemaRequest
 from fanout.variants.schema_validation import KindSchemas
 
@@ -28,8 +27,8 @@ def read_schemas(request: SchemaRequest) -> Response:
     version = request.version or available[-1]
     if version not in available:
         return ResponseError(
-            wording.describe_unknown_schemas(version),
-            wording.format_version_remedy(available[0], available[-1]),
+            f"there are no schemas for Kubernetes {version}",
+            f"use a version from {available[0]} to {available[-1]}",
         )
     file = files(__package__).joinpath("schemas", f"{version}{_SUFFIX}")
     data = json.loads(gzip.decompress(file.read_bytes()))

@@ -1,0 +1,1 @@
+"""Objects that users declare, as one value that does not know where they come from."""

@@ -1,0 +1,28 @@
+"""Failures of declarations, by the kind and namespace that they could concern."""
+
+from fanout.api.object_meta import GROUP, KRMObject
+from fanout.values import frozen
+
+GroupKind = tuple[str, str]
+"""API group and kind."""
+
+
+def own_kind(kind: type[KRMObject]) -> GroupKind:
+    """Return group and kind of one of fanout's own kinds."""
+    return GROUP, kind.__name__
+
+
+@frozen
+class DeclarationFailure:
+    """A source of declarations that could not be read, or an object that cannot be used.
+
+    `source` names it in messages. Where kind or namespace is not known, it may be any.
+    """
+
+    source: str
+    kind: GroupKind | None = None  # None: any
+    namespace: str = ""  # "": any, or cluster-scoped
+
+    def concerns(self, kind: GroupKind, namespace: str) -> bool:
+        """Return whether objects of a kind may be missing that a namespace reads."""
+        return self.kind in (None, kind) and self.namespace in ("", namespace)

@@ -1,0 +1,94 @@
+"""Declared objects: usable ones by kind, errors, and what could not be read or used."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+
+from fanout.api.field_errors import FieldPath, format_path
+from fanout.api.git_repository import Repository
+from fanout.api.object_meta import GROUP, KRMObject
+from fanout.api.package_variant import PackageVariant
+from fanout.api.promotion_policy import PromotionPolicy
+from fanout.api.scenario import Scenario
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.declared.declaration_failure import DeclarationFailure, GroupKind, own_kind
+from fanout.declared.finding import Finding
+from fanout.declared.object_key import ObjectKey, ObjectPosition
+from fanout.errors import ErrorLocation
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.values import frozen
+
+_PATH_PART = re.compile(r"\[(\d+)\]|\[\"([^\"]*)\"\]|([^.\[]+)")
+
+
+@frozen
+class DeclaredObjects:
+    """Usable objects by kind, sorted by namespace and name, and all errors.
+
+    `left_out` names objects of fanout's kinds that are declared and cannot be used; `broken`
+    are those of them with errors of their own. What is in `unread` may have declared anything
+    of its kind and namespace. `unusable` describes declared objects that would be, or would
+    hold, a target: objects without a name, duplicates, and repositories. Code that relies on
+    something not being declared must ask for what is unusable: an unreadable PromotionPolicy was
+    still meant to restrict somebody.
+    """
+
+    repositories: tuple[Repository, ...] = ()
+    policies: tuple[UpstreamPolicy, ...] = ()
+    variants: tuple[PackageVariant, ...] = ()
+    promotions: tuple[PromotionPolicy, ...] = ()
+    scenarios: tuple[Scenario, ...] = ()
+    objects: ClusterObjectIndex = field(default_factory=ClusterObjectIndex)
+    faults: tuple[Finding, ...] = ()
+    left_out: tuple[ObjectKey, ...] = ()
+    broken: tuple[tuple[ObjectKey, ObjectPosition], ...] = field(default=(), repr=False)
+    unread: tuple[DeclarationFailure, ...] = ()
+    unusable: tuple[DeclarationFailure, ...] = ()
+    positions: Mapping[ObjectKey, ObjectPosition] = field(default_factory=dict, repr=False)
+
+    @property
+    def own_count(self) -> int:
+        """Number of objects of fanout's own kinds, usable or not."""
+        policies = (*self.policies, *self.promotions)
+        others = (*self.repositories, *self.variants, *self.scenarios, *self.left_out)
+        return len(policies) + len(others)
+
+    def find_unusable(self, kind: GroupKind, namespace: str) -> Iterator[str]:
+        """Yield what may declare objects of a kind for a namespace, and cannot be used."""
+        for it in (*self.unread, *self.unusable):
+            if it.concerns(kind, namespace):
+                yield it.source
+
+    def find_unusable_own(self, kind: type[KRMObject], namespace: str) -> Iterator[str]:
+        """Yield what may declare an object of fanout in a namespace, and cannot be used."""
+        yield from self.find_unusable(own_kind(kind), namespace)
+        for key in self.left_out:
+            if key.namespace == namespace and key.may_be(kind):
+                yield f"{key.kind} {key.namespace}/{key.name}"
+
+    def where(self, item: KRMObject, field_path: str | FieldPath = ()) -> ErrorLocation:
+        """Return the location of a field of a declared object.
+
+        `field_path` is text (`spec.stages[3].after`) or a path.
+        """
+        path = _parse_path(field_path) if isinstance(field_path, str) else field_path
+        position = self.positions.get(key_of(item))
+        if position is None:
+            return ErrorLocation(item.identity, format_path(path))
+        return position.locate(item.identity, path)
+
+
+def locate_broken(key: ObjectKey, position: ObjectPosition, at: str) -> ErrorLocation:
+    """Return the location of a field of an object that cannot be used."""
+    return position.locate(key.identity, _parse_path(at))
+
+
+def key_of(item: KRMObject) -> ObjectKey:
+    """Return the key of an object of fanout's own."""
+    return ObjectKey(GROUP, item.kind, item.metadata.namespace, item.metadata.name)
+
+
+def _parse_path(text: str) -> FieldPath:
+    """Split a field path such as `spec.stages[3].after` into its parts."""
+    parts = (match.groups() for match in _PATH_PART.finditer(text))
+    return tuple(int(index) if index else key or word for index, key, word in parts)

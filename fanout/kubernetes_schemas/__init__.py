@@ -1,0 +1,1 @@
+"""Schemas of the built-in Kubernetes kinds, which are part of fanout."""

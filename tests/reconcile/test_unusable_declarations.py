@@ -1,0 +1,114 @@
+"""What cannot be read or used holds what it could concern, by kind and namespace, and no more."""
+
+import pytest
+
+from fanout.cluster.file_cluster import read_directory
+from fanout.reconcile.removal.orphaned_variants import find_removal_doubt
+from fanout.reconcile.selection.policy_resolution import are_all_promotions_read
+from fanout.schedule.sweep_schedule import build_timetable
+
+POLICY = """\
+apiVersion: fanout.dev/v1alpha1
+kind: UpstreamPolicy
+metadata: {{name: {name}, namespace: {namespace}}}
+spec:
+  upstream: {{repository: blueprints, package: monitoring, revision: {{latest: true}}}}
+  targets: [{target}]
+  stages: [{{name: dev}}]
+"""
+CLUSTERS = (
+    "{objectSelector: {apiVersion: example.com/v1, kind: Cluster, matchLabels: {a: b}},"
+    " template: {downstream: {repository: edge}}}"
+)
+REPOSITORIES = "{repositorySelector: {matchLabels: {a: b}}}"
+POLICIES = [  # namespace, name, target
+    ("a", "clusters", CLUSTERS),
+    ("a", "repositories", REPOSITORIES),
+    ("b", "clusters", CLUSTERS),
+    ("b", "repositories", REPOSITORIES),
+]
+OWN = "apiVersion: fanout.dev/v1alpha1\n"
+REPOSITORY = f"{OWN}kind: Repository\nmetadata: {{name: x, namespace: a}}\n"
+CLUSTER = "apiVersion: example.com/v1\nkind: Cluster\nmetadata: {name: x, namespace: b}\n"
+ALL = {f"{namespace}/{name}" for namespace, name, _ in POLICIES}
+IN_A = {"a/clusters", "a/repositories"}
+# What the file declares; the policies whose removals are held; the namespaces whose automation is.
+ROWS = [
+    ("nothing wrong", "", set(), ""),
+    ("a file that is no YAML", "{", ALL, "ab"),
+    (
+        "a broken PromotionPolicy",
+        f"{OWN}kind: PromotionPolicy\nmetadata: {{name: x, namespace: a}}\nspec: {{no: 1}}",
+        set(),
+        "a",
+    ),
+    (
+        "a PromotionPolicy without a name",
+        f"{OWN}kind: PromotionPolicy\nmetadata: {{namespace: a}}\nspec: {{}}",
+        set(),
+        "a",
+    ),
+    (
+        "a misspelled kind, which may be any of fanout's",
+        f"{OWN}kind: PromotionPolice\nmetadata: {{name: x, namespace: a}}\nspec: {{}}",
+        IN_A,
+        "a",
+    ),
+    (
+        "a broken UpstreamPolicy",
+        f"{OWN}kind: UpstreamPolicy\nmetadata: {{name: x, namespace: a}}\nspec: {{no: 1}}",
+        set(),
+        "",
+    ),
+    ("a broken Repository", f"{REPOSITORY}spec: {{no: 1}}", IN_A, ""),
+    (
+        "a broken Repository that another namespace may name",
+        f"{REPOSITORY}spec: {{no: 1, allowedNamespaces: [b]}}",
+        ALL,
+        "",
+    ),
+    (
+        "a broken Repository that any namespace may have been meant to name",
+        f"{REPOSITORY}spec: {{url: x, allowedNamespace: [c]}}",
+        ALL,
+        "",
+    ),
+    (
+        "a target object without a name",
+        "apiVersion: example.com/v1\nkind: Cluster\nmetadata: {namespace: a}",
+        {"a/clusters"},
+        "",
+    ),
+    ("a target object twice", f"{CLUSTER}---\n{CLUSTER}", {"b/clusters"}, ""),
+    (
+        "an object of a kind that nobody selects",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: a}",
+        set(),
+        "",
+    ),
+    ("an object without a kind", "metadata: {namespace: a}", IN_A, "a"),
+    ("a document that is no object", "just text", ALL, "ab"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "held_removals", "held_automation"),
+    [row[1:] for row in ROWS],
+    ids=[row[0] for row in ROWS],
+)
+def test_what_cannot_be_used_holds_what_it_could_concern(
+    tmp_path, text, held_removals, held_automation
+):
+    for namespace, name, target in POLICIES:
+        policy = POLICY.format(namespace=namespace, name=name, target=target)
+        (tmp_path / f"{namespace}-{name}.yaml").write_text(policy)
+    (tmp_path / "x.yaml").write_text(text)
+    declared = read_directory([tmp_path])
+    assert len(declared.policies) == len(POLICIES)
+    assert {
+        f"{it.metadata.namespace}/{it.metadata.name}"
+        for it in declared.policies
+        if find_removal_doubt(declared, it)
+    } == held_removals
+    assert [it for it in "ab" if not are_all_promotions_read(declared, it)] == [*held_automation]
+    assert {it.namespace for it in build_timetable(declared).sweep_only} == {*held_automation}
