@@ -96,7 +96,7 @@ NS, LABELS, LABELS2, MINE = (
 )  # fmt: skip
 
 DEFECTS = [
-    *rows("an unrelated change beside a YAML alias", (
+    *rows("an unrelated change next to a YAML alias", (
         thing("p: &p {k: v}\nq: *p\nx: 1\ny: 1\n"), thing("p: &p {k: v}\nq: *p\nx: 2\ny: 1\n"),
         thing("p: &p {k: v}\nq: *p\nx: 1\ny: 3\n"), thing("p: &p {k: v}\nq: *p\nx: 2\ny: 3\n"))),
     *rows("upstream changes a Service's port number", (
@@ -106,7 +106,7 @@ DEFECTS = [
         service("{port: 80, targetPort: 8080}"), service("{port: 81, targetPort: 8080}"),
         service("{port: 80, targetPort: 8080, nodePort: 30080}"), service("{port: 81, targetPort: 8080}"),
         ("Service/web spec.ports[0]: changed here, deleted there, upstream",))),
-    *rows("an element or map removed here, changed there", (
+    *rows("an element or map deleted here, changed there", (
         workload("containers:", "- name: web", "- {name: side, image: 'a:1', tty: true}"),
         workload("containers:", "- name: web", "- {name: side, image: 'a:2', tty: true}"),
         workload("containers:", "- name: web"),
@@ -114,25 +114,25 @@ DEFECTS = [
         ("Deployment/web spec.template.spec.containers[1]: deleted here, changed there, upstream",)), (
         thing("x: 1\nm: {a: 1, b: 1}\n"), thing("x: 1\nm: {a: 2, b: 1}\n"), thing("x: 1\n"),
         thing("x: 1\nm: {a: 2, b: 1}\n"), ("Thing/a m: deleted here, changed there, upstream",))),
-    *rows("a change of type alone", (
+    *rows("a change of only the type", (
         thing("x: '1'\ny: 1\n"), thing("x: 1\ny: 1\n"), thing("x: '1'\ny: 2\n"), thing("x: 1\ny: 2\n"))),
     *rows("scalar to map, map to scalar", (
         thing("x: 1\ny: {k: v}\nz: 1\n"), thing("x: {k: v}\ny: 1\nz: 1\n"),
         thing("x: 1\ny: {k: v}\nz: 2\n"), thing("x: {k: v}\ny: 1\nz: 2\n"))),
-    *rows("an explicit null that nobody touched", (
+    *rows("an unchanged explicit null", (
         thing("n: null\nx: 1\ny: 1\n"), thing("n: null\nx: 2\ny: 1\n"),
         thing("n: null\nx: 1\ny: 3\n"), thing("n: null\nx: 2\ny: 3\n"))),
-    *rows("two env entries of one name", (
+    *rows("two env entries with one name", (
         workload("containers:", "- name: web", "  env:", "  - {name: A, value: '1'}", "  - {name: A, value: '2'}"),
         workload("containers:", "- name: web", "  env:", "  - {name: A, value: '1'}", "  - {name: A, value: '9'}"),
         workload("containers:", "- name: web", "  env:", "  - {name: A, value: '5'}", "  - {name: A, value: '2'}"),
         workload("containers:", "- name: web", "  env:", "  - {name: A, value: '5'}", "  - {name: A, value: '9'}"))),
-    Row("both add an object in different files; upstream moves what is edited here",
+    Row("both add an object in different files; upstream moves an object that is edited here",
         {"b.yaml": B}, {"b.yaml": B, "theirs.yaml": A}, {"b.yaml": B, "mine.yaml": A},
         {"b.yaml": B, "mine.yaml": A}),
-    Row("both add an object in different files; upstream moves what is edited here",
+    Row("both add an object in different files; upstream moves an object that is edited here",
         {"a.yaml": A}, {"new.yaml": A}, {"a.yaml": A2}, {"new.yaml": A2}),
-    *rows("an unnamed function changes or comes upstream", (
+    *rows("upstream changes or adds an unnamed function", (
         mutators(NS, LABELS), mutators(NS, LABELS2), mutators(MINE, NS, LABELS), mutators(MINE, NS, LABELS2)), (
         mutators(NS), mutators(NS, LABELS), mutators(MINE, NS), mutators(MINE, NS, LABELS)), one="Kptfile"),
     *rows("both add readiness gates", (
@@ -140,7 +140,7 @@ DEFECTS = [
 ]  # fmt: skip
 
 ANSWERS = [
-    *rows("both change a scalar, a key-less list, a block of text", (
+    *rows("both change a scalar, a list without keys, a block of text", (
         A, A2, A3, A2, ("Thing/a x: both changed, upstream",)), (
         workload("tolerations:", "- key: a", "- key: b", "- key: c"),
         workload("tolerations:", "- {key: a, operator: Exists}", "- key: b", "- key: c"),
@@ -155,10 +155,10 @@ ANSWERS = [
         {"a.yaml": thing("users:\n- {id: x, role: w}\n- {id: y, role: r}\n"), "crd.yaml": CRD},
         {"a.yaml": thing("users:\n- {id: x, role: r}\n- {id: y, role: w}\n"), "crd.yaml": CRD},
         {"a.yaml": thing("users:\n- {id: x, role: w}\n- {id: y, role: w}\n"), "crd.yaml": CRD}),
-    *rows("upstream removes what was edited here", (
+    *rows("upstream deletes what was edited here", (
         thing("x: 1\ny: 1\n"), thing("y: 1\n"), thing("x: 2\ny: 1\n"), thing("y: 1\n"),
         ("Thing/a x: changed here, deleted there, upstream",))),
-    *rows("a key removed here, changed there", (
+    *rows("a key deleted here, changed there", (
         thing("x: 1\ny: 1\n"), thing("x: 2\ny: 1\n"), thing("y: 1\n"), thing("x: 2\ny: 1\n"),
         ("Thing/a x: deleted here, changed there, upstream",))),
     Row("an object deleted upstream, a comment changed here",
@@ -182,10 +182,10 @@ ANSWERS = [
         {"a.md": "1", "b.md": "1"}, {"a.md": "2", "b.md": "1"}, {"b.md": "1"}, {"b.md": "1"},
         ("a.md: deleted here, changed there, local",)),
     *rows("JSON manifests", (json(1, 1), json(2, 1), json(1, 3), json(2, 3)), one="a.json"),
-    *rows("a comment alone changes upstream", (
+    *rows("upstream changes only a comment", (
         thing("x: 1 # old\ny: 1\n"), thing("x: 1 # new\ny: 1\n"), thing("x: 1 # old\ny: 2\n"),
         thing("x: 1 # new\ny: 2\n"))),
-    *rows("a value changes upstream beside a local comment", (
+    *rows("upstream changes a value with a local comment", (
         thing("x: 1\n"), thing("x: 2\n"), thing("x: 1 # mine\n"), thing("x: 2 # mine\n"))),
     *rows("emptied lists", (
         workload("a: 1", "imagePullSecrets:", "- name: x"), workload("a: 1"),
@@ -221,7 +221,7 @@ def test_what_is_done_here(row: Row):
 FUNCTION = "an object deleted upstream, to which a function gave a namespace"
 KPTFILES = "a Kptfile without a name, with an unknown strategy, in two documents"
 FAST_FORWARD = "`fast-forward` and a file added here"
-COPY_MERGE = "`copy-merge` and a file edited here, gone upstream"
+COPY_MERGE = "`copy-merge` and a file edited here, deleted upstream"
 
 
 @pytest.mark.parametrize("edit", ["", "data: {by: hand}\n"], ids=["untouched", "edited here"])
