@@ -52,6 +52,17 @@ def at_rest(fleet):
     assert (plan.code, plan.err) == (ExitCode.OK, "")
 
 
+def test_quiet_logs_problems_only(fleet, start):
+    running = start(fleet, "-q")
+    running.until(lambda: fleet.repos["edge"].tags() == ["sites/ams/v1", "sites/ber/v1"])
+    fleet.write(
+        "policy.yaml", UNVERIFIED.replace("stages:\n  - {name: dev", "stages:\n  - {nam: dev")
+    )
+    running.until(running.log)
+    assert {it["level"] for it in running.log()} == {"warning"}
+    assert running.end() == ExitCode.OK
+
+
 def test_without_a_schedule_all_stages_are_published_as_their_gates_open(fleet, start, monkeypatch):
     monkeypatch.setenv("FANOUT_SECRET_EDGE_TOKEN", SECRET)
     running = start(fleet, "--interval", "1h", program=PLAIN)

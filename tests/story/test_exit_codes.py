@@ -53,6 +53,7 @@ def rows_of_each_verb() -> list[tuple[str, Change, Sequence[str], int]]:
         line[0]: (line[0], change, line, status) for _, change, line, status in VERB_ROWS[::-1]
     }
     reading = (["status"], ["graph", "monitoring"], ["history", "monitoring"], ["render", BER])
+    del first["validate"]  # has neither -q nor -A
     return [*first.values(), *((line[0], nothing, line, 0) for line in reading)]
 
 

@@ -86,7 +86,8 @@ def test_who_says_so_begins_anew(frozen: Fleet):
 
 
 def test_a_process_that_stays_is_never_told_to_forget(fleet: Fleet):
-    result = fleet.run("run", "--new-records")
+    assert "No such option '--new-records'" in fleet.run("run", "--new-records").err
+    result = fleet.run("--new-records", "run")
     assert result.code == 1
     assert "fanout sweep --new-records" in result.err
 

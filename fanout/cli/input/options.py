@@ -11,7 +11,7 @@ As with kubectl, options may stand before or behind the verb; behind it wins, `-
 
 import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,13 @@ class SharedOption(click.Option):
 _shared_option = functools.partial(click.option, cls=SharedOption)
 
 
+def namespace_option(help_text: str, *flags: str) -> Option:
+    """Return the option `--namespace` with this help; `flags` are `-n`, or others, if any."""
+    return _shared_option(
+        *flags, "--namespace", metavar="NAME", help=f"{help_text}  [FANOUT_NAMESPACE]"
+    )
+
+
 class VerbCommand(click.Command):
     """Click command whose help lists shared options below a heading of their own."""
 
@@ -52,8 +59,8 @@ class VerbCommand(click.Command):
                     formatter.write_dl(rows)
 
 
-# Options by parameter name.
-_OBJECT_OPTIONS: dict[str, Option] = {
+# Options by parameter name. A verb has only those that change what it does.
+_SHARED_OPTIONS: dict[str, Option] = {
     "files": _shared_option(
         "-f",
         "--files",
@@ -61,12 +68,7 @@ _OBJECT_OPTIONS: dict[str, Option] = {
         metavar="DIR",
         help="Directory or file with objects; can be repeated.  [FANOUT_FILES]",
     ),
-    "namespace": _shared_option(
-        "-n",
-        "--namespace",
-        metavar="NAME",
-        help="Only objects of this namespace.  [FANOUT_NAMESPACE]",
-    ),
+    "namespace": namespace_option("Only objects of this namespace.", "-n"),
     "all_namespaces": _shared_option(
         "-A",
         "--all-namespaces",
@@ -90,18 +92,6 @@ _OBJECT_OPTIONS: dict[str, Option] = {
         is_flag=True,
         help="Start with empty records, even if fanout has already written to the repositories.",
     ),
-}
-
-
-def _file_options(namespace_help: str) -> dict[str, Option]:
-    # For verbs that read objects but no repository; some of them use -n for something else.
-    namespace = _shared_option(
-        "--namespace", metavar="NAME", help=f"{namespace_help}  [FANOUT_NAMESPACE]"
-    )
-    return {"files": _OBJECT_OPTIONS["files"], "namespace": namespace}
-
-
-_TERMINAL_OPTIONS: dict[str, Option] = {
     "verbosity": _shared_option(
         "-v",
         "--verbose",
@@ -126,6 +116,9 @@ _TERMINAL_OPTIONS: dict[str, Option] = {
     ),
 }
 
+
+ERROR_OPTIONS = ("verbosity", "color")  # of every verb that can fail for another reason than usage
+PASS_OPTIONS = tuple(_SHARED_OPTIONS)  # of verbs that observe repositories
 
 # For verbs that record or publish.
 _RECORD_OPTIONS: dict[str, Option] = {
@@ -213,7 +206,7 @@ detailed_option: Option = click.option(
 
 def shared_options(function: Function) -> Function:
     """Add all options that verbs share; for the group itself."""
-    return _apply_options({**_OBJECT_OPTIONS, **_TERMINAL_OPTIONS}, function)
+    return _apply_options(_SHARED_OPTIONS, function)
 
 
 def selector_option(noun: str) -> Option:
@@ -229,30 +222,26 @@ def selector_option(noun: str) -> Option:
 
 
 def with_settings(
+    shared: Sequence[str] = PASS_OPTIONS,
     *,
-    objects: bool = True,
-    files: bool = False,
-    namespace_help: str = "Only objects of this namespace.",
-    config: bool = False,
+    namespace: Option | None = None,
     records: bool = False,
     formats: tuple[OutputFormat, ...] = (),
 ) -> Option:
     """Return a decorator that passes a verb its `settings`.
 
-    `objects`: the verb reads objects and repositories, so it takes `-f` and the options
-    around it; `files`: `-f` and `--namespace` alone, without the short form and with
-    `namespace_help` as its help; `config`: `--config` alone. `records`: the verb records or
+    `shared`: names of the shared options that the verb uses, all of them by default. Others are
+    refused behind the verb; before it they are defaults that the verb ignores. `namespace`: the
+    option `--namespace`, if it differs from the usual one. `records`: the verb records or
     publishes, so it takes `--dry-run`.
     `formats`: accepted values of `-o`, the default first; without any there is no `-o`.
     """
     options: dict[str, Option] = {
-        **(_OBJECT_OPTIONS if objects else {}),
-        **(_file_options(namespace_help) if files else {}),
-        **({"config": _OBJECT_OPTIONS["config"]} if config else {}),
+        **{name: _SHARED_OPTIONS[name] for name in shared},
+        **({"namespace": namespace} if namespace else {}),
         **({"output": _output_option(formats)} if formats else {}),
         **(_RECORD_OPTIONS if records else {}),
         **(_LIST_OPTIONS if OutputFormat.CUSTOM_COLUMNS in formats else {}),
-        **_TERMINAL_OPTIONS,
     }
 
     def decorate(function: Function) -> Function:

@@ -9,7 +9,7 @@ from fanout.cli.settings import OutputFormat, Settings
 
 
 @click.command(cls=VerbCommand)
-@with_settings(objects=False, formats=(OutputFormat.YAML, OutputFormat.JSON))
+@with_settings((), formats=(OutputFormat.YAML, OutputFormat.JSON))
 def command(settings: Settings) -> None:
     """Print the CustomResourceDefinitions.
 

@@ -6,7 +6,12 @@ import click
 
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import (
+    ERROR_OPTIONS,
+    VerbCommand,
+    namespace_option,
+    with_settings,
+)
 from fanout.cli.output.manifest_files import build_exists_error, create_files
 from fanout.cli.output.object_templates import (
     PolicyTemplate,
@@ -17,9 +22,13 @@ from fanout.cli.output.object_templates import (
 from fanout.cli.output.printer import write_lines, write_stdout
 from fanout.cli.settings import STANDARD_INPUT, OutputFormat, Settings
 
-_FORMATS = (OutputFormat.TABLE, OutputFormat.YAML)
 _dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Print what would be written, and write nothing."
+)
+_with_file_settings = with_settings(
+    ("files", "namespace", *ERROR_OPTIONS),
+    namespace=namespace_option("Namespace of the new object.  [default: default]", "-n"),
+    formats=(OutputFormat.TABLE, OutputFormat.YAML),
 )
 
 
@@ -53,7 +62,7 @@ def command() -> None:
     "--secret", default="", help="Name of the secret with the credentials for the repository."
 )
 @_dry_run_option
-@with_settings(files=True, namespace_help="Namespace of the new object.", formats=_FORMATS)
+@_with_file_settings
 def create_repository(  # noqa: PLR0913  # one argument for each option
     settings: Settings,
     *,
@@ -107,7 +116,7 @@ def create_repository(  # noqa: PLR0913  # one argument for each option
     "--downstream.",
 )
 @_dry_run_option
-@with_settings(files=True, namespace_help="Namespace of the new object.", formats=_FORMATS)
+@_with_file_settings
 def create_policy(  # noqa: PLR0913  # one argument for each option
     settings: Settings,
     *,
@@ -160,7 +169,7 @@ def create_policy(  # noqa: PLR0913  # one argument for each option
     help="Add this person to this group of approvers; can be repeated.",
 )
 @_dry_run_option
-@with_settings(files=True, namespace_help="Namespace of the new object.", formats=_FORMATS)
+@_with_file_settings
 def create_promotion_policy(  # noqa: PLR0913  # one argument for each option
     settings: Settings,
     *,

@@ -8,7 +8,7 @@ from click.shell_completion import CompletionItem
 from fanout.api.field_errors import suggest_name
 from fanout.cli.command_errors import not_found
 from fanout.cli.documentation import find_directory, find_pages
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, with_settings
 from fanout.cli.output.printer import format_table, write_stdout
 from fanout.cli.settings import Settings
 
@@ -24,7 +24,7 @@ def _complete_topic(
 @click.command(cls=VerbCommand)
 @click.argument("topic", required=False, shell_complete=_complete_topic)
 @click.option("--path", is_flag=True, help="Print the path of the page instead of the page.")
-@with_settings(objects=False)
+@with_settings(ERROR_OPTIONS)
 def command(settings: Settings, topic: str | None, path: bool) -> None:  # noqa: ARG001
     """Print a page of the documentation, or an example.
 

@@ -6,15 +6,16 @@ from fanout.cli.command_errors import not_found
 from fanout.cli.output.printer import write_stdout
 
 
-@click.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
+@click.command()
 @click.argument("path", nargs=-1, metavar="[COMMAND]...")
 @click.pass_context
 def command(ctx: click.Context, path: tuple[str, ...]) -> None:
-    """Print the help of a command, or of fanout."""
+    """Print the help of a command.
+
+    Without COMMAND, prints the help of fanout.
+    """
     current = ctx.find_root()
     for name in path:
-        if name.startswith("-"):
-            continue
         group = current.command
         subcommand = group.get_command(current, name) if isinstance(group, click.Group) else None
         if subcommand is None:

@@ -11,7 +11,7 @@ from fanout.api.field_errors import FieldError, FieldPath, as_mapping, format_pa
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.object_validation import validate_object
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, with_settings
 from fanout.cli.output.printer import build_list, print_value, write_stdout
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
@@ -32,6 +32,8 @@ from fanout.ports import Sandbox
 from fanout.reconcile.validation.expression_validation import DeclaredCode, find_code_faults
 
 _STDIN = Path("-")
+_INPUT_OPTIONS = ("files", "namespace", "all_namespaces", "quiet", *ERROR_OPTIONS)
+_FORMATS = (OutputFormat.YAML, OutputFormat.JSON)
 
 
 class _Item(NamedTuple):
@@ -63,7 +65,7 @@ def command() -> None:
 
 
 @command.command("porch", cls=VerbCommand)
-@with_settings(formats=(OutputFormat.YAML, OutputFormat.JSON))
+@with_settings((*_INPUT_OPTIONS, "config"), formats=_FORMATS)
 def porch(settings: Settings) -> ExitCode:
     """Convert objects of Porch.
 
@@ -79,7 +81,7 @@ def porch(settings: Settings) -> ExitCode:
 
 
 @command.command("kargo", cls=VerbCommand)
-@with_settings(formats=(OutputFormat.YAML, OutputFormat.JSON))
+@with_settings(_INPUT_OPTIONS, formats=_FORMATS)
 def kargo(settings: Settings) -> ExitCode:
     """Convert objects of Kargo.
 

@@ -9,7 +9,12 @@ import click
 
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import (
+    ERROR_OPTIONS,
+    VerbCommand,
+    namespace_option,
+    with_settings,
+)
 from fanout.cli.output.manifest_files import build_exists_error, create_files
 from fanout.cli.output.object_templates import (
     PolicyTemplate,
@@ -64,11 +69,12 @@ fanout status -f policies
     help="Make a variant for each downstream repository, or for each Cluster object.  [default:"
     " repositories]",
 )
-@click.option(
-    "--namespace", default=DEFAULT_NAMESPACE, show_default=True, help="Namespace of the objects."
-)
 @click.option("--dry-run", is_flag=True, help="Print what would be created, and create nothing.")
-@with_settings(objects=False, formats=(OutputFormat.TABLE, OutputFormat.YAML))
+@with_settings(
+    ("namespace", *ERROR_OPTIONS),
+    namespace=namespace_option("Namespace of the new objects.  [default: default]", "-n"),
+    formats=(OutputFormat.TABLE, OutputFormat.YAML),
+)
 def command(  # noqa: PLR0913  # one argument for each option
     settings: Settings,
     *,
@@ -78,7 +84,6 @@ def command(  # noqa: PLR0913  # one argument for each option
     downstream: tuple[str, ...],
     stages: str | None,
     targets: str | None,
-    namespace: str,
     dry_run: bool,
 ) -> None:
     """Create a working directory with a first policy.
@@ -100,6 +105,7 @@ def command(  # noqa: PLR0913  # one argument for each option
         if has_questions
         else "repositories"
     )
+    namespace = settings.namespace or DEFAULT_NAMESPACE
     texts = _build_files(
         root, upstream, package, downstream, split_list(stages), namespace, targets == "clusters"
     )

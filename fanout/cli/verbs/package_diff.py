@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from fanout.cli.input.options import VerbCommand, detailed_option, with_settings
+from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, detailed_option, with_settings
 from fanout.cli.input.package_directory import read_files
 from fanout.cli.output.merge_view import format_masked_three_way, print_patch
 from fanout.cli.process_exit import ExitCode, detailed_exit_code
@@ -22,7 +22,7 @@ from fanout.package.package_patch import format_masked_patch
     help="Common origin of both packages. Prints what each package changed since this origin.",
 )
 @detailed_option
-@with_settings(objects=False)
+@with_settings(ERROR_OPTIONS)
 def diff(
     settings: Settings,  # noqa: ARG001
     upstream: Path,

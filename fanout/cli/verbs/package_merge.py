@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, with_settings
 from fanout.cli.input.package_directory import (
     read_files,
     require_new_directory,
@@ -40,7 +40,7 @@ NEW_DIRECTORY = click.Path(file_okay=False, path_type=Path)
     show_default=True,
     help="Merge strategy, as in the field updateStrategy of a Kptfile.",
 )
-@with_settings(objects=False, formats=REPORT_FORMATS)
+@with_settings(ERROR_OPTIONS, formats=REPORT_FORMATS)
 def merge(
     settings: Settings,
     origin: Path,

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, with_settings
 from fanout.cli.input.package_directory import (
     find_changed_paths,
     read_files,
@@ -32,7 +32,7 @@ from fanout.variants.package_preparation import find_errors
     type=NEW_DIRECTORY,
     help="Write the result to this new or empty directory, and do not change the package.",
 )
-@with_settings(objects=False, config=True, formats=REPORT_FORMATS)
+@with_settings(("config", *ERROR_OPTIONS), formats=REPORT_FORMATS)
 def render(settings: Settings, directory: Path, to: Path | None) -> ExitCode:
     """Run the functions of a package's Kptfile.
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from fanout.api.reasons import Reason
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, with_settings
 from fanout.cli.input.package_directory import scan_directory, with_directory
 from fanout.cli.input.package_validation import (
     PackageFindings,
@@ -22,7 +22,7 @@ from fanout.variants.functions.function_interface import FunctionResult
 
 @click.command(cls=VerbCommand)
 @click.argument("directory", type=DIRECTORY)
-@with_settings(objects=False, config=True, formats=REPORT_FORMATS)
+@with_settings(("config", *ERROR_OPTIONS), formats=REPORT_FORMATS)
 def validate(settings: Settings, directory: Path) -> ExitCode:
     """Validate a package and report every error.
 

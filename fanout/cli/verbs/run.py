@@ -20,7 +20,7 @@ import structlog
 from fanout.api.durations import parse_duration
 from fanout.api.field_errors import InvalidValue
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import PASS_OPTIONS, VerbCommand, with_settings
 from fanout.cli.lazy_import import load_module
 from fanout.cli.notification_delivery import build_notifier
 from fanout.cli.process_exit import ExitCode
@@ -64,7 +64,7 @@ _log = structlog.get_logger()
     help="Serve /metrics, /healthz and /readyz on HOST:PORT; requires the installation "
     "of `fanout[serve]`. --listen and --hooks can have the same address.",
 )
-@with_settings()
+@with_settings([name for name in PASS_OPTIONS if name != "new_records"])
 def command(settings: Settings, interval: str, hooks: str | None, listen: str | None) -> ExitCode:
     """Run continuously and sweep on schedule.
 
@@ -80,7 +80,7 @@ def command(settings: Settings, interval: str, hooks: str | None, listen: str | 
         warn_about_records(program, program.read_declared())
         configure_logging(
             program.redactor,
-            level=logging.DEBUG if settings.verbosity else logging.INFO,
+            level=_choose_log_level(settings),
             use_color=is_colored(settings.color, sys.stderr),
         )
         # an error can occur in every pass
@@ -97,6 +97,12 @@ def command(settings: Settings, interval: str, hooks: str | None, listen: str | 
             loop.run()
             _log.info("Stopped")
     return ExitCode.OK
+
+
+def _choose_log_level(settings: Settings) -> int:
+    if settings.quiet:
+        return logging.WARNING  # the level of failed passes
+    return logging.DEBUG if settings.verbosity else logging.INFO
 
 
 def _build_dependencies(

@@ -24,7 +24,12 @@ from fanout.calendar.time_zone import parse_zone
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, open_files
 from fanout.cli.input.completion import complete_promotions
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import (
+    ERROR_OPTIONS,
+    VerbCommand,
+    namespace_option,
+    with_settings,
+)
 from fanout.cli.output.printer import TableColumn, print_objects, print_value
 from fanout.cli.settings import OutputFormat, Settings, parse_instant
 from fanout.cli.terminal import print_message
@@ -173,7 +178,7 @@ def command() -> None:
     show_default=True,
     help="Number of entries to print.",
 )
-@with_settings(objects=False, formats=tuple(OutputFormat))
+@with_settings(("now", *ERROR_OPTIONS), formats=tuple(OutputFormat))
 def next_(
     settings: Settings, words: tuple[str, ...], time_zone: str, after: str | None, count: int
 ) -> None:
@@ -235,7 +240,12 @@ def next_(
     show_default=True,
     help="Number of entries to print.",
 )
-@with_settings(objects=False, files=True, formats=tuple(OutputFormat))
+@with_settings(
+    ("files", "namespace", "quiet", "now", *ERROR_OPTIONS),
+    # -n is the number of entries, as in `schedule next`.
+    namespace=namespace_option("Only objects of this namespace."),
+    formats=tuple(OutputFormat),
+)
 def windows(settings: Settings, names: tuple[str, ...], **flags: Any) -> None:
     """Print when windows open and close.
 

@@ -3,7 +3,7 @@
 import click
 
 from fanout.api.crd_schemas import build_json_schemas
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, with_settings
 from fanout.cli.output.printer import print_value
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.errors import InvalidInput
@@ -11,7 +11,7 @@ from fanout.errors import InvalidInput
 
 @click.command(cls=VerbCommand)
 @click.argument("kind", required=False)
-@with_settings(objects=False, formats=(OutputFormat.JSON, OutputFormat.YAML))
+@with_settings(ERROR_OPTIONS, formats=(OutputFormat.JSON, OutputFormat.YAML))
 def command(settings: Settings, kind: str | None) -> None:
     """Print the JSON Schemas of all kinds.
 

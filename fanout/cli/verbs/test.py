@@ -10,13 +10,13 @@ from fanout.api.output_views import DifferenceView, TestResult
 from fanout.api.scenario import Scenario
 from fanout.api.text_fields import pluralize
 from fanout.api.view_base import ViewMeta
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, with_settings
 from fanout.cli.input.scenario_files import DeclaredScenarios, open_scenarios
 from fanout.cli.output.junit_results import format_junit
 from fanout.cli.output.printer import build_list, print_value, write_stdout
 from fanout.cli.output.simulation_table import print_simulations
 from fanout.cli.process_exit import ExitCode
-from fanout.cli.settings import OutputFormat, Settings
+from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.cli.terminal import escape_control, print_message
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.records.policy_status import format_instant
@@ -42,7 +42,9 @@ _MARKS = {"Passed": "ok", "Failed": "FAILED", "Invalid": "INVALID", "Empty": "em
     metavar="FILE",
     help="Also write the results to this file as JUnit XML.",
 )
-@with_settings(formats=(OutputFormat.TABLE, OutputFormat.JSON, OutputFormat.YAML))
+@with_settings(
+    ("files", "namespace", "all_namespaces", "config", *ERROR_OPTIONS), formats=REPORT_FORMATS
+)
 def command(
     settings: Settings, paths: Sequence[Path], report: Path | None, *, show: bool
 ) -> ExitCode:

@@ -8,7 +8,7 @@ from fanout.api.object_meta import GROUP
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
 from fanout.cli.declarations import open_files
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, with_settings
 from fanout.cli.output.printer import print_value, write_lines
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import REPORT_FORMATS, Settings
@@ -47,7 +47,7 @@ from fanout.telemetry.redaction import Redactor
     help="Exit with code 2 for warnings too. Warnings about missing secrets do not count, because"
     " another machine can have the secrets.",
 )
-@with_settings(formats=REPORT_FORMATS)
+@with_settings(("files", "config", "state_dir", "now", *ERROR_OPTIONS), formats=REPORT_FORMATS)
 def command(settings: Settings, *, strict: bool) -> ExitCode:
     """Validate all documents and report every error.
 

@@ -16,7 +16,7 @@ from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 
 
 @click.command(cls=VerbCommand)
-@with_settings(objects=False, formats=REPORT_FORMATS)
+@with_settings((), formats=REPORT_FORMATS)
 def command(settings: Settings) -> None:
     """Print the versions of fanout and its dependencies."""
     versions = _read_versions()
