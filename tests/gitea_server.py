@@ -9,9 +9,7 @@ import getpass
 import json
 import os
 import shutil
-import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.parse
@@ -25,9 +23,14 @@ from typing import Any
 import pytest
 from fleet import Repo
 from servers.build import gitea_folder
+from servers.supervised import (
+    OPENER,
+    await_answer,
+    choose_ports,
+    start_supervised,
+    stop_supervised,
+)
 
-START = 120  # seconds, on a busy machine
-SUPERVISOR = Path(__file__).parent / "servers" / "supervise.py"
 ADMIN, PEOPLE = "ada", ("ann", "bob")
 PASSWORD = "correct horse battery"
 ACCESS = "{{.Identity}} {{.Ctx.Req.Method}} {{.Ctx.Req.URL.RequestURI}} {{.ResponseWriter.Status}}"
@@ -111,24 +114,15 @@ class Gitea:
     def start(self) -> None:
         """Start the server, and wait until it answers."""
         assert self.supervisor is None, "it is stopped"
-        with (self.root / "log").open("ab") as log:
-            # The server ends with its input, which `stop` closes, or the system if we are killed.
-            self.supervisor = subprocess.Popen(
-                [sys.executable, str(SUPERVISOR), *self.command, "web"],
-                env=self.environment,
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-            )
-        _wait(self, self.supervisor, self.root / "log")
+        log = self.root / "log"
+        self.supervisor = start_supervised([*self.command, "web"], self.environment, log)
+        await_answer(f"{self.api}/version", self.supervisor, log)
 
     def stop(self) -> None:
         """Stop the server; its repositories and the address stay for another `start`."""
         if self.supervisor is None:
             return
-        assert self.supervisor.stdin is not None
-        self.supervisor.stdin.close()
-        self.supervisor.wait(30)
+        stop_supervised(self.supervisor)
         self.supervisor = None
 
     @property
@@ -226,14 +220,11 @@ class Gitea:
             headers={"Authorization": authorization, "Content-Type": "application/json"},
         )
         try:
-            with _OPENER.open(request, timeout=60) as answer:
+            with OPENER.open(request, timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.read().decode()
-
-
-_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def built_folder() -> Path:
@@ -248,9 +239,7 @@ def built_folder() -> Path:
 def running_gitea(root: Path) -> Iterator[Gitea]:
     """A new server in a new directory, for as long as the block lasts."""
     folder = built_folder()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    (port,) = choose_ports(1)
     root.mkdir(parents=True)
     url = f"http://127.0.0.1:{port}"
     config = root / "app.ini"
@@ -291,15 +280,3 @@ def _run(command: list[str], environment: dict[str, str]) -> None:
         stdin=subprocess.DEVNULL,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def _wait(gitea: Gitea, supervisor: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + START
-    while time.monotonic() < end:
-        assert supervisor.poll() is None, log.read_text()
-        try:
-            with _OPENER.open(f"{gitea.api}/version", timeout=5):
-                return
-        except OSError:
-            time.sleep(0.1)
-    raise AssertionError(f"Gitea did not start in {START} s: {log.read_text()}")

@@ -4,11 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from gitea_server import ADMIN, PEOPLE, Gitea
+from servers.supervised import await_end, list_children
 
 TESTS = Path(__file__).parents[1]
 HOLD = """
@@ -55,7 +55,7 @@ def test_the_server_ends_with_its_supervisor(tmp_path: Path, ending: signal.Sign
     assert run.stdout is not None
     with run.stdout:
         pid, _ = run.stdout.readline().split()
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        children = list_children(int(pid))
         assert children, "the supervisor runs the server"
         os.kill(int(pid), ending)
         await_end(children)
@@ -75,24 +75,8 @@ def test_the_server_ends_with_a_test_run_that_is_killed(tmp_path: Path):
     assert run.stdout is not None
     with run.stdout:
         pid, _ = run.stdout.readline().split()
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        children = list_children(int(pid))
         assert children, "the supervisor runs the server"
         run.send_signal(signal.SIGKILL)
         run.wait()
     await_end([pid, *children])
-
-
-def await_end(pids: list[str]) -> None:
-    """Wait until none of the processes is there."""
-    end = time.monotonic() + 60
-    while [it for it in pids if is_running(it)]:
-        assert time.monotonic() < end, "the server is still there"
-        time.sleep(0.1)
-
-
-def is_running(pid: str) -> bool:
-    """Return whether a process is there and no zombie, which nobody waits for in a container."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
