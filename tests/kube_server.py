@@ -1,0 +1,273 @@
+"""A real kube-apiserver on loopback, for tests: an administrator, people of several groups, tokens.
+
+With it runs etcd alone. There is no controller manager: nothing collects garbage, and a namespace
+that is deleted stays. It is asked here with the standard library and kubectl, so that a test judges
+fanout's client by what other clients see.
+"""
+
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from servers.build import KUBERNETES_PROGRAMS, find_missing, kubernetes_folder
+from servers.supervised import await_answer, choose_ports, start_supervised, stop_supervised
+
+# For 127.0.0.1. Its key signs service account tokens, too: the server refuses to start without one.
+TLS = Path(__file__).parent / "forge" / "tls"
+ADMIN = "admin"
+CONTROLLER = "system:serviceaccount:fanout-system:fanout-controller"
+# Whose token the server knows, with the groups. It adds system:authenticated.
+GROUPS = {
+    ADMIN: ("system:masters",),
+    CONTROLLER: ("system:serviceaccounts", "system:serviceaccounts:fanout-system"),
+    "alice": ("platform",),
+    "bob": ("platform", "security"),
+    "carol": ("shop",),
+}
+APPLY = "application/apply-patch+yaml"  # JSON is YAML
+MERGE = "application/merge-patch+json"
+# Soft: Go collects more often near it. After 10,000 objects it took 1.4 GB without a limit.
+MEMORY = "1GiB"
+
+
+class KubeError(Exception):
+    """An answer that was not expected: its HTTP status, and the message of its Status object."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{status}: {message}")
+        self.status = status
+        self.message = message
+
+
+@dataclass
+class KubeServer:
+    """A running API server; `kubeconfig` has a context for each user of GROUPS."""
+
+    root: Path
+    programs: Path
+    ports: list[int]
+    supervisors: list[subprocess.Popen[bytes]] = field(default_factory=list)  # empty: stopped
+    _collections: dict[tuple[str, str], tuple[str, bool]] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.ports[0]}"
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.root / "kubeconfig"
+
+    def start(self) -> None:
+        """Start etcd and the API server, and wait until it is ready."""
+        assert not self.supervisors, "it is stopped"
+        _, etcd, peer = self.ports
+        etcd_url = f"http://127.0.0.1:{etcd}"
+        self._start(
+            "etcd",
+            [
+                f"--data-dir={self.root / 'etcd'}",
+                f"--listen-client-urls={etcd_url}",
+                f"--advertise-client-urls={etcd_url}",
+                f"--listen-peer-urls=http://127.0.0.1:{peer}",
+                "--unsafe-no-fsync",
+                "--log-level=warn",
+            ],
+            f"{etcd_url}/readyz",
+        )
+        self._start(
+            "kube-apiserver",
+            [
+                f"--etcd-servers={etcd_url}",
+                "--bind-address=127.0.0.1",
+                "--advertise-address=127.0.0.1",
+                "--endpoint-reconciler-type=none",  # refuses an address of loopback
+                f"--secure-port={self.ports[0]}",
+                f"--tls-cert-file={TLS / 'certificate.pem'}",
+                f"--tls-private-key-file={TLS / 'key.pem'}",
+                f"--service-account-key-file={TLS / 'certificate.pem'}",
+                f"--service-account-signing-key-file={TLS / 'key.pem'}",
+                "--service-account-issuer=https://kubernetes.default.svc",
+                "--service-cluster-ip-range=10.0.0.0/24",
+                "--authorization-mode=RBAC",
+                f"--token-auth-file={self.root / 'tokens'}",
+                "--disable-admission-plugins=ServiceAccount",
+            ],
+            self._request("GET", "/readyz"),
+        )
+
+    def _start(self, name: str, arguments: list[str], ready: str | urllib.request.Request) -> None:
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.root), "GOMEMLIMIT": MEMORY}
+        command = [str(self.programs / name), *arguments]
+        log = self.root / f"{name}.log"
+        self.supervisors.append(start_supervised(command, environment, log))
+        await_answer(ready, self.supervisors[-1], log, _OPENER)
+
+    def stop(self) -> None:
+        """Stop the server; its objects and the address stay for another `start`."""
+        while self.supervisors:
+            stop_supervised(self.supervisors.pop())
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        by: str = ADMIN,
+        content: str = "application/json",
+    ) -> Any:
+        """Call the API as `by`; return the JSON of the answer. Raises KubeError."""
+        try:
+            with _OPENER.open(self._request(method, path, body, by, content), timeout=60) as answer:
+                return json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                text = error.read().decode()
+            try:
+                raise KubeError(error.code, json.loads(text)["message"]) from None
+            except ValueError:
+                raise KubeError(error.code, text) from None
+
+    def create(self, manifest: dict[str, Any], *, by: str = ADMIN, dry_run: bool = False) -> Any:
+        """Create an object; return it. Fields that its schema does not have are refused."""
+        query = "?fieldValidation=Strict" + ("&dryRun=All" if dry_run else "")
+        return self.ask("POST", self._path(manifest, named=False) + query, manifest, by=by)
+
+    def apply(
+        self,
+        manifest: dict[str, Any],
+        *,
+        by: str = ADMIN,
+        manager: str = "tests",
+        subresource: str = "",
+    ) -> Any:
+        """Apply an object server-side, conflicts forced; return it."""
+        query = f"{subresource and '/' + subresource}?fieldManager={manager}&force=true"
+        path = self._path(manifest) + query + "&fieldValidation=Strict"
+        return self.ask("PATCH", path, manifest, by=by, content=APPLY)
+
+    def patch(self, manifest: dict[str, Any], changes: Any, *, by: str = ADMIN) -> Any:
+        """Merge changes into the object that has this kind, name and namespace; return it."""
+        return self.ask("PATCH", self._path(manifest), changes, by=by, content=MERGE)
+
+    def get(self, manifest: dict[str, Any], *, by: str = ADMIN) -> Any:
+        """Return the object that has this kind, name and namespace, as the server has it."""
+        return self.ask("GET", self._path(manifest), by=by)
+
+    def delete(self, manifest: dict[str, Any], *, by: str = ADMIN) -> None:
+        """Delete the object that has this kind, name and namespace."""
+        self.ask("DELETE", self._path(manifest), by=by)
+
+    def list(
+        self, api_version: str, kind: str, namespace: str = "", *, by: str = ADMIN
+    ) -> list[Any]:
+        """Return the objects of a kind, of all namespaces unless one is named."""
+        answer = self.ask("GET", self._collection(api_version, kind, namespace), by=by)
+        return list(answer["items"])
+
+    def kubectl(
+        self,
+        *arguments: str,
+        by: str = ADMIN,
+        namespace: str = "default",
+        stdin: str | None = None,
+        check: bool = True,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run kubectl as `by`."""
+        done = subprocess.run(
+            [
+                *(str(self.programs / "kubectl"), "--kubeconfig", str(self.kubeconfig)),
+                *("--context", by, "--namespace", namespace),
+                # Nowhere: it would not see for hours which kinds have come.
+                *("--cache-dir", os.devnull),
+                *arguments,
+            ],
+            input=stdin,
+            env={"PATH": os.environ["PATH"], "HOME": str(self.root)},
+            text=True,
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 0 or not check, done.stdout + done.stderr
+        return done
+
+    def _path(self, manifest: dict[str, Any], *, named: bool = True) -> str:
+        meta = manifest["metadata"]
+        path = self._collection(manifest["apiVersion"], manifest["kind"], meta.get("namespace", ""))
+        return f"{path}/{meta['name']}" if named else path
+
+    def _collection(self, api_version: str, kind: str, namespace: str) -> str:
+        key = (api_version, kind)
+        prefix = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        if key not in self._collections:
+            self._collections |= {
+                (api_version, it["kind"]): (it["name"], it["namespaced"])
+                for it in self.ask("GET", prefix)["resources"]
+                if "/" not in it["name"]
+            }
+        plural, is_namespaced = self._collections[key]
+        inside = f"/namespaces/{namespace}" if namespace and is_namespaced else ""
+        return f"{prefix}{inside}/{plural}"
+
+    def _request(
+        self, method: str, path: str, body: Any = None, by: str = ADMIN, content: str = ""
+    ) -> urllib.request.Request:
+        return urllib.request.Request(
+            self.url + path,
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": f"Bearer {_token(by)}", "Content-Type": content},
+        )
+
+
+_OPENER = urllib.request.build_opener(
+    urllib.request.ProxyHandler({}),
+    urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=TLS / "certificate.pem")),
+)
+
+
+def _token(user: str) -> str:
+    return f"token-{list(GROUPS).index(user)}"
+
+
+def _kubeconfig(url: str) -> dict[str, Any]:
+    cluster = {"server": url, "certificate-authority": str(TLS / "certificate.pem")}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "tests", "cluster": cluster}],
+        "users": [{"name": user, "user": {"token": _token(user)}} for user in GROUPS],
+        "contexts": [
+            {"name": user, "context": {"cluster": "tests", "user": user}} for user in GROUPS
+        ],
+        "current-context": ADMIN,
+    }
+
+
+@contextmanager
+def running_kube_server(root: Path) -> Iterator[KubeServer]:
+    """A new, empty server in a new directory, for as long as the block lasts."""
+    programs = kubernetes_folder()
+    if missing := find_missing(programs, tuple(KUBERNETES_PROGRAMS)):
+        pytest.fail(f"there is no {missing[0]}; `make servers` builds it")
+    root.mkdir(parents=True)
+    server = KubeServer(root, programs, choose_ports(3))
+    server.kubeconfig.write_text(json.dumps(_kubeconfig(server.url)))
+    lines = [f'{_token(user)},{user},{user},"{",".join(it)}"\n' for user, it in GROUPS.items()]
+    (root / "tokens").write_text("".join(lines))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(root, ignore_errors=True)
