@@ -23,7 +23,7 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
     Reason.BASE_MISSING: Remedy(
         "The vendor branch has no copy of this package as fanout rendered it, so "
         "downstream edits cannot be distinguished from upstream content.",
-        "Restore the vendor branch, or take the other step that the message names.",
+        "Restore the vendor branch, or do what the message names instead.",
     ),
     Reason.BRANCH_MISSING: Remedy(
         "The branch of the Repository has no commit, or its name is wrong.",
@@ -64,16 +64,17 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "None; this is the intended state.",
     ),
     Reason.ENFORCEMENT_UNKNOWN: Remedy(
-        "The token of fanout has no access to the protection rules of the branch.",
-        "Give the account of fanout read access to branch protection, or check the rules yourself.",
+        "Branch protection requires statuses by patterns that fanout cannot compare, or it lets "
+        "the account of fanout push, and fanout cannot see whether other people may push too.",
+        "Require the commit status of fanout by its name, and forbid pushes to the branch.",
     ),
     Reason.FOREIGN_REF: Remedy(
         "fanout tried to delete a ref that is not a draft branch of its own installation.",
         "This is a bug in fanout; report it with the output of the command with `-v`.",
     ),
     Reason.FUNCTION_UNAVAILABLE: Remedy(
-        "The pipeline uses a function image that is not built into fanout. Either the "
-        "FanoutConfiguration maps this image to no program, or the program is not installed.",
+        "The pipeline uses a function image that is not built into fanout. The "
+        "FanoutConfiguration names no program for this image, or the program is not installed.",
         "Use a built-in function, or let an administrator add the program to the "
         "FanoutConfiguration.",
     ),
@@ -320,8 +321,8 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Check the network and the server; the next pass tries again.",
     ),
     Reason.REMOVAL_AWAITS: Remedy(
-        "The target of this variant no longer exists. The targets of some variants of a "
-        "later stage no longer exist either, and these variants are removed first.",
+        "Variants of several stages have lost their targets. Those of later stages are "
+        "removed first.",
         "None; the variant is removed after the variants of later stages.",
     ),
     Reason.RENDER_FAILED: Remedy(

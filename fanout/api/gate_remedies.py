@@ -236,9 +236,8 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "None; the gate opens at the time that the message names.",
     ),
     Reason.SOURCE_AWAITS: Remedy(
-        "Somebody changed an object that is injected into the variant. The same object is "
-        "injected into a variant of an earlier stage, and that variant is not ready with the "
-        "changed object yet.",
+        "An object that is injected into the variant was changed. A variant of an earlier "
+        "stage uses the same object, and has to be ready with the change first.",
         "Run `fanout explain POLICY` to see what blocks the earlier stage.",
     ),
     Reason.STAGE_DRAFT_PENDING: Remedy(

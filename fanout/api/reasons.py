@@ -57,7 +57,10 @@ class Reason(StrEnum):
     EDIT_FAILED = "EditFailed", "an edit of a manifest had an unexpected result"
     EDITED_DOWNSTREAM = "EditedDownstream", "the published package was changed, reverted or removed"
     ENFORCED = "Enforced", "branch protection requires the commit status of fanout"
-    ENFORCEMENT_UNKNOWN = "EnforcementUnknown", "branch protection cannot be read"
+    ENFORCEMENT_UNKNOWN = (
+        "EnforcementUnknown",
+        "it is unknown whether branch protection is sufficient",
+    )
     EXPRESSION_ERROR = "ExpressionError", "an expression failed or has an unusable value"
     FOREIGN_REF = "ForeignRef", "a push would change a ref of another owner"
     FORGE_DENIED = "ForgeDenied", "the forge denied access"

@@ -27,7 +27,7 @@ from fanout.package.package_patch import format_masked_patch
     "--three-way",
     "each_side",
     is_flag=True,
-    help="Print what two sides changed since their common base, and the conflicts.",
+    help="Print what upstream and downstream changed since their common base, and the conflicts.",
 )
 @detailed_option
 @with_settings()
@@ -39,12 +39,12 @@ def command(settings: Settings, variant: str, against: str, each_side: bool, **h
     package. With --against draft, prints two patches: the edits that people committed to the
     current draft, and the changes from the current draft to the next draft.
 
-    With --three-way, prints what two sides changed since a common base. By default, the base is the
-    package as fanout published it. The first side is the package as it would be rendered now,
-    without downstream edits. The second side is the package on the branch of the repository. With
-    --against draft, the base is the draft as fanout wrote it, and the second side is the draft on
-    its branch. With --against upstream, the base is the upstream package at the published revision,
-    and the first side is the upstream package at the candidate.
+    With --three-way, prints what upstream and downstream changed since their common base. By
+    default, the base is the package as fanout published it. The upstream side is the package as it
+    would be rendered now, without downstream edits. The downstream side is the package on the
+    branch. With --against draft, the base is the draft as fanout wrote it, and the downstream side
+    is the draft on its branch. With --against upstream, the base is the upstream package at the
+    published revision, and the upstream side is the upstream package at the candidate.
 
     VARIANT is the name of a variant, its target, or its repository:path. Values of Secrets are
     masked as `***`. If the variant is held, it has no next draft, and the command exits with code

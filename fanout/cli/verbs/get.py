@@ -260,10 +260,9 @@ def command(
     resources. A variant, target, draft or conflict can be named by its name, its target, its path,
     repository:path or POLICY/TARGET.
 
-    AGE is the time since the object was created (policies, repositories), since the current
-    revision was published (variants), since the state last changed (targets), since the commit was
-    made (drafts), or since the entry was recorded (records). It is <unknown> if no time is
-    recorded. Objects in files have no time of creation.
+    AGE is the age of the object (policies, repositories), of the publication (variants), of the
+    present state (targets), of the commit (drafts), or of the record (records). It is <unknown> if
+    no time is recorded, as for objects in files.
 
     For --selector, a target has the labels of its object, a draft the labels of its variant, and a
     stage the labels of its policy. Variants, targets, drafts and conflicts also have the labels

@@ -32,7 +32,8 @@ _DRAWERS = {"mermaid": draw_mermaid, "dot": draw_dot, "svg": draw_svg}
     "language",
     type=click.Choice(["text", *_DRAWERS]),
     default="text",
-    help="Output format (default: text).",
+    show_default=True,
+    help="Output format.",
 )
 @with_settings()
 def command(settings: Settings, policy: str, language: str) -> ExitCode:

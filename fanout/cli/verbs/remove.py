@@ -84,7 +84,7 @@ def command(
 
     In a repository with a forge, the package is removed on a branch, and the next sweep opens a
     pull request for this branch. With --all-gone, the pull request removes only the variants of one
-    stage: the last stage that still has variants to remove. When their pull request is merged, the
+    stage: the last stage that still has variants to remove. When this pull request is merged, the
     next sweep continues with the stage before.
 
     If a window is closed, the command only records the decision to remove the variants, and exits

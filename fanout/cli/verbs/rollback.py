@@ -200,7 +200,7 @@ def command(
 ) -> ExitCode:
     """Return to an earlier revision and stay at it.
 
-    For each variant, a new commit restores the package as it was last published for the revision.
+    For each variant, a new commit restores the package as it was last published at the revision.
     The downstream edits of that time are included. Windows and suspensions apply to a rollback. The
     order of the stages (`after`), soak times, checks before publication and `rollout` limits do not
     apply. The rollback is recorded as a decision. While this decision is active, newer revisions

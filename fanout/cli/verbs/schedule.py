@@ -230,7 +230,7 @@ def next_(
 @click.option(
     "--at",
     metavar="TIME",
-    help="Print only the state at this time, and the time at which the state ends.",
+    help="Print only whether the windows are open at this time, and until when.",
 )
 @click.option(
     "-n",
@@ -249,7 +249,7 @@ def next_(
 def windows(settings: Settings, names: tuple[str, ...], **flags: Any) -> None:
     """Print when windows open and close.
 
-    NAMES are names of PromotionPolicy objects in the files of -f. A time counts as open if the
+    NAMES are names of PromotionPolicy objects in the files of -f. Publication is allowed when the
     windows of all these objects are open. Without -f, define the windows with --allow and --deny,
     which can be repeated. One --duration or --until applies to all windows.
     """
