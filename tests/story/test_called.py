@@ -1,5 +1,6 @@
 """Variants go by what people call them: the name of their cluster, in every verb that takes one."""
 
+import re
 from operator import itemgetter
 from pathlib import Path
 
@@ -70,7 +71,7 @@ def test_a_name_that_two_variants_have_names_both(fleet: Fleet):
     fleet.policy("logging")
     told = fleet.run("render", "ams")
     assert (told.code, told.out) == (1, "")
-    assert "ams matches several variants; use one of: logging-ams-" in told.err
+    assert "logging-ams-" in told.err
     assert f"(target {KEY}), monitoring-ams-" in told.err
     assert fleet.run("render", "logging/ams").out  # its path, which is its own
     assert fleet.run("suspend", "logging", "--variant", "ams", *WHY).code == 0
@@ -87,14 +88,15 @@ NEAR = [
 def test_a_name_that_is_near_is_proposed(fleet: Fleet, _: str, line: tuple[str, ...]):
     told = fleet.run(*line)
     assert told.code == 1
-    assert "no variant berr; did you mean ber?" in told.err
+    assert re.search(r"\bberr\b.*\bber\b", told.err), told.err
 
 
 def test_who_removes_without_a_name_hears_what_may_go(fleet: Fleet):
     fleet.remove("site-ams.yaml")
     told = fleet.run("remove", "monitoring", *WHY)
     assert told.code == 1
-    assert "the variant of default/monitoring is missing; variants without a target: " in told.err
+    assert "default/monitoring" in told.err
+    assert "monitoring-ams-" in told.err
 
 
 def test_what_is_removed_is_never_guessed(fleet: Fleet):
@@ -104,14 +106,14 @@ def test_what_is_removed_is_never_guessed(fleet: Fleet):
     for name in ("am", "other/ams", "ConfigMap/ams"):
         told = fleet.run("remove", "monitoring", name, *WHY)
         assert (told.code, fleet.refs()) == (1, before)
-        assert f"has no variant {name} without a target" in told.err
+        assert f"variant {name} " in told.err
 
 
 def test_a_target_without_a_variant_says_why_by_its_short_name_too(fleet: Fleet):
     fleet.site("dub", "dev", "nowhere")
     told = fleet.run("explain", "monitoring/dev/dub")
     assert told.code == 3
-    assert "there is no Repository nowhere" in told.err
+    assert "Repository nowhere" in told.err
 
 
 STAGELESS = [
@@ -126,5 +128,6 @@ STAGELESS = [
 def test_a_stage_that_is_not_named_is_asked_for(fleet: Fleet, _: str, line: tuple[str, ...]):
     told = fleet.run(*line)
     assert told.code == 1
-    assert "use --stage with one of: dev, prod" in told.err
+    assert "--stage" in told.err
+    assert "dev, prod" in told.err
     assert fleet.statements() == []

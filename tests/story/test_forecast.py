@@ -54,19 +54,19 @@ def test_a_schedule_is_reckoned_with(fleet: Fleet):
 
 ANN = ("--by", "Ann <ann@x.org>")
 WRONG = [
-    pytest.param(("nosuch",), "there is no policy nosuch", id="an unknown policy"),
-    pytest.param(("monitoring", "--revision", "v9"), "there is no revision v9", id="a revision"),
-    pytest.param(("monitoring", "--takes", "qa=1m"), "there is no stage qa", id="a stage"),
-    pytest.param(("monitoring", "--takes", "dev"), "'' is not a duration", id="no duration"),
-    pytest.param(("monitoring", "--takes", "dev=1d"), "not always 24 hours", id="days"),
+    pytest.param(("nosuch",), ["policy nosuch"], id="an unknown policy"),
+    pytest.param(("monitoring", "--revision", "v9"), ["revision v9", "v1"], id="a revision"),
+    pytest.param(("monitoring", "--takes", "qa=1m"), ["stage qa", "dev"], id="a stage"),
+    pytest.param(("monitoring", "--takes", "dev"), ["--takes", "duration"], id="no duration"),
+    pytest.param(("monitoring", "--takes", "dev=1d"), ["--takes", "1d"], id="days"),
 ]
 
 
-@pytest.mark.parametrize(("words", "sentence"), WRONG)
-def test_what_is_not_there_is_said(fleet: Fleet, words: tuple[str, ...], sentence: str):
-    found = fleet.run("forecast", *words)
-    assert found.code == 1
-    assert sentence in found.err
+@pytest.mark.parametrize(("words", "data"), WRONG)
+def test_what_is_not_there_is_said(fleet: Fleet, words: tuple[str, ...], data: list[str]):
+    result = fleet.run("forecast", *words)
+    assert result.code == 1
+    assert [word for word in data if word not in result.err] == [], result.err
 
 
 def test_undecided_conflicts_are_told(tmp_path: Path):

@@ -7,8 +7,13 @@ import pytest
 from companies import company
 from fleet import PACKAGE, POLICY, Fleet
 
+from fanout.plan import plan_wording
+
 BY = ("--by", "Ann <ann@example.com>")
 EDITED = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 9")
+NOTHING_LEFT = plan_wording.describe_removed_variant(
+    "monitoring-ams-047978a1d8", "", has_package=False
+)
 FREEZE = ("suspend", "monitoring", "--stage", "prod", "--reason", "freeze", *BY)
 
 
@@ -43,7 +48,8 @@ def test_deleted_records_are_missed(frozen: Fleet, _, line):
     result = frozen.run(*line)
     assert result.code == 2
     assert str(frozen.records().path) in result.err
-    assert "core.git has branch fanout/default/rendered " in result.err
+    assert "core.git" in result.err
+    assert "fanout/default/rendered" in result.err
     assert "--records" in result.err
     assert "--new-records" in result.err
     assert frozen.refs() == before
@@ -69,7 +75,8 @@ def test_drafts_alone_show_that_there_were_records(fleet: Fleet):
     before = fleet.refs()
     swept = fleet.sweep()
     assert swept.code == 3
-    assert "core.git has its draft drafts/default/sites/cph/monitoring" in swept.err
+    assert "core.git" in swept.err
+    assert "drafts/default/sites/cph/monitoring" in swept.err
     assert fleet.refs() == before
 
 
@@ -101,14 +108,16 @@ def test_records_of_others_are_not_those_of_a_policy(frozen: Fleet):
     swept = frozen.sweep("--records", str(other))
     assert swept.code == 3
     assert frozen.plan("-o", "json", "--records", str(other)).problems == [("", "RecordsLost")]
-    assert "core.git has its draft drafts/default/sites/cph/monitoring" in swept.err
+    assert "core.git" in swept.err
+    assert "drafts/default/sites/cph/monitoring" in swept.err
     for site in ("ber", "cph"):
         frozen.remove(f"site-{site}.yaml")
     for name in ("core", "edge"):
         for draft in frozen.repos[name].refs("refs/heads/drafts"):
             frozen.repos[name].git("update-ref", "-d", draft)
     swept = frozen.sweep("--records", str(other))
-    assert "edge.git has its publication sites/ams/v1" in swept.err
+    assert "edge.git" in swept.err
+    assert "sites/ams/v1" in swept.err
     assert frozen.repos["edge"].tags() == ["sites/ams/v1"]
     assert published["edge"]["refs/heads/main"] == frozen.refs()["edge"]["refs/heads/main"]
     assert frozen.sweep("--records", str(other), "--new-records").code == 0
@@ -126,11 +135,9 @@ def test_where_records_are_made_on_request_is_said(fleet: Fleet, tmp_path: Path)
     path = tmp_path / "elsewhere" / "records.git"
     fleet.plan("--records", str(path))
     assert not path.exists()
-    assert (
-        f"records are kept in {path}, a new repository" in fleet.sweep("--records", str(path)).err
-    )
+    assert str(path) in fleet.sweep("--records", str(path)).err
     assert path.exists()
-    assert "new repository" not in fleet.sweep("--records", str(path)).err
+    assert str(path) not in fleet.sweep("--records", str(path)).err
 
 
 READERS = [("plan",), ("get", "variants"), ("get", "drafts"), ("explain", "monitoring")]
@@ -171,8 +178,8 @@ def test_what_is_published_is_found_again_behind_a_draft_of_a_later_revision(fle
     assert fleet.sweep("--drafts-only").out == "nothing to do\n", "it is said once"
     fleet.remove("site-ams.yaml")
     plan = fleet.plan()
-    assert "nothing of it is on a branch" not in plan.out
-    assert "edits of the package sites/ams" in plan.err
+    assert NOTHING_LEFT not in plan.out
+    assert "the package sites/ams" in plan.err
 
 
 @pytest.mark.parametrize("edited", [False, True], ids=["as it was published", "edited"])
@@ -187,10 +194,10 @@ def test_a_draft_leads_to_the_package_of_a_target_that_is_gone(fleet: Fleet, edi
     shutil.rmtree(fleet.records().path)
     fleet.remove("site-ams.yaml")
     begun = fleet.later(minutes=1).sweep("--new-records")
-    assert "nothing of it is on a branch" not in begun.out + begun.err
+    assert NOTHING_LEFT not in begun.out + begun.err
     there = [path for path in edge.files() if path.startswith("sites/ams/")]
     if edited:
-        assert "edits of the package sites/ams" in begun.err
+        assert "the package sites/ams" in begun.err
         assert edge.file("main", "sites/ams/deployment.yaml") == EDITED
     else:
         assert there == []

@@ -9,6 +9,8 @@ from companies import company
 from fleet import PACKAGE, PLAIN, POLICY, PROMOTION, Fleet, two_stages
 from killing import killer
 
+from fanout.plan import plan_wording
+
 ANN = ("--by", "Ann <ann@example.com>")
 WHY = ("--reason", "closed", *ANN)
 BOOK = "fanout/default/default/monitoring"
@@ -72,9 +74,9 @@ def test_the_next_sweep_takes_it_off_the_branch_and_leaves_everything_else(fleet
     others = [path for path in edge.files() if not path.startswith("sites/ams")]
     close(fleet, "ams")
     planned = fleet.plan()
-    assert "edge:sites/ams: its target is gone" in planned.out
+    assert f"edge:sites/ams: {plan_wording.TARGET_GONE}" in planned.out
     assert "ams" in there(fleet)
-    assert re.search(r"TargetGone +the next sweep .*: monitoring-ams-", explain(fleet))
+    assert re.search(r"TargetGone .*: monitoring-ams-", explain(fleet))
     swept = fleet.sweep()
     assert (swept.code, swept.err) == (0, "")
     assert edge.files() == others
@@ -289,9 +291,11 @@ def test_with_orphan_the_package_stays_as_nobody_s(fleet: Fleet):
     fleet.write(
         "policy.yaml", policy.replace("  stages:\n", "  deletionPolicy: Orphan\n  stages:\n")
     )
+    variant = fleet.targets()["ams"]["variant"]
     close(fleet, "ams")
     head = fleet.repos["edge"].refs()["refs/heads/main"]
-    assert "its package stays on the branch" in fleet.plan().out
+    orphaned = plan_wording.describe_removed_variant(variant, "", has_package=True)
+    assert orphaned in fleet.plan().out
     fleet.settle()
     assert fleet.repos["edge"].refs()["refs/heads/main"] == head
     assert [it for it in fleet.repos["edge"].files(RENDERED) if "ams" in it] == []
@@ -341,7 +345,8 @@ def test_a_target_that_is_back_before_its_removal_was_recorded_begins_anew(fleet
 
 def test_the_status_knows_of_a_variant_its_stage(fleet: Fleet):
     fleet.site("bru", "prod", "edge")
-    assert "is in stage prod now" in fleet.plan().out
+    variant = fleet.targets()["bru"]["variant"]
+    assert plan_wording.describe_new_stage(variant, "prod") in fleet.plan().out
     fleet.settle()
     close(fleet, "ams", "bru")
     assert waits(fleet) == {"ams": ["RemovalAwaits"], "bru": []}

@@ -45,37 +45,37 @@ def commit_of(fleet: Fleet, name: str, branch: str = "main") -> str:
 
 REFUSED = [
     ("promote an unknown revision", ("promote", "monitoring", "--stage", "prod", "--revision", "v7",
-     *WHY), "v7 is not a revision of default/monitoring; there are: v1"),
+     *WHY), 1, ("v7", "default/monitoring", "v1")),
     ("promote until yesterday", ("promote", "monitoring", "--stage", "prod", "--expires",
-     "2026-03-01T09:00:00Z", *WHY), "--expires: 2026-03-01T09:00:00Z is in the past"),
+     "2026-03-01T09:00:00Z", *WHY), 1, ("--expires", "2026-03-01T09:00:00Z")),
     ("promote until whenever", ("promote", "monitoring", "--stage", "prod", "--expires",
-     "tomorrow", *WHY), "--expires: 'tomorrow' is not a time"),
-    ("report on a commit of nobody", (*SHORT, "--commit", "0" * 40),
-     "is on no branch of stage dev; repositories: "),
-    ("report on a commit of no known beginning", (*SHORT, "--commit", "0" * 8),
-     "no commit of stage dev begins with 00000000"),
-    ("report on what is no commit", (*SHORT, "--commit", "main"), "main is not a commit id"),
-    ("link to a place on a disk", (*SHORT, "--revision", "v1", "--link", "/tmp/log"),
-     "--link: /tmp/log is not a valid web address"),
+     "tomorrow", *WHY), 1, ("--expires", "tomorrow")),
+    ("report on a commit of nobody", (*SHORT, "--commit", "0" * 40), 1,
+     ("0" * 40, "stage dev", "edge.git")),
+    ("report on a commit of no known beginning", (*SHORT, "--commit", "0" * 8), 1,
+     ("00000000", "stage dev")),
+    ("report on what is no commit", (*SHORT, "--commit", "main"), 1, ("main", "commit")),
+    ("link to a place on a disk", (*SHORT, "--revision", "v1", "--link", "/tmp/log"), 1,
+     ("--link", "/tmp/log")),
     ("suspend a variant in another stage", ("suspend", "monitoring", "--stage", "prod", "--variant",
-     "sites/ams", *WHY), "variant sites/ams of default/monitoring is in stage dev, not in prod"),
+     "sites/ams", *WHY), 1, ("sites/ams", "default/monitoring", "stage dev", "prod")),
     ("promote a variant in another stage", ("promote", "monitoring", "--stage", "dev", "--variant",
-     "sites/ber", *WHY), "is in stage prod, not in dev"),
+     "sites/ber", *WHY), 1, ("sites/ber", "stage prod", "dev")),
     ("report on a variant in another stage", (*SHORT, "--revision", "v1", "--variant", "sites/ber"),
-     "is in stage prod, not in dev"),
-    ("explain a variant in another stage", ("explain", "monitoring/prod/sites/ams"),
-     "is in stage dev, not in prod; run `fanout explain monitoring/dev/sites/ams`"),
+     1, ("sites/ber", "stage prod", "dev")),
+    ("explain a variant in another stage", ("explain", "monitoring/prod/sites/ams"), 1,
+     ("stage dev", "prod", "`fanout explain monitoring/dev/sites/ams`")),
     ("withdraw what nobody said", ("withdraw", "monitoring", "20260302t090000z-000000000000", *WHY),
-     "has no decision or evidence 20260302t090000z-000000000000"),
+     1, ("20260302t090000z-000000000000",)),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("_", "line", "words"), REFUSED, ids=[row[0] for row in REFUSED])
-def test_what_nothing_can_come_of_is_refused_and_not_recorded(fleet: Fleet, _, line, words):
+@pytest.mark.parametrize(("_", "line", "code", "data"), REFUSED, ids=[row[0] for row in REFUSED])
+def test_what_nothing_can_come_of_is_refused_and_not_recorded(fleet: Fleet, _, line, code, data):
     before = fleet.records().refs()
     result = fleet.run(*line)
-    assert result.code in (1, 2, 4)
-    assert words in result.err
+    assert (result.code, result.out) == (code, "")
+    assert [word for word in data if word not in result.err] == [], result.err
     assert fleet.records().refs() == before
 
 
@@ -115,15 +115,14 @@ def test_a_decision_to_publish_is_withdrawn(fleet: Fleet):
     name = promote(fleet).out.split()[0]
     withdrawn = fleet.later(seconds=1).run("withdraw", "monitoring", name, *WHY)
     assert withdrawn.code == 0
-    assert f"withdraws {name.partition('/')[2]}" in withdrawn.out
+    assert name.partition("/")[2] in withdrawn.out
     fleet.report("dev", "v1")
     fleet.settle()
     assert fleet.published()["sites/ber"] == ""
     assert fleet.condition("sites/ber")[0] == "AutomationOff"
     again = fleet.run("withdraw", "monitoring", name, *WHY)
     assert (again.code, again.out) == (0, "")
-    assert "nothing to do: " in again.err
-    assert "is already withdrawn" in again.err
+    assert name.partition("/")[2] in again.err
     promote(fleet)
     assert fleet.published()["sites/ber"] == "v1"
 
@@ -132,7 +131,7 @@ def test_only_what_is_armed_is_withdrawn(fleet: Fleet):
     name = fleet.run("suspend", "monitoring", *WHY).out.split()[0]
     result = fleet.run("withdraw", "monitoring", name, *WHY)
     assert result.code == 1
-    assert "is a Suspend" in result.err
+    assert "Suspend" in result.err
     assert "fanout resume" in result.err
 
 
@@ -146,34 +145,32 @@ def decisions(fleet: Fleet, *more: str) -> list[str]:
 
 
 IDLE = [
-    ("resume a policy", ("resume", "monitoring"),
-     "no decision suspends the policy; decisions suspend: stage dev"),
-    ("resume a stage", ("resume", "monitoring", "--stage", "prod"),
-     "no decision suspends stage prod; decisions suspend: stage dev"),
+    ("resume a policy", ("resume", "monitoring"), ("the policy", "stage dev")),
+    ("resume a stage", ("resume", "monitoring", "--stage", "prod"), ("stage prod", "stage dev")),
     ("resume a variant of a suspended stage", ("resume", "monitoring", "--variant", "sites/ams"),
-     "no decision suspends variant monitoring-ams-"),
-    ("withdraw what was carried out", ("withdraw", "monitoring", "{}"), "{} has been applied"),
+     ("variant monitoring-ams-",)),
+    ("withdraw what was carried out", ("withdraw", "monitoring", "{}"), ("{}",)),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("_", "line", "words"), IDLE, ids=[row[0] for row in IDLE])
-def test_what_changes_nothing_says_so_and_is_not_recorded(fleet: Fleet, _, line, words):
+@pytest.mark.parametrize(("_", "line", "data"), IDLE, ids=[row[0] for row in IDLE])
+def test_what_changes_nothing_says_so_and_is_not_recorded(fleet: Fleet, _, line, data):
     fleet.report("dev", "v1")
     name = promote(fleet).out.split()[0].partition("/")[2]
     fleet.later(minutes=1).run("suspend", "monitoring", "--stage", "dev", *WHY)
     before = fleet.records().refs()
-    told = fleet.run(*(word.replace("{}", name) for word in line), *WHY)
-    assert (told.code, told.out) == (4, "")
-    assert f"nothing to do: {words.replace('{}', name)}" in told.err
+    result = fleet.run(*(word.replace("{}", name) for word in line), *WHY)
+    assert (result.code, result.out) == (4, "")
+    assert [it for it in data if it.replace("{}", name) not in result.err] == [], result.err
     assert fleet.records().refs() == before
 
 
 def test_who_resumes_what_a_file_suspends_hears_of_the_file(fleet: Fleet):
     text = POLICY.replace("spec:\n", "spec:\n  suspend: true\n", 1)
     fleet.write("policy.yaml", text)
-    told = fleet.run("resume", "monitoring", *WHY)
-    assert told.code == 4
-    assert "no decision suspends the policy; files suspend: the policy" in told.err
+    result = fleet.run("resume", "monitoring", *WHY)
+    assert result.code == 4
+    assert result.err.count("the policy") == 2, "a decision does not suspend it, and a file does"
 
 
 def test_decisions_say_whether_they_stand(fleet: Fleet):
@@ -226,7 +223,8 @@ def test_a_commit_before_the_publication_is_refused(fleet: Fleet):
     first = fleet.repos["edge"].git("rev-list", "--max-parents=0", "main")
     result = fleet.run(*SHORT, "--commit", first)
     assert result.code == 4
-    assert f"commit {first} has no package of stage dev as published" in result.err
+    assert f"commit {first}" in result.err
+    assert "stage dev" in result.err
 
 
 # ---- the same twice ----------------------------------------------------------------------------
@@ -244,7 +242,8 @@ def test_what_is_suspended_is_not_suspended_again(fleet: Fleet):
     before = fleet.records().refs()
     again = fleet.later(minutes=1).run(*line)
     assert (again.code, again.out, fleet.records().refs()) == (0, "", before)
-    assert f"is already suspended by ann@example.com in {name}" in again.err
+    assert "ann@example.com" in again.err
+    assert name in again.err
     both = fleet.run(*line, "--variant", "sites/cph")
     assert both.out
 
@@ -255,20 +254,23 @@ def test_what_is_suspended_is_not_suspended_again(fleet: Fleet):
 def test_who_promotes_hears_what_it_waits_for(fleet: Fleet):
     result = promote(fleet)
     assert result.code == 4
-    assert "nothing is published yet: " in result.err
     assert gate_wording.describe_upstream_wait("v1", "dev") in result.err
     assert gate_wording.format_reporter("e2e", "dev") in result.err
     fleet.report("dev", "v1")
     assert promote(fleet).err == ""
-    done = promote(fleet)
-    assert "nothing to publish: v1 is already published in stage prod" in done.err
+    before = fleet.records().refs()
+    again = promote(fleet)
+    assert (again.code, fleet.records().refs()) == (0, before)
+    assert "v1" in again.err
+    assert "stage prod" in again.err
 
 
 def test_who_promotes_what_is_not_the_candidate_hears_it(fleet: Fleet):
     fleet.release("v2")
     fleet.settle()
     result = promote(fleet, "--revision", "v1")
-    assert "the candidate is v2, not v1: the decision waits" in result.err
+    assert result.code == 4
+    assert "candidate is v2, not v1" in result.err
 
 
 def newest_in_prod(fleet: Fleet) -> Fleet:
@@ -286,12 +288,9 @@ def test_nobody_promotes_what_a_stage_has_gone_past(fleet: Fleet):
     before = fleet.records().refs()
     refused = promote(fleet, "--revision", "v1")
     assert (refused.code, refused.out, fleet.records().refs()) == (4, "", before)
-    assert "v1 cannot be published in stage prod: v2 is published there" in refused.err
-    assert (
-        "`fanout rollback monitoring --stage prod --revision v1` returns to that publication"
-        in refused.err
-    )
-    assert "set spec.upstream.revision so that v1 is the newest allowed" in refused.err
+    assert "v2" in refused.err
+    assert "`fanout rollback monitoring --stage prod --revision v1`" in refused.err
+    assert "spec.upstream.revision" in refused.err
     fleet.write("policy.yaml", POLICY.replace('{semver: ">=1 <9"}', "{tag: v1}"))
     fleet.sweep("--drafts-only")
     assert promote(fleet, "--override", "after", "--override", "soak").code == 0
@@ -303,7 +302,7 @@ def test_nobody_promotes_what_stands_behind_the_open_gate_of_a_newer_one(fleet: 
         fleet.release(name)
     refused = fleet.run("promote", "monitoring", "--stage", "dev", "--revision", "v2", *WHY)
     assert refused.code == 4
-    assert "v2 cannot be published in stage dev: v3 is newer and its gate is open" in refused.err
+    assert "v3" in refused.err
 
 
 def test_who_promotes_twice_hears_of_the_second_decision(fleet: Fleet):
@@ -312,7 +311,7 @@ def test_who_promotes_twice_hears_of_the_second_decision(fleet: Fleet):
     fleet.settle()
     assert "not v1" in promote(fleet, "--revision", "v1").err
     told = promote(fleet, "--revision", "v2")
-    assert "nothing is published yet: the candidate is v3, not v2" in told.err
+    assert "candidate is v3, not v2" in told.err
     assert "v1" not in told.err
 
 
@@ -321,17 +320,18 @@ def test_who_promotes_what_is_suspended_hears_it(fleet: Fleet):
     fleet.run("suspend", "monitoring", "--variant", "sites/ber", *WHY)
     result = promote(fleet)
     assert fleet.published()["sites/cph"] == "v1"
-    assert "1 of 2 variants is not published yet: " in result.err
+    assert "1 of 2 variants" in result.err
     variant = "variant monitoring-ber-928771694f"
     assert gate_wording.describe_suspension(variant, "ann@example.com", "") in result.err
 
 
 def test_who_promotes_hears_how_many_wait_for_what(fleet: Fleet):
     fleet.run("suspend", "monitoring", "--variant", "sites/ber", *WHY)
-    told = promote(fleet).err
-    assert "nothing is published yet: for 1 of them variant " in told
-    waits = gate_wording.describe_upstream_wait("v1", "dev")
-    assert f"nothing is published yet: for 1 of them {waits}" in told
+    err = promote(fleet).err
+    variant = "variant monitoring-ber-928771694f"
+    suspension = gate_wording.describe_suspension(variant, "ann@example.com", "")
+    for sentence in (suspension, gate_wording.describe_upstream_wait("v1", "dev")):
+        assert f"1 of them {sentence}" in err
 
 
 def test_who_promotes_what_is_suspended_and_not_drafted_hears_it_once(fleet: Fleet):
@@ -344,7 +344,7 @@ def test_who_promotes_what_is_suspended_and_not_drafted_hears_it_once(fleet: Fle
     told = promote(fleet).err
     variant = "variant monitoring-ber-928771694f"
     assert gate_wording.describe_suspension(variant, "ann@example.com", "") in told
-    assert "run the command again when there is one" not in told, told
+    assert told.count("monitoring-ber-928771694f") == 1, told
 
 
 # ---- what is on record -------------------------------------------------------------------------
@@ -375,7 +375,7 @@ def test_records_are_listed(fleet: Fleet):
     assert fleet.run("get", "approvals", "-o", "json").items == []
     unknown = fleet.run("get", "records", "nobody")
     assert unknown.code == 1
-    assert "there is no policy nobody" in unknown.err
+    assert "nobody" in unknown.err
 
 
 def test_a_record_is_printed_as_the_object_that_it_is(fleet: Fleet):

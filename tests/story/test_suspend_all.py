@@ -1,10 +1,11 @@
 """`suspend --all` and `resume --all`: a recorded decision for each policy that it changes."""
 
+import re
 from pathlib import Path
 
 import pytest
 from companies import company
-from fleet import Fleet
+from fleet import Fleet, Result
 
 WHY = ("--reason", "incident 42", "--by", "Ann <ann@example.com>")
 BY_HAND = """\
@@ -32,6 +33,11 @@ def decisions(fleet: Fleet) -> list[str]:
     return [f"{it['spec']['action']} {it['spec'].get('policy', '')}".strip() for it in items]
 
 
+def counts(result: Result) -> list[int]:
+    """How many were suspended or resumed, had nothing to do, and failed."""
+    return [int(it) for it in re.findall(r": (\d+)", result.err.splitlines()[-1])]
+
+
 def test_everything_is_suspended_once_and_resumed(fleet: Fleet):
     told = fleet.run("suspend", "--all", *WHY)
     assert told.code == 0, told.err
@@ -40,19 +46,17 @@ def test_everything_is_suspended_once_and_resumed(fleet: Fleet):
         "default/monitoring",
         "default/agent",
     ]
-    assert "suspended: 3; nothing to do: 0; failed: 0" in told.err
+    assert counts(told) == [3, 0, 0]
     fleet.release("v2")
     fleet.settle()
     assert set(fleet.published().values()) <= {"v1", ""}
     again = fleet.run("suspend", "--all", *WHY)
     assert (again.code, again.out) == (0, "")
-    assert (
-        "nothing to do for default/logging: the policy is already suspended by ann@example.com"
-        in again.err
-    )
+    assert "default/logging" in again.err
+    assert "ann@example.com" in again.err
     resumed = fleet.run("resume", "--all", *WHY)
     assert (resumed.code, len(resumed.out.splitlines())) == (0, 3)
-    assert "resumed: 3; nothing to do: 0; failed: 0" in resumed.err
+    assert counts(resumed) == [3, 0, 0]
     assert sorted(decisions(fleet)) == [
         "Resume", "Resume logging", "Resume monitoring",
         "Suspend", "Suspend logging", "Suspend monitoring",
@@ -65,7 +69,7 @@ def test_only_what_is_not_suspended_yet_is(fleet: Fleet):
     assert fleet.run("suspend", "logging", *WHY).code == 0
     told = fleet.run("suspend", "--all", *WHY)
     assert len(told.out.splitlines()) == 2
-    assert "suspended: 2; nothing to do: 1; failed: 0" in told.err
+    assert counts(told) == [2, 1, 0]
 
 
 def test_the_policies_of_another_namespace_are_left_alone(fleet: Fleet):
@@ -74,24 +78,25 @@ def test_the_policies_of_another_namespace_are_left_alone(fleet: Fleet):
     )
     told = fleet.run("suspend", "--all", "-n", "elsewhere", *WHY)
     assert (told.code, told.out) == (3, ""), "it has no repository that it may use"
-    assert "not suspended: elsewhere/other: " in told.err
+    assert "elsewhere/other" in told.err
     assert decisions(fleet) == []
     assert len(fleet.run("suspend", "--all", "-n", "default", *WHY).out.splitlines()) == 3
 
 
 USAGE = [
-    (("--all", "monitoring"), "--all and monitoring exclude each other"),
-    (("--all", "--stage", "dev"), "--all and --stage exclude each other"),
-    ((), "the policy is missing"),
+    (("--all", "monitoring"), ["--all", "monitoring"]),
+    (("--all", "--stage", "dev"), ["--all", "--stage"]),
+    ((), ["policy"]),
 ]
 
 
 @pytest.mark.parametrize("verb", ["suspend", "resume"])
-@pytest.mark.parametrize(("line", "problem"), USAGE)
-def test_one_policy_or_all_of_them_is_meant(fleet: Fleet, verb: str, line, problem: str):
+@pytest.mark.parametrize(("line", "data"), USAGE)
+def test_one_policy_or_all_of_them_is_meant(fleet: Fleet, verb: str, line, data: list[str]):
     told = fleet.run(verb, *line, *WHY)
     assert told.code == 1
-    assert problem in told.err
+    assert [word for word in data if word not in told.err] == [], told.err
+    assert decisions(fleet) == []
 
 
 def test_a_policy_whose_records_are_lost_keeps_no_other_from_being_suspended(fleet: Fleet):
@@ -99,5 +104,6 @@ def test_a_policy_whose_records_are_lost_keeps_no_other_from_being_suspended(fle
     fleet.records().git("update-ref", "-d", head)
     told = fleet.run("suspend", "--all", *WHY)
     assert told.code == 3, told.err
-    assert "recorded for default/monitoring" in told.out
-    assert "not suspended: default/logging: " in told.err
+    assert "default/monitoring" in told.out
+    assert "default/logging" not in told.out
+    assert "default/logging" in told.err
