@@ -29,11 +29,22 @@ def test_generated_pages_are_as_make_docs_writes_them():
     assert stale == [], "run `make docs`"
 
 
+def anchors(page):
+    """Return the anchors that a forge gives to the headings of a page."""
+    text = re.sub(r"(?ms)^```.*?^```", "", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", it).replace(" ", "-").lower() for it in headings}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_between_pages_lead_somewhere(page):
-    targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
-    ours = [target for target in targets if "://" not in target]
-    assert [target for target in ours if not (page.parent / target).exists()] == []
+    links = re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", page.read_text(encoding="utf-8"))
+    ours = [
+        (page.parent / name if name else page, part) for name, part in links if "://" not in name
+    ]
+    assert [str(path) for path, _ in ours if not path.exists()] == []
+    sections = {(path, part) for path, part in ours if part and path.suffix == ".md"}
+    assert [part for path, part in sections if part not in anchors(path)] == []
 
 
 def linked_pages(page):

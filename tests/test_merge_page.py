@@ -1,4 +1,4 @@
-"""What docs/concepts/merge.md shows is so: its packages are merged, its commands are run.
+"""What docs/concepts/merge-conflicts.md shows is so: its packages are merged, its commands are run.
 
 The commands on directories are run where the page's files are; those about a variant in a company
 whose upstream has the page's `origin` and then its `upstream`, and whose site has its `local`.
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from fleet import Fleet
 
-PAGE = Path(__file__).parent.parent / "docs" / "concepts" / "merge.md"
+PAGE = Path(__file__).parent.parent / "docs" / "concepts" / "merge-conflicts.md"
 BLOCK = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
 NAMED = re.compile(r"`((?:origin|upstream|local)/[^`]+)`[^`]*\Z")
 FILE = "deployment.yaml"

@@ -1,6 +1,6 @@
 """What kpt was measured to do with a merge, and what is done here instead (porch.md §11).
 
-Each row is a line of the table in docs/concepts/merge.md, under the same words; a line without a
+Each row is a line of the table in docs/reference/kpt-differences.md, under the same words; a line without a
 row, or a row without its line, fails.
 """
 
@@ -19,7 +19,7 @@ from fanout.package.kptfile import find_kptfile, find_kptfile_problems
 from fanout.package.manifest import Manifest
 from fanout.package.merge.package_update import KptUpdateStrategy, update_package
 
-PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "merge.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "kpt-differences.md"
 Files = dict[str, str]
 
 
@@ -268,7 +268,7 @@ def test_copy_merge_reports_what_it_deletes():
 
 
 def test_the_page_has_a_line_for_each_row_and_no_other():
-    _, _, table = PAGE.read_text(encoding="utf-8").partition("## Differences from kpt\n")
-    lines = [match[1] for match in re.finditer(r"^\| (.+?) \| .+ \| .+ \|$", table, re.MULTILINE)]
+    text = PAGE.read_text(encoding="utf-8")
+    lines = [match[1] for match in re.finditer(r"^\| (.+?) \| .+ \| .+ \|$", text, re.MULTILINE)]
     named = {row.sentence for row in DEFECTS + ANSWERS}
     assert sorted(lines[1:]) == sorted(named | {FUNCTION, KPTFILES, FAST_FORWARD, COPY_MERGE})
