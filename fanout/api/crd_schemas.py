@@ -1,24 +1,21 @@
-"""Schemas of the kinds, and their reference pages, generated from the models.
+"""Schemas of the kinds, generated from the models.
 
 Structural: no references, no alternatives of types, no closed objects (the API server
 prunes unknown fields). Rules that cannot be expressed that way are left to validation.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fanout.api import durations
+from fanout.api.crd_rules import SchemaRule, build_rules, duration_rule
 from fanout.api.field_errors import FieldPath
 from fanout.api.kind_registry import CUSTOM_RESOURCES, KINDS
 from fanout.api.object_meta import GROUP, VERSION, KRMObject, Model
+from fanout.api.object_statuses import STATUSES, ResourceStatus
 from fanout.api.output_views import SCENARIO_RESULTS, VIEWS
 from fanout.api.publication_view import HISTORY_VIEWS
-from fanout.api.validators.unsupported_fields import (
-    UNSUPPORTED_FIELDS,
-    UnsupportedField,
-    is_unsupported,
-)
-from fanout.values import frozen
+from fanout.api.validators.unsupported_fields import is_unsupported
 
 # keywords with the same meaning in a structural schema
 _STRUCTURAL_KEYWORDS = (
@@ -33,6 +30,8 @@ _STRUCTURAL_KEYWORDS = (
     "maxLength",
     "minItems",
     "maxItems",
+    "minProperties",
+    "maxProperties",
     "x-kubernetes-list-type",
     "x-kubernetes-list-map-keys",
     "x-kubernetes-preserve-unknown-fields",
@@ -40,8 +39,10 @@ _STRUCTURAL_KEYWORDS = (
 )
 
 _AGE = ("Age", "date", ".metadata.creationTimestamp")
+_STATUS_BOUNDS = {"maxItems": 1_000, "maxProperties": 1_000, "maxLength": 32_768}
 _READY = ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status')
 _REASON = ("Reason", "string", '.status.conditions[?(@.type=="Ready")].reason')
+_RECORDED = ("Recorded", "string", '.status.conditions[?(@.type=="Recorded")].status')
 _SUBJECT_COLUMNS = (("Policy", "string", ".spec.policy"), ("Stage", "string", ".spec.stage"))
 _COLUMNS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     "Repository": (_READY, ("URL", "string", ".spec.url"), ("Branch", "string", ".spec.branch")),
@@ -57,6 +58,9 @@ _COLUMNS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("Repository", "string", ".spec.downstream.repository"),
         ("Package", "string", ".spec.downstream.package"),
         ("Stage", "string", ".spec.stage"),
+        ("State", "string", ".status.state"),
+        ("Revision", "string", ".status.revision"),
+        ("Draft", "string", ".status.draft.branch"),
     ),
     "PromotionPolicy": (
         _READY,
@@ -68,16 +72,19 @@ _COLUMNS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("Check", "string", ".spec.check"),
         ("Status", "string", ".spec.status"),
         ("Revision", "string", ".spec.revision"),
+        _RECORDED,
     ),
     "Approval": (
         *_SUBJECT_COLUMNS,
         ("Check", "string", ".spec.check"),
         ("Revision", "string", ".spec.revision"),
+        _RECORDED,
     ),
     "Decision": (
         *_SUBJECT_COLUMNS,
         ("Action", "string", ".spec.action"),
         ("Revision", "string", ".spec.revision"),
+        _RECORDED,
         ("Reason", "string", ".spec.reason"),
     ),
 }
@@ -133,10 +140,65 @@ def _object_schema(model: type[KRMObject]) -> dict[str, Any]:
     for field in ("apiVersion", "kind"):
         structural_schema["properties"][field] = {"type": "string"}
     structural_schema["properties"]["metadata"] = {"type": "object"}
-    structural_schema["properties"]["status"]["x-kubernetes-preserve-unknown-fields"] = True
+    structural_schema["properties"]["status"] = _status_schema(model)
     # The API server itself requires apiVersion, kind and metadata, which are replaced above.
     structural_schema["required"] = ["spec"]
+    _drop_unsupported_values(model.__name__, structural_schema)
+    for rule in build_rules(model):
+        _add_rule(structural_schema, rule)
+    for path, node in _walk_schema(structural_schema, ()):
+        if node.get("pattern") == durations.DURATION_PATTERN:
+            _add_rule(structural_schema, duration_rule(_format_pattern(path)))
     return structural_schema
+
+
+def _status_schema(model: type[KRMObject]) -> dict[str, Any]:
+    """Return the schema of a status. fanout alone writes it, so its bounds are general ones."""
+    schema = STATUSES.get(model.__name__, ResourceStatus).model_json_schema(mode="validation")
+    status = to_structural(schema, schema.get("$defs", {}))
+    for _, node in _walk_schema(status, ()):
+        node.pop("default", None)  # what fanout did not write is not known
+        for keyword, is_meant in (
+            ("maxItems", node.get("type") == "array"),
+            ("maxProperties", "additionalProperties" in node),
+            ("maxLength", node.get("type") == "string" and not {"enum", "format"} & node.keys()),
+        ):
+            if is_meant:
+                node.setdefault(keyword, _STATUS_BOUNDS[keyword])
+    return status
+
+
+def _walk_schema(
+    schema: dict[str, Any], path: FieldPath
+) -> Iterator[tuple[FieldPath, dict[str, Any]]]:
+    """Yield every schema inside a structural one with its path; entries of lists have index 0."""
+    yield path, schema
+    for name, field in schema.get("properties", {}).items():
+        yield from _walk_schema(field, (*path, name))
+    if "items" in schema:
+        yield from _walk_schema(schema["items"], (*path, 0))
+    if "additionalProperties" in schema:
+        yield from _walk_schema(schema["additionalProperties"], (*path, "*"))
+
+
+def _format_pattern(path: FieldPath) -> str:
+    return ".".join("[*]" if part == 0 else str(part) for part in path).replace(".[*]", "[*]")
+
+
+def _drop_unsupported_values(kind: str, schema: dict[str, Any]) -> None:
+    for path, node in _walk_schema(schema, ()):
+        if "enum" in node:
+            node["enum"] = [it for it in node["enum"] if not is_unsupported(kind, path, it)]
+
+
+def _add_rule(schema: dict[str, Any], rule: SchemaRule) -> None:
+    node = schema
+    for step in filter(None, rule.path.replace("[*]", ".[*]").split(".")):
+        node = node["items"] if step == "[*]" else node["properties"][step]
+    entry = {"rule": rule.expression, "message": rule.message}
+    node.setdefault("x-kubernetes-validations", []).append(entry)
+    for field in rule.fields:
+        node["properties"][field].pop("default", None)
 
 
 def to_structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,7 +208,13 @@ def to_structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> 
     # Kubernetes refuses a `type` beside int-or-string, so the alternatives are not merged either.
     if resolved.get("x-kubernetes-int-or-string"):
         result.pop("type", None)
-        return result | {"x-kubernetes-int-or-string": True}
+        bounds = {
+            key: value
+            for choice in resolved["anyOf"]
+            for key, value in choice.items()
+            if key in ("minimum", "pattern", "maxLength")
+        }
+        return result | bounds | {"x-kubernetes-int-or-string": True}
     if "const" in resolved:
         result["enum"] = [resolved["const"]]
     if "exclusiveMinimum" in resolved:
@@ -219,102 +287,3 @@ def _build_json_schema(model: type[Model]) -> dict[str, Any]:
     required = {"apiVersion", "kind"} | set(schema.get("required", ()))
     ordered = [field for field in schema["properties"] if field in required]
     return {"$schema": JSON_SCHEMA_DIALECT} | schema | {"required": ordered}
-
-
-_TABLE_HEAD = ("| field | type | default | description |", "|---|---|---|---|")
-# the page of another kind has their fields
-_DOCUMENTED_ELSEWHERE = {("Scenario", ("spec", "stages", 0)), ("Scenario", ("spec", "promotion"))}
-_COMMON_FIELDS = ("apiVersion", "kind", "metadata", "status")  # alike in all kinds
-
-
-def build_kind_page(kind: str) -> str:
-    """Return the page of a kind: the supported fields, then the unsupported ones."""
-    model = KINDS[kind]
-    schema = model.model_json_schema(by_alias=True, mode="validation")
-    root_schema = to_structural(schema, schema.get("$defs", {}))
-    lines = [f"# {kind}", "", root_schema["description"], "", "```yaml"]
-    lines += ["apiVersion: fanout.dev/v1alpha1", f"kind: {kind}", "```", ""]
-    if model.SHORT_NAMES:
-        lines += [f"Short name: `{'`, `'.join(model.SHORT_NAMES)}`.", ""]
-    lines += ["## Fields", "", *_TABLE_HEAD]
-    own_fields = {
-        name: field
-        for name, field in root_schema["properties"].items()
-        if name not in _COMMON_FIELDS
-    }
-    lines += _FieldTable(kind).rows(root_schema | {"properties": own_fields}, ())
-    return "\n".join([*lines, *_unsupported_sections(kind)]) + "\n"
-
-
-@frozen
-class _FieldTable:
-    """Table of the supported fields of a kind."""
-
-    kind: str
-
-    def rows(self, schema: Mapping[str, Any], path: FieldPath) -> Iterator[str]:
-        """Yield one row for each field below an object, followed by rows of inner fields."""
-        for name, field in schema["properties"].items():
-            field_path: FieldPath = (*path, name)
-            if is_unsupported(self.kind, field_path):
-                continue
-            default = "required" if name in schema.get("required", ()) else _format_default(field)
-            description = field["description"].replace("|", "\\|")
-            yield (
-                f"| `{_format_reference_path(field_path)}` | {self.type_name(field, field_path)}"
-                f" | {default} | {description} |"
-            )
-            # Entries of a list have no row of their own: the walk goes down to their fields at
-            # once.
-            while "items" in field:
-                field_path, field = (*field_path, 0), field["items"]  # noqa: PLW2901 - one step down
-            if "properties" in field and (self.kind, field_path) not in _DOCUMENTED_ELSEWHERE:
-                yield from self.rows(field, field_path)
-
-    def type_name(self, field: Mapping[str, Any], path: FieldPath) -> str:
-        """Return the type of a field in a word, or its allowed values."""
-        if field.get("x-kubernetes-int-or-string"):
-            return "number or percentage"
-        if "enum" in field:
-            usable = [
-                value for value in field["enum"] if not is_unsupported(self.kind, path, value)
-            ]
-            return ", ".join(f"`{_format_schema_value(value)}`" for value in usable)
-        if field["type"] == "array":
-            return f"list of {self.type_name(field['items'], (*path, 0))}"
-        if "additionalProperties" in field:
-            return f"map of {self.type_name(field['additionalProperties'], path)}"
-        return (
-            "duration" if field.get("pattern") == durations.DURATION_PATTERN else str(field["type"])
-        )
-
-
-def _format_reference_path(path: FieldPath) -> str:
-    return ".".join("[]" if part == 0 else str(part) for part in path).replace(".[]", "[]")
-
-
-def _format_default(field: Mapping[str, Any]) -> str:
-    return f"`{_format_schema_value(field['default'])}`" if "default" in field else ""
-
-
-def _format_schema_value(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _unsupported_sections(kind: str) -> list[str]:
-    lines: list[str] = []
-    for heading, is_former in (("Not supported yet", False), ("Not supported any more", True)):
-        rows = [
-            row for row in UNSUPPORTED_FIELDS if row.kind == kind and row.is_former is is_former
-        ]
-        if rows:
-            introduction = "Refused by name wherever they are written."
-            lines += ["", f"## {heading}", "", introduction, "", *_unsupported_items(rows)]
-    return lines
-
-
-def _unsupported_items(rows: Iterable[UnsupportedField]) -> Iterator[str]:
-    for row in rows:
-        values = ", ".join(f"`{value}`" for value in row.values)
-        remedy = f"; {row.remedy}" if row.is_former else ""
-        yield f"* `{row.path}`{f': {values}' if values else ''} ({row.explanation}{remedy})"

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
 from fanout.api.field_errors import InvalidValue
 
-DURATION_PATTERN = r"^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+DURATION_PATTERN = r"^([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,9}s)?$"
 MAX_DURATION = timedelta(hours=87600)
 INSTANT_PATTERN = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}"
@@ -94,7 +94,9 @@ Duration = Annotated[
     timedelta | None,
     BeforeValidator(_read_duration),
     PlainSerializer(_write_duration),
-    WithJsonSchema({"type": "string", "pattern": DURATION_PATTERN}),
+    WithJsonSchema(
+        {"type": "string", "pattern": DURATION_PATTERN, "minLength": 1, "maxLength": 30}
+    ),
 ]
 Instant = Annotated[
     datetime | None,

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from fanout.api.object_meta import KRMObject, Model, ObjectStatus
-from fanout.api.text_fields import Branch, Directory, Distinct, Name, ObjectName
+from fanout.api.text_fields import MAX_VALUES, Branch, Directory, Distinct, Name, ObjectName
 from fanout.api.urls import GitUrl
 
 
@@ -69,6 +69,7 @@ class RepositorySpec(Model):
     )
     allowed_namespaces: Distinct[Name] = Field(
         default=(),
+        max_length=MAX_VALUES,
         description="Further namespaces whose objects may use the Repository, besides its own.",
     )
 

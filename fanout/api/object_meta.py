@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt
 from pydantic.alias_generators import to_camel
 
 from fanout.api.text_fields import (
+    MAX_ENTRIES,
+    MAX_VALUES,
     Annotations,
     Distinct,
     FreeForm,
@@ -190,6 +192,7 @@ class Requirement(Model):
     operator: LabelOperator = Field(description="Comparison of the label with `values`.")
     values: Distinct[LabelValue] = Field(
         default=(),
+        max_length=MAX_VALUES,
         description="Values of the label for `In` and `NotIn`; empty for `Exists` and"
         " `DoesNotExist`.",
     )
@@ -202,13 +205,15 @@ class LabelSelector(Model):
         default={}, description="Labels that an object must have with exactly these values."
     )
     match_expressions: tuple[Requirement, ...] = Field(
-        default=(), description="Further requirements; all must be met."
+        max_length=MAX_ENTRIES, default=(), description="Further requirements; all must be met."
     )
 
 
 class Label(StrEnum):
     """Keys of the labels and annotations that fanout writes or reads. A closed list, sorted."""
 
+    BY = "fanout.dev/by"
+    GROUPS = "fanout.dev/groups"
     INSTALL = "fanout.dev/install"
     POLICY = "fanout.dev/policy"
     REPOSITORY = "fanout.dev/repository"

@@ -8,6 +8,8 @@ from pydantic import AfterValidator, Field, StrictBool
 from fanout.api.field_errors import InvalidValue
 from fanout.api.object_meta import KRMObject, Model, ObjectStatus
 from fanout.api.text_fields import (
+    MAX_ENTRIES,
+    MAX_VALUES,
     Annotations,
     CommitId,
     Data,
@@ -23,6 +25,7 @@ from fanout.api.text_fields import (
     PackagePath,
     RevisionName,
     Text,
+    schema_keywords,
 )
 
 RESERVED_KEYS = ("name", "package-path")  # kpt writes these two itself
@@ -51,7 +54,9 @@ def _check_not_empty(selector: PipelineSelector) -> PipelineSelector:
     return selector
 
 
-NonEmptySelector = Annotated[PipelineSelector, AfterValidator(_check_not_empty)]
+NonEmptySelector = Annotated[
+    PipelineSelector, AfterValidator(_check_not_empty), schema_keywords(minProperties=1)
+]
 
 
 class Function(Model):
@@ -80,10 +85,14 @@ class Function(Model):
         default=None, description="Path of the file in the package that configures the function."
     )
     selectors: tuple[NonEmptySelector, ...] = Field(
-        default=(), description="Objects that are passed to the function; default: all."
+        default=(),
+        max_length=MAX_ENTRIES,
+        description="Objects that are passed to the function; default: all.",
     )
     exclude: tuple[NonEmptySelector, ...] = Field(
-        default=(), description="Objects that are not passed to the function; default: none."
+        default=(),
+        max_length=MAX_ENTRIES,
+        description="Objects that are not passed to the function; default: none.",
     )
 
 
@@ -91,10 +100,13 @@ class Pipeline(Model):
     """Functions that run on the variant before the package's own."""
 
     mutators: tuple[Function, ...] = Field(
-        default=(), description="Functions that change objects; run in the listed order."
+        default=(),
+        max_length=MAX_ENTRIES,
+        description="Functions that change objects; run in the listed order.",
     )
     validators: tuple[Function, ...] = Field(
         default=(),
+        max_length=MAX_ENTRIES,
         description="Functions that check objects without changing them; run after the mutators.",
     )
 
@@ -106,18 +118,20 @@ class PackageContext(Model):
         default={}, description="Keys to set; `name` and `package-path` are reserved."
     )
     remove_keys: Distinct[Key] = Field(
-        default=(), description="Keys to remove, after those of `data` were set."
+        default=(),
+        max_length=MAX_VALUES,
+        description="Keys to remove, after those of `data` were set.",
     )
 
 
 class InjectionPointFilter(Model):
     """Injection points that an injector is for; an absent field matches any."""
 
-    group: str | None = Field(
+    group: Annotated[str, Field(max_length=253)] | None = Field(
         default=None,
         description='API group of the injection points; `""` is the core group. Default: any.',
     )
-    version: str | None = Field(
+    version: Annotated[str, Field(max_length=63)] | None = Field(
         default=None, description="API version of the injection points; default: any."
     )
     kind: Kind | None = Field(
@@ -240,6 +254,7 @@ class PackageVariantSpec(Model):
     )
     injectors: tuple[Injector, ...] = Field(
         default=(),
+        max_length=MAX_ENTRIES,
         description="Cluster objects to inject into the package; for each injection point"
         " the first entry that matches is used.",
     )
@@ -267,7 +282,9 @@ class PackageVariantSpec(Model):
         " `LocalWins`: the values of that side are taken.",
     )
     depends_on: tuple[Dependency, ...] = Field(
-        default=(), description="Variants that must be ready before this one is published."
+        default=(),
+        max_length=MAX_VALUES,
+        description="Variants that must be ready before this one is published.",
     )
     suspend: StrictBool = Field(
         default=False,

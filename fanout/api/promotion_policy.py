@@ -10,6 +10,7 @@ from pydantic import Field, StrictBool, StrictInt
 from fanout.api.durations import Duration
 from fanout.api.object_meta import KRMObject, Model, ObjectStatus
 from fanout.api.text_fields import (
+    MAX_VALUES,
     Distinct,
     JinjaText,
     Name,
@@ -39,7 +40,8 @@ class AutoPromotion(Model):
     """Stages that are promoted without a person as soon as their gates are open."""
 
     stages: NonEmptyDistinct[NamePattern] = Field(
-        description="Names of the stages that are promoted automatically; `*` matches any text."
+        max_length=MAX_VALUES,
+        description="Names of the stages that are promoted automatically; `*` matches any text.",
     )
 
 
@@ -95,8 +97,9 @@ class ApproverGroup(Model):
 
     group: Name = Field(description="Name of the group, as `from` of an approval check has it.")
     subjects: NonEmptyDistinct[Text] = Field(
+        max_length=MAX_VALUES,
         description="Members, each with all of the person's names: `Name <address>`,"
-        " `<host>/<login>`, or both."
+        " `<host>/<login>`, or both.",
     )
 
 
@@ -112,8 +115,12 @@ class PullRequest(Model):
         description="Jinja template of the description, in Markdown; the variable `text` is"
         " the built-in one.",
     )
-    labels: Distinct[Text] = Field(default=(), description="Labels to set on the pull request.")
-    reviewers: Distinct[Text] = Field(default=(), description="Logins to request reviews from.")
+    labels: Distinct[Text] = Field(
+        max_length=MAX_VALUES, default=(), description="Labels to set on the pull request."
+    )
+    reviewers: Distinct[Text] = Field(
+        max_length=MAX_VALUES, default=(), description="Logins to request reviews from."
+    )
     draft: StrictBool = Field(
         default=True,
         description="Whether the pull request is opened as a draft, and marked ready when"
@@ -129,11 +136,14 @@ class PromotionPolicySpec(Model):
 
     policies: Distinct[NamePattern] = Field(
         default=(),
+        max_length=MAX_VALUES,
         description="Names of UpstreamPolicies in this namespace that it applies to; `*`"
         " matches any text.",
     )
     variants: Distinct[Name] = Field(
-        default=(), description="Names of manually written PackageVariants that it applies to."
+        default=(),
+        max_length=MAX_VALUES,
+        description="Names of manually written PackageVariants that it applies to.",
     )
     auto_promotion: AutoPromotion | None = Field(
         default=None,
@@ -162,6 +172,7 @@ class PromotionPolicySpec(Model):
     )
     windows: tuple[Window, ...] = Field(
         default=(),
+        max_length=MAX_VALUES,
         description="Periods in which publication is allowed or denied; `deny` takes precedence.",
     )
     at_close: AtClose = Field(
@@ -171,6 +182,7 @@ class PromotionPolicySpec(Model):
     )
     approvers: tuple[ApproverGroup, ...] = Field(
         default=(),
+        max_length=MAX_VALUES,
         description="Groups whose members can give approvals.",
         json_schema_extra={
             "x-kubernetes-list-type": "map",

@@ -14,11 +14,14 @@ from fanout.api.durations import Instant
 from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
 from fanout.api.object_meta import KRMObject, Model, ObjectStatus, RecordMeta
 from fanout.api.text_fields import (
+    MAX_ENTRIES,
+    MAX_NAMES,
     CommitId,
     ConflictKey,
     Distinct,
     Link,
     Name,
+    OptionalName,
     RecordName,
     RevisionName,
 )
@@ -38,13 +41,15 @@ class ConflictWinner(StrEnum):
 class RecordSubject(Model):
     """Subject of a record: a policy and its stage, or variants that were written by hand."""
 
-    policy: Name | Literal[""] = Field(
+    policy: OptionalName = Field(
         default="",
         description="Name of the UpstreamPolicy; empty if the variants were written manually.",
     )
-    stage: Name | Literal[""] = Field(default="", description="Name of the stage of the policy.")
+    stage: OptionalName = Field(default="", description="Name of the stage of the policy.")
     variants: Distinct[Name] = Field(
-        default=(), description="Names of the variants; default: all of the stage."
+        default=(),
+        max_length=MAX_NAMES,
+        description="Names of the variants; default: all of the stage.",
     )
 
 
@@ -68,7 +73,9 @@ class ApprovalSpec(RecordSubject):
 
     check: Name = Field(description="Name of an approval check under `requires` of the stage.")
     revision: RevisionName = Field(description="Upstream revision of the approved drafts.")
-    trees: Distinct[CommitId] = Field(default=(), description="Git trees of the approved drafts.")
+    trees: Distinct[CommitId] = Field(
+        max_length=MAX_NAMES, default=(), description="Git trees of the approved drafts."
+    )
     revokes: RecordName = Field(
         default="", description="Name of an earlier Approval that this one revokes."
     )
@@ -83,10 +90,12 @@ class DecisionSpec(RecordSubject):
     )
     overrides: Distinct[OverridableGate] = Field(
         default=(),
+        max_length=MAX_ENTRIES,
         description="Gates that a `Publish` overrides; a `Rollback` can override `window` only.",
     )
     trees: Distinct[CommitId] = Field(
         default=(),
+        max_length=MAX_NAMES,
         description="For `Publish`: Git trees of the drafts; default: none, if there was no"
         " draft of the revision yet. For `ConfirmRemoval`: trees of packages and commits of"
         " drafts with edits that may be deleted.",
@@ -98,6 +107,7 @@ class DecisionSpec(RecordSubject):
     )
     choices: Mapping[ConflictKey, ConflictWinner] = Field(
         default={},
+        max_length=MAX_NAMES,
         description="For `Resolve`: side whose value is taken, by key of the conflict;"
         " default: all drafts are accepted as they are.",
     )

@@ -28,6 +28,8 @@ from fanout.api.gate_vocabulary import CheckMethod, Require, RolloutStrategy
 from fanout.api.git_repository import SecretRef
 from fanout.api.object_meta import LabelSelector, Model
 from fanout.api.text_fields import (
+    MAX_ENTRIES,
+    MAX_VALUES,
     ApiVersion,
     Distinct,
     Expression,
@@ -58,7 +60,8 @@ class ApprovalCheck(Model):
         default=1, ge=1, description="Number of distinct people that must approve."
     )
     from_: NonEmptyDistinct[Name] = Field(
-        description="Names of approver groups in a PromotionPolicy; members of all of them count."
+        max_length=MAX_ENTRIES,
+        description="Names of approver groups in a PromotionPolicy; members of all of them count.",
     )
     expires: Duration = Field(
         default=None, description="Time that an approval stays valid; default: no limit."
@@ -79,7 +82,9 @@ class CommitStatusCheck(Model):
         description="Context (name) of the commit status."
     )
     by: Distinct[Text] = Field(
-        default=(), description="Logins and apps whose statuses count; default: any."
+        default=(),
+        max_length=MAX_VALUES,
+        description="Logins and apps whose statuses count; default: any.",
     )
 
 
@@ -161,7 +166,9 @@ class HttpCheck(Model):
         default=None, description="CEL expression that returns the URL of the request."
     )
     method: HttpMethod = Field(default=HttpMethod.GET, description="HTTP method of the request.")
-    headers: Annotated[Mapping[Text, Text], AfterValidator(_check_headers)] = Field(
+    headers: Annotated[
+        Mapping[Text, Text], Field(max_length=MAX_ENTRIES), AfterValidator(_check_headers)
+    ] = Field(
         default={},
         description="Further HTTP headers; headers with credentials are taken from the secret.",
     )
@@ -241,10 +248,15 @@ class Check(Model):
 
 _MAX_FACTOR = 1_000_000  # nothing grows faster than at once
 
-_AMOUNT_SCHEMA = {
-    "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": "^[0-9]{1,3}%$"}],
-    "x-kubernetes-int-or-string": True,
-}
+
+def _amount_schema(minimum: int, pattern: str) -> JsonDict:
+    return {
+        "anyOf": [
+            {"type": "integer", "minimum": minimum},
+            {"type": "string", "pattern": pattern, "maxLength": 4},
+        ],
+        "x-kubernetes-int-or-string": True,
+    }
 
 
 def parse_amount(value: object) -> int | Fraction:
@@ -283,13 +295,13 @@ Amount = Annotated[
     int | Fraction | None,
     PlainValidator(_read_amount),
     PlainSerializer(_write_amount),
-    WithJsonSchema(_AMOUNT_SCHEMA),
+    WithJsonSchema(_amount_schema(0, r"^(100|0?[0-9]{1,2})%$")),
 ]
 Quorum = Annotated[
     int | Fraction | None,
     PlainValidator(_read_quorum),
     PlainSerializer(_write_amount),
-    WithJsonSchema(_AMOUNT_SCHEMA),
+    WithJsonSchema(_amount_schema(1, r"^(100|0?[1-9][0-9]|0{0,2}[1-9])%$")),
 ]
 
 
@@ -329,7 +341,8 @@ class After(Model):
     """Upstream stages of a stage, and the soak that each of them needs."""
 
     stages: NonEmptyDistinct[Name] = Field(
-        description="Names of the stages that must have passed the revision."
+        max_length=MAX_ENTRIES,
+        description="Names of the stages that must have passed the revision.",
     )
     require: Require = Field(
         default=Require.ALL,
@@ -383,6 +396,7 @@ class Rollout(Model):
     )
     groups: tuple[LabelSelector, ...] = Field(
         default=(),
+        max_length=MAX_ENTRIES,
         description="Label selectors of the variants that are released first, group by"
         " group; all other variants are last.",
     )
@@ -399,11 +413,13 @@ class Stage(Model):
     )
     verification: tuple[Check, ...] = Field(
         default=(),
+        max_length=MAX_ENTRIES,
         description="Checks after publication; default: none, and a published variant is ready.",
         json_schema_extra=LIST_MAP_BY_NAME,
     )
     requires: tuple[Check, ...] = Field(
         default=(),
+        max_length=MAX_ENTRIES,
         description="Checks before publication; default: none.",
         json_schema_extra=LIST_MAP_BY_NAME,
     )
@@ -413,6 +429,7 @@ class Stage(Model):
     )
     propagate_when: tuple[Expression, ...] = Field(
         default=(),
+        max_length=MAX_ENTRIES,
         description="CEL expressions that must all be true before a variant is released.",
     )
     control_flow: StrictBool = Field(

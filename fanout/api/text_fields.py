@@ -18,7 +18,16 @@ from pydantic import AfterValidator, Field, JsonValue, StringConstraints, WithJs
 
 from fanout.api.field_errors import InvalidValue
 
+# Bounds of lists and maps. The API server estimates what its rules cost from the product of the
+# bounds of nested lists, and refuses kinds whose rules could cost too much.
+MAX_ENTRIES = 64  # lists of objects with rules
+MAX_TARGETS = 500
+MAX_VALUES = 1_000  # plain lists and maps
+MAX_NAMES = 100_000  # variants and trees of a record
+MAX_TEXT = 1_048_576  # as a ConfigMap
+
 NAME = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
+OPTIONAL_NAME = r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$"
 NAME_PATTERN = r"^[a-z0-9*]([-a-z0-9*]{0,61}[a-z0-9*])?$"
 RECORD_NAME = r"^([a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?)?$"
 OBJECT_NAME = r"^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$"
@@ -31,15 +40,21 @@ KIND = r"^[A-Z][A-Za-z0-9]{0,62}$"
 API_VERSION = r"^([a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?/)?v[0-9][a-z0-9]{0,61}$"
 COMMIT = r"^[0-9a-f]{40}$"
 REVISION = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}$"
+# What is in every path of a package, file or branch. Further rules are in `_segment_problem`.
+_PATH_CHARACTER = r"[^./\p{C}\p{Z}~^:?*\[\\]"
+_PATH_SEGMENT = rf"[^-./\p{{C}}\p{{Z}}~^:?*\[\\](\.?{_PATH_CHARACTER})*"
+PATH_PATTERN = rf"^{_PATH_SEGMENT}(/{_PATH_SEGMENT})*$"
 FUNCTION_NAME = r"^[A-Za-z0-9][-_A-Za-z0-9]{0,62}$"
 LINK = r"^(https?://[^\s/]\S*)?$"
 CONFLICT = r"^[0-9a-f]{16}$"
 
+_NAME_MESSAGE = (
+    "is not a valid name",
+    "write at most 63 lowercase letters, digits and dashes, a letter or digit at both ends",
+)
 PATTERN_MESSAGES: Mapping[str, tuple[str, str]] = {
-    NAME: (
-        "is not a valid name",
-        "write at most 63 lowercase letters, digits and dashes, a letter or digit at both ends",
-    ),
+    NAME: _NAME_MESSAGE,
+    OPTIONAL_NAME: _NAME_MESSAGE,
     NAME_PATTERN: (
         "is not a valid name or pattern",
         "write a name of lowercase letters, digits and dashes; a * stands for any text",
@@ -73,6 +88,15 @@ PATTERN_MESSAGES: Mapping[str, tuple[str, str]] = {
 Item = TypeVar("Item")
 
 
+def schema_keywords(**keywords: JsonValue) -> Any:
+    """Return an annotation that adds keywords to the schema of a field.
+
+    For what the validation has in another form: a length that a pattern implies, a pattern that
+    allows what a validator refuses with a better message.
+    """
+    return Field(json_schema_extra=dict(keywords))
+
+
 def _check_distinct(values: tuple[Item, ...]) -> tuple[Item, ...]:
     distinct = set()
     for value in values:
@@ -88,32 +112,45 @@ NonEmptyDistinct = Annotated[
     tuple[Item, ...], Field(min_length=1), AfterValidator(_check_distinct), _AS_SET
 ]
 
-Name = Annotated[str, StringConstraints(pattern=NAME)]
-NamePattern = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
-RecordName = Annotated[str, StringConstraints(pattern=RECORD_NAME)]
-ObjectName = Annotated[str, StringConstraints(pattern=OBJECT_NAME)]
-LabelKey = Annotated[str, StringConstraints(pattern=LABEL_KEY)]
-LabelValue = Annotated[str, StringConstraints(pattern=LABEL_VALUE)]
-Key = Annotated[str, StringConstraints(pattern=KEY)]
-Kind = Annotated[str, StringConstraints(pattern=KIND)]
-ApiVersion = Annotated[str, StringConstraints(pattern=API_VERSION)]
-CommitId = Annotated[str, StringConstraints(pattern=COMMIT)]
-RevisionName = Annotated[str, StringConstraints(pattern=REVISION)]
-FunctionName = Annotated[str, StringConstraints(pattern=FUNCTION_NAME)]
-Link = Annotated[str, StringConstraints(pattern=LINK)]
-ConflictKey = Annotated[str, StringConstraints(pattern=CONFLICT)]
+Name = Annotated[str, StringConstraints(pattern=NAME), schema_keywords(maxLength=63)]
+OptionalName = Annotated[
+    str, StringConstraints(pattern=OPTIONAL_NAME), schema_keywords(maxLength=63)
+]
+NamePattern = Annotated[str, StringConstraints(pattern=NAME_PATTERN), schema_keywords(maxLength=63)]
+RecordName = Annotated[str, StringConstraints(pattern=RECORD_NAME), schema_keywords(maxLength=253)]
+ObjectName = Annotated[str, StringConstraints(pattern=OBJECT_NAME), schema_keywords(maxLength=253)]
+LabelKey = Annotated[str, StringConstraints(pattern=LABEL_KEY), schema_keywords(maxLength=317)]
+LabelValue = Annotated[str, StringConstraints(pattern=LABEL_VALUE), schema_keywords(maxLength=63)]
+Key = Annotated[str, StringConstraints(pattern=KEY), schema_keywords(maxLength=253)]
+Kind = Annotated[str, StringConstraints(pattern=KIND), schema_keywords(maxLength=63)]
+ApiVersion = Annotated[str, StringConstraints(pattern=API_VERSION), schema_keywords(maxLength=317)]
+CommitId = Annotated[str, StringConstraints(pattern=COMMIT), schema_keywords(maxLength=40)]
+RevisionName = Annotated[str, StringConstraints(pattern=REVISION), schema_keywords(maxLength=128)]
+FunctionName = Annotated[
+    str, StringConstraints(pattern=FUNCTION_NAME), schema_keywords(maxLength=63)
+]
+Link = Annotated[str, StringConstraints(pattern=LINK, max_length=2048)]
+ConflictKey = Annotated[str, StringConstraints(pattern=CONFLICT), schema_keywords(maxLength=16)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
 Expression = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
 JinjaText = Annotated[str, StringConstraints(min_length=1, max_length=16384)]
 FreeForm = Annotated[
     Mapping[str, JsonValue],
-    WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True}),
+    Field(max_length=MAX_VALUES),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "maxProperties": MAX_VALUES,
+            "x-kubernetes-preserve-unknown-fields": True,
+        }
+    ),
 ]
-Labels = Mapping[LabelKey, LabelValue]
-Annotations = Mapping[LabelKey, str]
-Data = Mapping[Key, str]
+LongText = Annotated[str, StringConstraints(max_length=MAX_TEXT)]
+Labels = Annotated[Mapping[LabelKey, LabelValue], Field(max_length=MAX_VALUES)]
+Annotations = Annotated[Mapping[LabelKey, LongText], Field(max_length=MAX_VALUES)]
+Data = Annotated[Mapping[Key, LongText], Field(max_length=MAX_VALUES)]
 # Wider than a ConfigMap's keys: set-labels has keys like `team/owner`.
-FunctionConfig = Mapping[Text, str]
+FunctionConfig = Annotated[Mapping[Text, LongText], Field(max_length=MAX_VALUES)]
 
 
 def pluralize(number: int, noun: str) -> str:
@@ -291,14 +328,30 @@ def check_branch(name: str) -> str:
     return name
 
 
-PackagePath = Annotated[str, StringConstraints(min_length=1), AfterValidator(check_path)]
-Directory = Annotated[str, AfterValidator(check_directory)]
+PackagePath = Annotated[
+    str,
+    StringConstraints(min_length=1),
+    AfterValidator(check_path),
+    schema_keywords(maxLength=_MAX_PATH_BYTES, pattern=PATH_PATTERN),
+]
+Directory = Annotated[
+    str,
+    AfterValidator(check_directory),
+    schema_keywords(maxLength=_MAX_PATH_BYTES, pattern=f"^$|{PATH_PATTERN}"),
+]
 PackageFile = Annotated[
-    str, StringConstraints(min_length=1, max_length=_MAX_PATH_BYTES), AfterValidator(check_file)
+    str,
+    StringConstraints(min_length=1, max_length=_MAX_PATH_BYTES),
+    AfterValidator(check_file),
+    # not absolute, and no `..` in front
+    schema_keywords(pattern=r"^([^/.]|\.[^.]|\.\.[^/]).*$"),
 ]
 Executable = Annotated[
     str, StringConstraints(min_length=1, max_length=4096), AfterValidator(check_executable)
 ]
 Branch = Annotated[
-    str, StringConstraints(min_length=1, max_length=_MAX_PATH_BYTES), AfterValidator(check_branch)
+    str,
+    StringConstraints(min_length=1, max_length=_MAX_PATH_BYTES),
+    AfterValidator(check_branch),
+    schema_keywords(pattern=PATH_PATTERN),
 ]

@@ -23,26 +23,31 @@ from fanout.api.package_variant import (
 )
 from fanout.api.stages import LIST_MAP_BY_NAME, Amount, Stage
 from fanout.api.text_fields import (
+    MAX_ENTRIES,
+    MAX_TARGETS,
+    MAX_VALUES,
     Annotations,
     ApiVersion,
     Distinct,
     Expression,
     Kind,
     Labels,
+    LongText,
     Name,
     ObjectName,
     PackagePath,
+    Text,
 )
 
 
 class MapExpression(Model):
     """One entry of a map: key and value, each as text or as an expression."""
 
-    key: str | None = Field(default=None, description="Key of the entry.")
+    key: Text | None = Field(default=None, description="Key of the entry.")
     key_expr: Expression | None = Field(
         default=None, description="CEL expression that returns the key."
     )
-    value: str | None = Field(default=None, description="Value of the entry.")
+    value: LongText | None = Field(default=None, description="Value of the entry.")
     value_expr: Expression | None = Field(
         default=None, description="CEL expression that returns the value."
     )
@@ -86,10 +91,14 @@ class PackageContextTemplate(PackageContext):
     """Changes to the package's context ConfigMap (package-context.yaml)."""
 
     data_exprs: tuple[MapExpression, ...] = Field(
-        default=(), description="Further keys, with expressions; they take precedence over `data`."
+        default=(),
+        max_length=MAX_ENTRIES,
+        description="Further keys, with expressions; they take precedence over `data`.",
     )
     remove_key_exprs: tuple[Expression, ...] = Field(
-        default=(), description="CEL expressions that each return one further key to remove."
+        default=(),
+        max_length=MAX_ENTRIES,
+        description="CEL expressions that each return one further key to remove.",
     )
 
 
@@ -98,6 +107,7 @@ class FunctionTemplate(Function):
 
     config_map_exprs: tuple[MapExpression, ...] = Field(
         default=(),
+        max_length=MAX_ENTRIES,
         description="Further configuration, with expressions; it takes precedence over"
         " `configMap`.",
     )
@@ -107,10 +117,13 @@ class PipelineTemplate(Model):
     """Functions that run on the variant before the package's own functions."""
 
     mutators: tuple[FunctionTemplate, ...] = Field(
-        default=(), description="Functions that change objects; run in the listed order."
+        default=(),
+        max_length=MAX_ENTRIES,
+        description="Functions that change objects; run in the listed order.",
     )
     validators: tuple[FunctionTemplate, ...] = Field(
         default=(),
+        max_length=MAX_ENTRIES,
         description="Functions that check objects without changing them; run after the mutators.",
     )
 
@@ -138,6 +151,7 @@ class VariantTemplate(Model):
     )
     injectors: tuple[InjectorTemplate, ...] = Field(
         default=(),
+        max_length=MAX_ENTRIES,
         description="Cluster objects to inject into the package; for each injection point"
         " the first entry that matches is used.",
     )
@@ -154,6 +168,7 @@ class VariantTemplate(Model):
     )
     label_exprs: tuple[MapExpression, ...] = Field(
         default=(),
+        max_length=MAX_ENTRIES,
         description="Further labels, with expressions; they take precedence over `labels`.",
     )
     annotations: Annotations = Field(
@@ -161,6 +176,7 @@ class VariantTemplate(Model):
     )
     annotation_exprs: tuple[MapExpression, ...] = Field(
         default=(),
+        max_length=MAX_ENTRIES,
         description="Further annotations, with expressions; they take precedence over"
         " `annotations`.",
     )
@@ -172,6 +188,7 @@ class RepositoryTarget(Model):
     name: Name = Field(description="Name of a Repository object.")
     package_names: Distinct[PackagePath] = Field(
         default=(),
+        max_length=MAX_VALUES,
         description="Paths of the packages, one variant for each; default: the path of the"
         " upstream package.",
     )
@@ -193,6 +210,7 @@ class TargetEntry(Model):
 
     repositories: tuple[RepositoryTarget, ...] | None = Field(
         default=None,
+        max_length=MAX_VALUES,
         min_length=1,
         description="Repositories by name; each one with each of its package names is a target.",
     )
@@ -233,9 +251,10 @@ class UpstreamPolicySpec(Model):
 
     upstream: Upstream = Field(description="Upstream package and the selection of its revisions.")
     targets: tuple[TargetEntry, ...] = Field(
-        min_length=1, description="Targets, each of which gets a variant."
+        max_length=MAX_TARGETS, min_length=1, description="Targets, each of which gets a variant."
     )
     stages: tuple[Stage, ...] = Field(
+        max_length=MAX_ENTRIES,
         min_length=1,
         description="Stages that a revision is promoted through.",
         json_schema_extra=LIST_MAP_BY_NAME,

@@ -25,6 +25,7 @@ from urllib.parse import unquote, unquote_plus, urlsplit
 from pydantic import AfterValidator, StringConstraints
 
 from fanout.api.field_errors import InvalidValue
+from fanout.api.text_fields import schema_keywords
 
 _SECRET_WORDS = frozenset(
     {
@@ -368,6 +369,17 @@ def check_header(name: str, value: str) -> None:
         )
 
 
-HttpUrl = Annotated[str, StringConstraints(min_length=1), AfterValidator(check_http_url)]
-ServerUrl = Annotated[str, StringConstraints(min_length=1), AfterValidator(_check_server_url)]
+_HTTP_PATTERN = r"^[hH][tT][tT][pP][sS]?://[^/?#@\\\s]+"
+HttpUrl = Annotated[
+    str,
+    StringConstraints(min_length=1),
+    AfterValidator(check_http_url),
+    schema_keywords(maxLength=MAX_URL_LENGTH, pattern=rf"{_HTTP_PATTERN}([/?][^#\\\s]*)?$"),
+]
+ServerUrl = Annotated[
+    str,
+    StringConstraints(min_length=1),
+    AfterValidator(_check_server_url),
+    schema_keywords(maxLength=MAX_URL_LENGTH, pattern=rf"{_HTTP_PATTERN}(/[^?#\\\s]*)?$"),
+]
 Origin = Annotated[str, StringConstraints(min_length=1), AfterValidator(_check_origin)]

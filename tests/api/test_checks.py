@@ -94,10 +94,14 @@ WRONG = [
 ]  # fmt: skip
 
 
-def faults_of(check, group="verification"):
+def with_check(check, group="verification"):
     data = copy.deepcopy(EXAMPLE)
     data["spec"]["stages"][0][group] = [yaml.safe_load(f"{{name: health, {check}}}")]
-    found, faults = validate_object(data)
+    return data
+
+
+def faults_of(check, group="verification"):
+    found, faults = validate_object(with_check(check, group))
     assert (found is None) == bool(faults)
     prefix = f"spec.stages[0].{group}[0]."
     return [f"{it.field.removeprefix(prefix)}: {it.problem}; {it.remedy}" for it in faults]

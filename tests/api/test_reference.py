@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fanout.api.crd_schemas import build_kind_page
+from fanout.api.kind_reference import build_kind_page
 from fanout.api.kind_registry import KINDS
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference" / "kinds"

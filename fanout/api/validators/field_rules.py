@@ -152,8 +152,8 @@ def find_cycles(
             )
 
 
-_NOT_FOR_CONTROL_FLOW = ("verification", "requires", "rollout", "propagateWhen", "suspend", "pin")
-_STRATEGY_BY_FIELD = {"step": "Linear", "factor": "Exponential"}
+NOT_FOR_CONTROL_FLOW = ("verification", "requires", "rollout", "propagateWhen", "suspend", "pin")
+STRATEGY_BY_FIELD = {"step": "Linear", "factor": "Exponential"}
 
 
 def check_stage_fields(data: Mapping[str, Any]) -> Iterator[FieldError]:
@@ -177,7 +177,7 @@ def _check_control_flow(stage: Mapping[str, Any], path: FieldPath) -> Iterator[F
     if "after" not in stage:
         problem = "a controlFlow stage needs stages to join"
         yield FieldError((*path, "after"), problem, "add after, or remove controlFlow")
-    for field in _NOT_FOR_CONTROL_FLOW:
+    for field in NOT_FOR_CONTROL_FLOW:
         if stage.get(field):
             problem = f"{field} has no effect in a controlFlow stage, which has no targets"
             yield FieldError((*path, field), problem, "remove it, or remove controlFlow")
@@ -197,9 +197,9 @@ def _check_control_flow_targets(data: Mapping[str, Any]) -> Iterator[FieldError]
 def _check_rollout(stage: Mapping[str, Any], path: FieldPath) -> Iterator[FieldError]:
     rollout = as_mapping(stage.get("rollout"))
     strategy = rollout.get("strategy", "AllAtOnce")
-    for field, required_strategy in _STRATEGY_BY_FIELD.items():
+    for field, required_strategy in STRATEGY_BY_FIELD.items():
         # An unknown strategy is reported by the model; which fields belong to it is unknown.
-        if field in rollout and strategy in {"AllAtOnce", *_STRATEGY_BY_FIELD.values()} - {
+        if field in rollout and strategy in {"AllAtOnce", *STRATEGY_BY_FIELD.values()} - {
             required_strategy
         }:
             problem = f"{field} has no effect with strategy {strategy}"
@@ -261,7 +261,7 @@ _FUNCTION_ENTRIES = tuple(
     for section in ("mutators", "validators")
 )
 _CHECK_TYPES = ("report", "approval", "commitStatus", "object", "prometheus", "http")
-_CHECK_PATHS = ("spec.stages[*].verification[*]", "spec.stages[*].requires[*]")
+CHECK_PATHS = ("spec.stages[*].verification[*]", "spec.stages[*].requires[*]")
 _CHECK_EXPRESSION_FIELDS = (
     ("object", "name"),
     ("prometheus", "address"),
@@ -291,10 +291,10 @@ EXCLUSIVE_FIELDS: tuple[ExclusiveFields, ...] = (
             ),
             *((kinds, path, ("image", "exec")) for kinds, path in _FUNCTION_ENTRIES),
             (_VARIANT_KINDS, "spec.dependsOn[*]", ("policy", "variant")),
-            *((_POLICY_KINDS, path, _CHECK_TYPES) for path in _CHECK_PATHS),
+            *((_POLICY_KINDS, path, _CHECK_TYPES) for path in CHECK_PATHS),
             *(
                 (_POLICY_KINDS, f"{path}.{check_type}", (field, f"{field}Expr"))
-                for path in _CHECK_PATHS
+                for path in CHECK_PATHS
                 for check_type, field in _CHECK_EXPRESSION_FIELDS
             ),
             (("PromotionPolicy",), "spec.windows[*]", ("allow", "deny")),

@@ -172,6 +172,10 @@ def _length_message(_: Any, details: Mapping[str, Any]) -> ProblemAndRemedy:
     return f"is longer than {limit}", "shorten it"
 
 
+def _too_many_message(_: Any, details: Mapping[str, Any]) -> ProblemAndRemedy:
+    return f"has more than {details['max_length']} entries", "write fewer"
+
+
 _MESSAGE_BUILDERS: Mapping[str, Callable[[Any, Mapping[str, Any]], ProblemAndRemedy]] = {
     "value_error": _validator_message,
     "string_pattern_mismatch": _pattern_message,
@@ -179,6 +183,7 @@ _MESSAGE_BUILDERS: Mapping[str, Callable[[Any, Mapping[str, Any]], ProblemAndRem
     "string_too_short": _empty_text_message,
     "string_too_long": _length_message,
     "too_short": _empty_list_message,
+    "too_long": _too_many_message,
     "tuple_type": _type_message("a list"),
     "mapping_type": _type_message("an object"),
     "dict_type": _type_message("an object"),

@@ -1,0 +1,425 @@
+"""Rules of the kinds in CEL, which the API server applies when an object is written.
+
+They say what `validators.field_rules` says, as far as a schema can. Where validation has a table,
+the rules are built from it. The API server limits what a rule may cost: its own estimate, times the
+bounds of all lists around it.
+"""
+
+from collections.abc import Iterator
+
+from fanout.api import durations
+from fanout.api.field_errors import FieldPath
+from fanout.api.kind_registry import field_names_at
+from fanout.api.object_meta import KRMObject
+from fanout.api.package_variant import RESERVED_KEYS
+from fanout.api.record_objects import Record
+from fanout.api.text_fields import NAME
+from fanout.api.validators.field_rules import (
+    CHECK_PATHS,
+    EXCLUSIVE_FIELDS,
+    NOT_FOR_CONTROL_FLOW,
+    PROBED_CHECK_TYPES,
+    STRATEGY_BY_FIELD,
+    ExclusiveFields,
+)
+from fanout.api.validators.unsupported_fields import UNSUPPORTED_FIELDS, UnsupportedField
+from fanout.values import frozen
+
+# Names of fields that CEL keeps for itself; the API server has them in underscores.
+_RESERVED_WORDS = frozenset({"as", "break", "const", "continue", "else", "for", "function", "if"})
+_RESERVED_WORDS |= {"import", "in", "let", "loop", "package", "namespace", "return", "var", "void"}
+
+_POLICY, _VARIANT, _PROMOTION = "UpstreamPolicy", "PackageVariant", "PromotionPolicy"
+_STAGE, _TEMPLATE = "spec.stages[*]", "spec.targets[*].template"
+_MAX_DURATION = durations.format_duration(durations.MAX_DURATION)
+
+
+@frozen
+class SchemaRule:
+    """Rule about the values at a path, in which `self` is one of them.
+
+    `fields` are those that the rule asks for with `has`: a default of the schema would hide
+    whether somebody wrote them.
+    """
+
+    path: str
+    expression: str
+    message: str
+    fields: tuple[str, ...] = ()
+
+
+def build_rules(model: type[KRMObject]) -> tuple[SchemaRule, ...]:
+    """Return the rules of a kind."""
+    kind = model.__name__
+    rules = [
+        *(
+            _exclusive_rule(row)
+            for row in EXCLUSIVE_FIELDS
+            if kind in row.kinds and {*row.fields} <= {*field_names_at(model, _steps(row.path))}
+        ),
+        *(
+            _unsupported_rule(row)
+            for row in UNSUPPORTED_FIELDS
+            if row.kind == kind and not row.values and row.path not in _SET_BY_FANOUT
+        ),
+        *_RULES_BY_KIND.get(kind, ()),
+    ]
+    if not issubclass(model, Record):
+        message = "at most 63 lowercase letters, digits and dashes, a letter or digit at both ends"
+        rules.append(SchemaRule("", f"self.metadata.name.matches('{NAME}')", f"name: {message}"))
+    return tuple(rules)
+
+
+def duration_rule(path: str) -> SchemaRule:
+    """Return the rule for a duration: at most ten years."""
+    expression = f"duration(self) <= duration('{_MAX_DURATION}')"
+    return SchemaRule(path, expression, f"at most {_MAX_DURATION}")
+
+
+def _steps(path: str) -> FieldPath:
+    return tuple(path.replace("[*]", "").split("."))
+
+
+def _has(field: str, parent: str = "self") -> str:
+    return f"has({parent}.{_escape(field)})"
+
+
+def _filled(field: str, parent: str = "self") -> str:
+    return f"({_has(field, parent)} && {parent}.{_escape(field)}.size() > 0)"
+
+
+def _is_true(field: str) -> str:
+    return f"({_has(field)} && self.{field})"
+
+
+def _escape(field: str) -> str:
+    return f"__{field}__" if field in _RESERVED_WORDS else field
+
+
+def _exclusive_rule(row: ExclusiveFields) -> SchemaRule:
+    names = ", ".join(row.fields)
+    if len(row.fields) == 2:
+        first, second = map(_has, row.fields)
+        expression = f"{first} != {second}" if row.is_required else f"!({first} && {second})"
+    else:
+        number = " + ".join(f"({_has(field)} ? 1 : 0)" for field in row.fields)
+        expression = f"{number} {'==' if row.is_required else '<='} 1"
+    quantity = "exactly" if row.is_required else "at most"
+    return SchemaRule(row.path, expression, f"{quantity} one of {names}", row.fields)
+
+
+# In a cluster fanout writes these itself; an admission policy refuses them from others.
+_SET_BY_FANOUT = ("spec.policyRef", "spec.stage")
+
+
+def _unsupported_rule(row: UnsupportedField) -> SchemaRule:
+    path, _, field = row.path.rpartition(".")
+    values = [f"self.{_escape(field)} == {value!r}" for value in row.allowed_values]
+    expression = " || ".join([f"!{_has(field)}", *values])
+    return SchemaRule(
+        path, expression, f"{field} is not supported yet: {row.explanation}", (field,)
+    )
+
+
+def _stage_reference_rules() -> Iterator[SchemaRule]:
+    yield SchemaRule(
+        "spec",
+        "self.stages.all(stage, !has(stage.after) || stage.after.stages.all(name,"
+        " self.stages.exists(other, other.name == name)))",
+        "stages[*].after.stages: no stage has this name",
+    )
+    yield SchemaRule(
+        "spec",
+        "self.targets.all(target, !has(target.template) || !has(target.template.stage) ||"
+        " self.stages.exists(stage, stage.name == target.template.stage"
+        " && !(has(stage.controlFlow) && stage.controlFlow)))",
+        "targets[*].template.stage: no stage with targets has this name",
+    )
+    yield SchemaRule(
+        _STAGE,
+        "!has(self.after) || !(self.name in self.after.stages)",
+        "a stage cannot come after itself",
+    )
+    yield SchemaRule(
+        _STAGE,
+        "!has(self.requires) || !has(self.verification) || self.requires.all(check,"
+        " !self.verification.exists(other, other.name == check.name))",
+        "requires and verification have checks of the same name",
+    )
+
+
+def _control_flow_rules() -> Iterator[SchemaRule]:
+    yield SchemaRule(
+        _STAGE,
+        f"!{_is_true('controlFlow')} || has(self.after)",
+        "a controlFlow stage needs stages to join: add after",
+    )
+    effective = [
+        _is_true(field)
+        if field == "suspend"
+        else _has(field)
+        if field in ("rollout", "pin")
+        else _filled(field)
+        for field in NOT_FOR_CONTROL_FLOW
+    ]
+    yield SchemaRule(
+        _STAGE,
+        f"!{_is_true('controlFlow')} || !({' || '.join(effective)})",
+        f"no effect in a controlFlow stage: {', '.join(NOT_FOR_CONTROL_FLOW)}",
+    )
+
+
+def _rollout_rules() -> Iterator[SchemaRule]:
+    yield SchemaRule(
+        _STAGE,
+        f"!has(self.rollout) || !has(self.rollout.progressDeadline) || {_filled('verification')}",
+        "rollout.progressDeadline has no effect without verification",
+    )
+    for field, strategy in STRATEGY_BY_FIELD.items():
+        yield SchemaRule(
+            f"{_STAGE}.rollout",
+            f"!{_has(field)} || (has(self.strategy) && self.strategy == '{strategy}')",
+            f"{field} has no effect without strategy {strategy}",
+            (field,),
+        )
+    yield SchemaRule(
+        f"{_STAGE}.rollout.groups",
+        "self.all(group, self.exists_one(other, other == group))",
+        "two groups have the same selector",
+    )
+    yield SchemaRule(
+        f"{_STAGE}.rollout.groups[*]",
+        f"{_filled('matchLabels')} || {_filled('matchExpressions')}",
+        "the selector is empty and matches all remaining variants",
+    )
+
+
+def _check_rules(path: str) -> Iterator[SchemaRule]:
+    probed = " || ".join(map(_has, PROBED_CHECK_TYPES))
+    is_absent = "(!has(self.{0}) || duration(self.{0}) == duration('0s'))".format
+    observed = " || ".join(
+        f"({_has(it)} && {_has('observedRevision', f'self.{it}')})" for it in PROBED_CHECK_TYPES
+    )
+    yield SchemaRule(
+        path,
+        f"!({probed}) || !{is_absent('freshFor')}",
+        "freshFor is missing: results are momentary",
+    )
+    yield SchemaRule(
+        path,
+        f"!({probed}) || {observed} || !{is_absent('settle')}",
+        "observedRevision or settle is missing: the result may be about the previous revision",
+    )
+    yield SchemaRule(
+        path,
+        "!has(self.approval) || !(has(self.freshFor) || has(self.settle))",
+        "freshFor and settle have no effect for an approval",
+    )
+    yield SchemaRule(
+        path, "!has(self.report) || !has(self.settle)", "settle has no effect for a report"
+    )
+    yield SchemaRule(
+        f"{path}.http",
+        "!has(self.body) || (has(self.method) && self.method == 'POST')",
+        "only a POST has a body",
+    )
+    yield SchemaRule(
+        f"{path}.object",
+        "!(self.kind == 'Secret' && self.apiVersion == 'v1')",
+        "a check cannot read a Secret",
+    )
+    yield SchemaRule(
+        f"{path}.commitStatus.context",
+        "self != 'fanout' && !self.startsWith('fanout/')",
+        "fanout sets this status itself",
+    )
+
+
+def _context_rules(context: str) -> Iterator[SchemaRule]:
+    keys = list(RESERVED_KEYS)
+    message = f"the keys {' and '.join(RESERVED_KEYS)} are reserved for kpt"
+    for expression in (
+        f"!has(self.data) || !{keys}.exists(key, key in self.data)",
+        f"!has(self.removeKeys) || !{keys}.exists(key, key in self.removeKeys)",
+    ):
+        yield SchemaRule(context, expression, message)
+
+
+def _selector_rule(selector: str) -> SchemaRule:
+    return SchemaRule(
+        f"{selector}.matchExpressions[*]",
+        f"(self.operator in ['In', 'NotIn']) == {_filled('values')}",
+        "In and NotIn need values, Exists and DoesNotExist take none",
+    )
+
+
+def _policy_rules() -> Iterator[SchemaRule]:
+    yield from _stage_reference_rules()
+    yield from _control_flow_rules()
+    yield from _rollout_rules()
+    for path in CHECK_PATHS:
+        yield from _check_rules(path)
+    yield from _context_rules(f"{_TEMPLATE}.packageContext")
+    yield SchemaRule(
+        f"{_TEMPLATE}.packageContext.dataExprs[*]",
+        f"!has(self.key) || !(self.key in {list(RESERVED_KEYS)})",
+        f"the keys {' and '.join(RESERVED_KEYS)} are reserved for kpt",
+    )
+    for selector in ("spec.targets[*].repositorySelector", "spec.targets[*].objectSelector"):
+        yield _selector_rule(selector)
+    yield _selector_rule(f"{_STAGE}.rollout.groups[*]")
+
+
+def _variant_rules() -> Iterator[SchemaRule]:
+    yield from _context_rules("spec.packageContext")
+    yield SchemaRule(
+        "spec",
+        "self.upstream.repository != self.downstream.repository"
+        " || self.upstream.__package__ != self.downstream.__package__",
+        "the variant would overwrite its own upstream package",
+    )
+    yield SchemaRule(
+        "spec.dependsOn",
+        "self.all(dependency, self.exists_one(other, other == dependency))",
+        "two entries are the same",
+    )
+    yield SchemaRule(
+        "spec.dependsOn[*]", "has(self.policy) == has(self.target)", "policy needs target"
+    )
+    yield SchemaRule(
+        "",
+        "!has(self.spec.dependsOn) || self.spec.dependsOn.all(dependency,"
+        " !has(dependency.variant) || dependency.variant != self.metadata.name)",
+        "spec.dependsOn: the variant depends on itself",
+    )
+    for section in ("mutators", "validators"):
+        yield SchemaRule(
+            f"spec.pipeline.{section}",
+            "self.all(entry, !has(entry.name) || self.exists_one(other,"
+            " has(other.name) && other.name == entry.name))",
+            "two functions have the same name",
+        )
+
+
+_PROMOTION_RULES = (
+    SchemaRule(
+        "spec",
+        f"{_filled('policies')} || {_filled('variants')}",
+        "policies and variants are both empty, so the object has no effect",
+    ),
+    *(
+        SchemaRule("spec", f"!{_has(field)} || has(self.schedule)", f"{field} needs a schedule")
+        for field in ("startingDeadlineSeconds", "jitter")
+    ),
+    SchemaRule(
+        "spec",
+        f"!has(self.timeZone) || has(self.schedule) || {_filled('windows')}",
+        "timeZone needs a schedule or windows",
+    ),
+    SchemaRule(
+        "spec",
+        f"!has(self.atClose) || self.atClose == 'Hold' || {_filled('windows')}",
+        "atClose has no effect without windows",
+    ),
+)
+
+
+def _repository_rules() -> Iterator[SchemaRule]:
+    url = "spec.url"
+    for expression, message in (
+        ("!self.startsWith('-')", "the URL begins with a dash"),
+        (r"!self.matches('[\\p{C}\\p{Z}]')", "the URL has spaces or control characters"),
+        ("!self.matches('^[A-Za-z0-9+.-]+::')", "a transport that runs programs"),
+        (
+            "!self.contains('://') || self.matches('^(file:///|(https?|ssh)://[^/])')",
+            "write a path, or a URL that begins with file:///, https://, http:// or ssh://",
+        ),
+        (
+            "!self.matches('^https?://[^/]*@') && !self.matches('^([a-z]+://)?[^/@]*:[^/@]*@')",
+            "the URL carries a user name or a password; name a secret in secretRef",
+        ),
+    ):
+        yield SchemaRule(url, expression, message)
+    yield SchemaRule(
+        "spec.branch", "self != 'HEAD' && !self.startsWith('refs/')", "write a branch's short name"
+    )
+
+
+_SUBJECT_RULES = (
+    SchemaRule(
+        "spec",
+        f"{_filled('policy')} || {_filled('variants')}",
+        "policy and variants are both empty",
+    ),
+    SchemaRule("spec", f"!{_filled('stage')} || {_filled('policy')}", "a stage needs a policy"),
+)
+_STAGE_PRESENT = SchemaRule(
+    "spec", f"!{_filled('policy')} || {_filled('stage')}", "the stage is missing"
+)
+
+
+_PUBLISHES = "self.action == 'Publish'"
+_ROLLS_BACK_IN_WINDOW = "(self.action == 'Rollback' && self.overrides.all(gate, gate == 'window'))"
+
+
+def _decision_rules() -> Iterator[SchemaRule]:
+    yield from _SUBJECT_RULES
+    for condition, requirement, message in (
+        (
+            "self.action in ['Publish', 'Rollback', 'Skip', 'Retry']",
+            "(has(self.reason) && self.reason.trim() != '')",
+            "this action needs a reason",
+        ),
+        (
+            "self.action in ['Publish', 'Rollback', 'Skip', 'Retry']",
+            f"(!{_filled('policy')} || {_filled('stage')})",
+            "the stage is missing",
+        ),
+        (
+            "self.action in ['Rollback', 'Skip', 'Retry']",
+            _filled("revision"),
+            "this action needs a revision",
+        ),
+        (
+            "self.action in ['Skip', 'ConfirmRemoval']",
+            _filled("variants"),
+            "this action needs variants",
+        ),
+        (
+            _filled("overrides"),
+            f"({_PUBLISHES} || {_ROLLS_BACK_IN_WINDOW})",
+            "only Publish can override gates, and Rollback the window",
+        ),
+        (
+            _filled("trees"),
+            "(self.action in ['Publish', 'ConfirmRemoval'])",
+            "only Publish and ConfirmRemoval can have trees",
+        ),
+        (_filled("choices"), "(self.action == 'Resolve')", "only Resolve can have choices"),
+        (
+            _is_true("acceptConflicts"),
+            f"(self.action == 'Publish' && {_filled('variants')} && {_filled('trees')})",
+            "acceptConflicts needs Publish, variants and trees",
+        ),
+    ):
+        yield SchemaRule("spec", f"!({condition}) || {requirement}", message)
+    yield SchemaRule(
+        "spec",
+        f"(self.action == 'Withdraw') == {_filled('withdraws')}",
+        "withdraws is for Withdraw, which requires it",
+    )
+
+
+_RULES_BY_KIND: dict[str, tuple[SchemaRule, ...]] = {
+    "Repository": tuple(_repository_rules()),
+    _POLICY: tuple(_policy_rules()),
+    _VARIANT: tuple(_variant_rules()),
+    _PROMOTION: _PROMOTION_RULES,
+    "Evidence": (*_SUBJECT_RULES, _STAGE_PRESENT),
+    "Approval": (
+        *_SUBJECT_RULES,
+        _STAGE_PRESENT,
+        SchemaRule("spec", f"{_filled('trees')} || {_filled('revokes')}", "trees is empty"),
+    ),
+    "Decision": tuple(_decision_rules()),
+}

@@ -1,0 +1,127 @@
+"""Reference pages of the kinds, generated from the models."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+from fanout.api import durations
+from fanout.api.crd_schemas import to_structural
+from fanout.api.field_errors import FieldPath
+from fanout.api.kind_registry import KINDS
+from fanout.api.validators.unsupported_fields import (
+    UNSUPPORTED_FIELDS,
+    UnsupportedField,
+    is_unsupported,
+)
+from fanout.values import frozen
+
+_TABLE_HEAD = ("| field | type | limit | default | description |", "|---|---|---|---|---|")
+# the page of another kind has their fields
+_DOCUMENTED_ELSEWHERE = {("Scenario", ("spec", "stages", 0)), ("Scenario", ("spec", "promotion"))}
+_COMMON_FIELDS = ("apiVersion", "kind", "metadata", "status")  # alike in all kinds
+
+
+def build_kind_page(kind: str) -> str:
+    """Return the page of a kind: the supported fields, then the unsupported ones."""
+    model = KINDS[kind]
+    schema = model.model_json_schema(by_alias=True, mode="validation")
+    root_schema = to_structural(schema, schema.get("$defs", {}))
+    lines = [f"# {kind}", "", root_schema["description"], "", "```yaml"]
+    lines += ["apiVersion: fanout.dev/v1alpha1", f"kind: {kind}", "```", ""]
+    if model.SHORT_NAMES:
+        lines += [f"Short name: `{'`, `'.join(model.SHORT_NAMES)}`.", ""]
+    lines += ["## Fields", "", *_TABLE_HEAD]
+    own_fields = {
+        name: field
+        for name, field in root_schema["properties"].items()
+        if name not in _COMMON_FIELDS
+    }
+    lines += _FieldTable(kind).rows(root_schema | {"properties": own_fields}, ())
+    return "\n".join([*lines, *_unsupported_sections(kind)]) + "\n"
+
+
+@frozen
+class _FieldTable:
+    """Table of the supported fields of a kind."""
+
+    kind: str
+
+    def rows(self, schema: Mapping[str, Any], path: FieldPath) -> Iterator[str]:
+        """Yield one row for each field below an object, followed by rows of inner fields."""
+        for name, field in schema["properties"].items():
+            field_path: FieldPath = (*path, name)
+            if is_unsupported(self.kind, field_path):
+                continue
+            default = "required" if name in schema.get("required", ()) else _format_default(field)
+            description = field["description"].replace("|", "\\|")
+            yield (
+                f"| `{_format_reference_path(field_path)}` | {self.type_name(field, field_path)}"
+                f" | {_format_limit(field)} | {default} | {description} |"
+            )
+            # Entries of a list have no row of their own: the walk goes down to their fields at
+            # once.
+            while "items" in field:
+                field_path, field = (*field_path, 0), field["items"]  # noqa: PLW2901 - one step down
+            if "properties" in field and (self.kind, field_path) not in _DOCUMENTED_ELSEWHERE:
+                yield from self.rows(field, field_path)
+
+    def type_name(self, field: Mapping[str, Any], path: FieldPath) -> str:
+        """Return the type of a field in a word, or its allowed values."""
+        if field.get("x-kubernetes-int-or-string"):
+            return "number or percentage"
+        if "enum" in field:
+            usable = [
+                value for value in field["enum"] if not is_unsupported(self.kind, path, value)
+            ]
+            return ", ".join(f"`{_format_schema_value(value)}`" for value in usable)
+        if field["type"] == "array":
+            return f"list of {self.type_name(field['items'], (*path, 0))}"
+        if "additionalProperties" in field:
+            return f"map of {self.type_name(field['additionalProperties'], path)}"
+        return (
+            "duration" if field.get("pattern") == durations.DURATION_PATTERN else str(field["type"])
+        )
+
+
+def _format_reference_path(path: FieldPath) -> str:
+    return ".".join("[]" if part == 0 else str(part) for part in path).replace(".[]", "[]")
+
+
+def _format_limit(field: Mapping[str, Any]) -> str:
+    """Return the bound of a list, map or text, and that of the values in it."""
+    if field.get("pattern") == durations.DURATION_PATTERN:
+        return f"{durations.MAX_DURATION // timedelta(hours=1)}h"
+    if "maxLength" in field and "type" in field:
+        return f"{field['maxLength']} characters"
+    limit = field.get("maxItems", field.get("maxProperties"))
+    if limit is None:
+        return ""
+    inner = _format_limit(field.get("items") or field.get("additionalProperties") or {})
+    return f"{limit} entries" + (f" of {inner}" if inner else "")
+
+
+def _format_default(field: Mapping[str, Any]) -> str:
+    return f"`{_format_schema_value(field['default'])}`" if "default" in field else ""
+
+
+def _format_schema_value(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _unsupported_sections(kind: str) -> list[str]:
+    lines: list[str] = []
+    for heading, is_former in (("Not supported yet", False), ("Not supported any more", True)):
+        rows = [
+            row for row in UNSUPPORTED_FIELDS if row.kind == kind and row.is_former is is_former
+        ]
+        if rows:
+            introduction = "Refused by name wherever they are written."
+            lines += ["", f"## {heading}", "", introduction, "", *_unsupported_items(rows)]
+    return lines
+
+
+def _unsupported_items(rows: Iterable[UnsupportedField]) -> Iterator[str]:
+    for row in rows:
+        values = ", ".join(f"`{value}`" for value in row.values)
+        remedy = f"; {row.remedy}" if row.is_former else ""
+        yield f"* `{row.path}`{f': {values}' if values else ''} ({row.explanation}{remedy})"
