@@ -228,7 +228,8 @@ def to_structural(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> 
         result["items"] = to_structural(resolved["items"], definitions)
     for values in _map_value_schemas(resolved):
         result["additionalProperties"] = to_structural(values, definitions)
-    if "properties" in resolved:
+    # The API server drops an empty mapping, and `kubectl apply --server-side` would then conflict.
+    if resolved.get("properties"):
         result["properties"] = {
             name: to_structural(field, definitions)
             for name, field in resolved["properties"].items()

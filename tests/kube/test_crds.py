@@ -46,7 +46,7 @@ def read_identities(server: KubeServer) -> dict[str, tuple[int, str]]:
     }
 
 
-@pytest.mark.parametrize("option", ["--server-side=false"])
+@pytest.mark.parametrize("option", ["--server-side=false", "--server-side=true"])
 def test_definitions_that_are_applied_again_stay_as_they_are(
     crds: KubeServer, printed_crds: str, option: str
 ):
