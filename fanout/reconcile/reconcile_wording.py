@@ -11,6 +11,7 @@ OWNER_OF_REPOSITORY = "the owner of the repository"
 
 # Sentences without data, and remedies.
 ARCHIVED_REMEDY = "unarchive the repository, or remove the Repository"
+BRANCH_RESTORATION = "restore the branch"
 BRANCH_REMEDY = "use the same branch in both, or another repository"
 BROKEN_LINE_REMEDY = (
     "upgrade fanout if a newer version wrote it, or restore the line from an earlier commit"
@@ -18,6 +19,8 @@ BROKEN_LINE_REMEDY = (
 COMMAND_REMEDY = "run the command again"
 COMMIT_REMEDY = "push the commit to a branch, or name an existing one"
 DEPENDENCY_REMEDY = "correct spec.dependsOn, or add the target"
+DECIDED_BY_COMMIT = "by a commit on the draft"
+DECIDED_BY_FIELD = "by spec.onConflict"
 DIRECTORY_REMEDY = "correct spec.upstream.package, or the tag"
 DRAFT_RENDERING_LOST = "no commit contains the rendering of the draft any more"
 DRAFT_RENDERING_REMEDY = "delete the draft branch; the next pass writes it again"
@@ -31,6 +34,7 @@ NEW_EDITS_REMEDY = "review it, then run the command again"
 ORPHAN_NAME_REMEDY = "run `fanout get targets`; variants without a target have TargetGone"
 PRESENT_TARGET_REMEDY = "to remove the package, remove the target from the policy first"
 RANGE_REMEDY = "release a revision, or widen the range"
+RECORDS_RESTORATION = "restore the newer records"
 RECORDS_REMEDY = (
     "name the correct records repository with --records; or start without records with"
     " --new-records, which loses suspensions, approvals and evidence"
@@ -142,9 +146,26 @@ def describe_settled_conflict(conflict: str, by: str) -> str:
     return f"{conflict}; decided {by}"
 
 
-def describe_taken_value(place: str, side: str) -> str:
-    """Describe which side of a merge conflict is in the draft."""
-    return f"{place}: the {side} value is in the draft"
+def describe_undecided_conflict(conflict: str) -> str:
+    """Describe a merge conflict that nobody has decided."""
+    return f"{conflict}; undecided"
+
+
+def describe_draft_conflicts(number: int, draft: str) -> str:
+    """Describe the merge conflicts of a draft that nobody has decided."""
+    return f"{pluralize(number, 'undecided merge conflict')} in {draft}"
+
+
+def describe_decided_conflicts(revision: str, *, is_published: bool) -> str:
+    """Describe the list of decided merge conflicts in a draft or publication."""
+    if is_published:
+        return f"merge conflicts decided in {revision}, which is published"
+    return f"decided merge conflicts in the draft of {revision}"
+
+
+def describe_taken_value(file: str, side: str) -> str:
+    """Describe which side of a merge conflict is in the draft; `file` is "" if it is not known."""
+    return f"{file or 'a value'}: the {side} value is in the draft"
 
 
 def describe_rejected_value(revision: str, value: str) -> str:
@@ -358,6 +379,13 @@ def describe_reset_branch(branch: str, last_seen: str, missing: str) -> str:
     return (
         f"{branch} was reset: it does not contain commit {last_seen}, its last known head{missing}"
     )
+
+
+def format_missing_records(records: Sequence[str], others: int) -> str:
+    """Format what a records branch that was reset lacks, to follow its sentence."""
+    if not records:
+        return "; no record is missing, only status"
+    return f"; missing: {'; '.join(records)}{f' and {others} more' if others else ''}"
 
 
 def describe_reset_records(sentence: str, others: int, head: str) -> str:

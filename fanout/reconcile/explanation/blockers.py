@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from fanout.api.reasons import NEEDS_REPAIR, Reason
-from fanout.api.text_fields import pluralize
 from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation
 from fanout.gates.gate_facts import Hold
 from fanout.gates.timestamps import format_instant
 from fanout.plan.rendered_variant import RenderedVariant
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PassProblem, PolicyResult
 from fanout.values import frozen, replace
 
@@ -254,8 +254,8 @@ def _shorten_conflict(problem: PassProblem, conflicts: Mapping[str, int]) -> Pas
     """Return a merge conflict without its remedy, which an explanation has as commands."""
     if problem.reason != Reason.MERGE_CONFLICT or not conflicts.get(problem.subject):
         return problem
-    number = pluralize(conflicts[problem.subject], "undecided merge conflict")
-    return replace(problem, sentence=f"{number} in its draft")
+    sentence = wording.describe_draft_conflicts(conflicts[problem.subject], "its draft")
+    return replace(problem, sentence=sentence)
 
 
 def needs_person(reason: str) -> bool:

@@ -22,6 +22,7 @@ from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.edits.merge_disputes import RESOLVE, parse_disputes, read_resolutions
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead
 from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.plan_wording import AUTHOR
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile import reconcile_wording as wording
@@ -167,7 +168,7 @@ def _pin_notes(item: PolicyResult, stage: str, variant: str = "") -> Iterator[Ex
         yield from _variant_pins(item, rule, decisions) if not variant else ()
     elif pin.decision is None:
         sentence = wording.describe_policy_pin(label_stage(stage), pin.revision)
-        yield ExplanationNote(str(Reason.PINNED), sentence, actor="the policy's author")
+        yield ExplanationNote(str(Reason.PINNED), sentence, actor=AUTHOR)
     else:
         subject = variant or label_stage(stage)
         yield _rollback_note(item, subject, pin.decision)
@@ -206,8 +207,7 @@ def list_conflicts(item: PolicyResult, variant: RenderedVariant) -> Iterator[Con
     """
     draft = find_release_draft(variant)
     for dispute in parse_disputes(draft.trailers.conflicts) if draft is not None else ():
-        place = dispute.file or "a value"
-        taken = wording.describe_taken_value(place, dispute.winner.value)
+        taken = wording.describe_taken_value(dispute.file, dispute.winner.value)
         yield _build_conflict(item, variant, dispute.key, taken)
 
 
@@ -232,17 +232,17 @@ def _build_conflict(
         return ConflictNote(
             name,
             key,
-            wording.describe_settled_conflict(text, "by a commit on the draft"),
+            wording.describe_settled_conflict(text, wording.DECIDED_BY_COMMIT),
             is_decided=True,
         )
     if variant.observed.choices.default_side is not None:
         return ConflictNote(
             name,
             key,
-            wording.describe_settled_conflict(text, "by spec.onConflict"),
+            wording.describe_settled_conflict(text, wording.DECIDED_BY_FIELD),
             is_decided=True,
         )
-    return ConflictNote(name, key, f"{text}; undecided", is_decided=False)
+    return ConflictNote(name, key, wording.describe_undecided_conflict(text), is_decided=False)
 
 
 def _find_resolution(item: PolicyResult, variant: RenderedVariant, key: str) -> RecordEntry | None:

@@ -106,7 +106,7 @@ def refuse_rewound_branch(title: str, rewound: RewoundBranch | None) -> None:
             rewound.branch, rewound.last_seen[:12], _format_missing(rewound)
         ),
         reason="RecordsRewound",
-        remedy=wording.format_reset_remedy("restore the branch", title),
+        remedy=wording.format_reset_remedy(wording.BRANCH_RESTORATION, title),
     )
 
 
@@ -121,7 +121,7 @@ def refuse_missing_records(
                 sentences[0], len(sentences) - 1, policy_state.head[:12]
             ),
             reason="RecordsRewound",
-            remedy=wording.format_reset_remedy("restore the newer records", title),
+            remedy=wording.format_reset_remedy(wording.RECORDS_RESTORATION, title),
         )
 
 
@@ -136,11 +136,8 @@ def describe_missing_records(rewound: RewoundBranch) -> list[str]:
 def _format_missing(rewound: RewoundBranch) -> str:
     if rewound.records is None:
         return ""
-    if not rewound.records:
-        return "; no record is missing, only status"
     lines = describe_missing_records(rewound)
-    more = f" and {len(lines) - _MAX_LISTED} more" if len(lines) > _MAX_LISTED else ""
-    return f"; missing: {'; '.join(lines[:_MAX_LISTED])}{more}"
+    return wording.format_missing_records(lines[:_MAX_LISTED], max(0, len(lines) - _MAX_LISTED))
 
 
 def _describe_spec(spec: object) -> str:

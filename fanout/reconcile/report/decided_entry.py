@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
+from fanout.plan.plan_wording import format_maintainers
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.variant_observation import unreadable_repository_hold
 from fanout.reconcile.pass_results import PolicyResult
@@ -44,7 +45,7 @@ def _with_read_failure(variant: RenderedVariant, decision: VariantEvaluation) ->
     )
     if failure is None:
         return decision
-    hold = unreadable_repository_hold(failure, f"the maintainers of {variant.spec.repository}")
+    hold = unreadable_repository_hold(failure, format_maintainers(variant.spec.repository))
     holds = (hold, *(it for it in decision.holds if it != hold))
     state = VariantState.HELD if decision.state is VariantState.READY else decision.state
     return replace(decision, state=state, holds=holds)

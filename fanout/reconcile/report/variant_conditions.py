@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fanout.api.reasons import Reason
-from fanout.api.text_fields import pluralize
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import describe_hold
@@ -111,17 +110,17 @@ def build_conflict_conditions(
     draft = find_release_draft(variant)
     lines = rejected_lines_of_draft(draft) if draft is not None else ()
     if draft is not None and lines:
-        draft_title = f"in the draft of {draft.trailers.revision}"
+        revision = draft.trailers.revision
         if undecided:
-            headline = f"{pluralize(undecided, 'undecided merge conflict')} {draft_title}"
+            headline = wording.describe_draft_conflicts(undecided, f"the draft of {revision}")
             yield "MergeConflict", Reason.MERGE_CONFLICT, _format_list(headline, lines)
         else:
-            decided_parts.append(_format_list(f"decided merge conflicts {draft_title}", lines))
-    if variant.observed.published is not None and variant.observed.published.rejected:
-        draft_title = (
-            f"merge conflicts decided in {variant.observed.published.revision}, which is published"
-        )
-        decided_parts.append(_format_list(draft_title, variant.observed.published.rejected))
+            headline = wording.describe_decided_conflicts(revision, is_published=False)
+            decided_parts.append(_format_list(headline, lines))
+    published = variant.observed.published
+    if published is not None and published.rejected:
+        headline = wording.describe_decided_conflicts(published.revision, is_published=True)
+        decided_parts.append(_format_list(headline, published.rejected))
     if decided_parts:
         yield "ConflictsDecided", Reason.CONFLICT_DECIDED, "\n".join(decided_parts)
 
