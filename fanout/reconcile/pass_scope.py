@@ -15,6 +15,7 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.observation.repository_state import RefListingRequest
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
+from fanout.reconcile.memo.ownership_memo import OwnershipMemo
 from fanout.reconcile.observation.repository_listing import (
     build_listing_requests,
     find_branch_conflicts,
@@ -88,6 +89,7 @@ class ScopeInputs:
     repositories: Sequence[Repository]
     covers: Callable[[ResolvedPolicy], bool]  # whether a policy is part of the pass
     install: str
+    ownership_memo: OwnershipMemo
 
 
 @frozen
@@ -157,8 +159,9 @@ def _build_scope_once(
     ]
     dependencies = VariantDependencies(all_policies)
     evaluated = dependencies.with_dependencies(covered)
+    claims = scope_inputs.ownership_memo.find_claims(all_policies, policy_states)
     path_ownership = PathOwnershipIndex.build(
-        all_policies, evaluated, policy_states, scope_inputs.repositories
+        all_policies, evaluated, claims, scope_inputs.repositories
     )
     return PassScope(
         all_policies=all_policies,

@@ -177,7 +177,7 @@ class PolicyEvaluator:
             with BARRIER:
                 variants = self._build_variant_observer(inputs, status).observe_variants()
                 orphans = find_orphans(
-                    inputs.resolved_policy, status, inputs.path_ownership.repository_states.values()
+                    inputs.resolved_policy, status, inputs.path_ownership.own_states
                 )
         except FanoutError:  # the repositories cannot be read either
             variants, orphans = (), ()
@@ -189,7 +189,7 @@ class PolicyEvaluator:
             variants=tuple(without_candidate(variant) for variant in variants),
             rules=rules,
             decision=stop_policy(rules, (variant.spec for variant in variants), status, error),
-            repository_states=tuple(inputs.path_ownership.repository_states.values()),
+            repository_states=inputs.path_ownership.own_states,
             orphans=orphans,
             error=error,
         )
@@ -370,7 +370,7 @@ class PolicyEvaluator:
             )
             for variant in decided.drafted
         ]
-        repository_states = tuple(inputs.path_ownership.repository_states.values())
+        repository_states = inputs.path_ownership.own_states
         departing_steps = self._find_departing_steps(inputs, steps, decided.facts)
         orphans = find_orphans(resolved_policy, status, repository_states)
         removals = plan_removals(

@@ -20,14 +20,17 @@ from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.evidence.check_probes import CheckProber
 from fanout.reconcile.function_result_cache import FunctionResultCache
-from fanout.reconcile.memo.policy_memo import PassInputs, PolicyMemo
-from fanout.reconcile.memo.resolution_memo import ResolutionMemo
+from fanout.reconcile.memo.ownership_memo import OwnershipMemo
+from fanout.reconcile.memo.policy_memo import PolicyMemo
+from fanout.reconcile.memo.resolution_memo import PolicyResolution, ResolutionMemo
 from fanout.reconcile.observation.mirror_access import PackageContentCache
 from fanout.reconcile.observation.repository_listing import build_remote, pushes_tags
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.observation.upstream_packages import UpstreamPackages
+from fanout.reconcile.ownership.draft_owners import DraftOwners
+from fanout.reconcile.ownership.path_ownership import trailer_owner
 from fanout.reconcile.pass_results import NoopSnapshot, PassPlan, PolicyResult
-from fanout.reconcile.pass_scope import PassMode, PassScope, ScopeInputs, build_scope
+from fanout.reconcile.pass_scope import PassMode, PassScope, PassSubject, ScopeInputs, build_scope
 from fanout.reconcile.policy_evaluator import PolicyEvaluator
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.policy_isolation import compute_changes, without_failed_policies
@@ -56,6 +59,7 @@ from fanout.reconcile.selection.policy_resolution import (
 )
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions
 from fanout.reconcile.selection.selector_warnings import find_unmatched_selectors
+from fanout.reconcile.variant_dependencies import find_dependents
 from fanout.reconcile.world import World
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
 from fanout.values import frozen, replace
@@ -66,22 +70,28 @@ from fanout.variants.functions.kind_scopes import CRD_KIND, read_scopes
 class _PassContext:
     """Inputs of a pass that the evaluation of every policy shares."""
 
+    declared: DeclaredObjects
     scope: PassScope
     mode: PassMode
-    pass_inputs: PassInputs
+    listings: Mapping[str, RefListing | FanoutError]  # by URL
     repository_states: Mapping[str, RepositoryState]  # by Repository identity
+    drafted_states: Mapping[str, Sequence[RepositoryState]]  # by policy, as trailers name it
     evaluator: PolicyEvaluator
 
     def build_inputs(
         self, resolved_policy: ResolvedPolicy, results: Mapping[PolicyKey, PolicyResult]
     ) -> PolicyInputs:
         """Build the inputs of one policy; `results` holds the policies evaluated before it."""
-        scope, declared = self.scope, self.pass_inputs.declared
+        scope, declared = self.scope, self.declared
         return PolicyInputs(
             resolved_policy=resolved_policy,
             policy_state=scope.policy_states[resolved_policy.records_key],
-            path_ownership=scope.path_ownership.for_policy(resolved_policy, self.repository_states),
-            listings=self.pass_inputs.listings,
+            path_ownership=scope.path_ownership.for_policy(
+                resolved_policy,
+                self.repository_states,
+                self.drafted_states.get(trailer_owner(resolved_policy), ()),
+            ),
+            listings=self.listings,
             promotions=find_promotions(resolved_policy, declared.promotions),
             is_sweep=self.mode.is_sweep_for(resolved_policy),
             all_promotions_read=are_all_promotions_read(declared, resolved_policy.namespace),
@@ -123,6 +133,8 @@ class Reconciler:
         # Results of functions that renderings asked for; `fanout diff` renders with them, too.
         self.function_results = FunctionResultCache(world.function_runtime)
         self._resolution_memo = ResolutionMemo(world.sandbox)
+        self._ownership_memo = OwnershipMemo()
+        self._draft_owners = DraftOwners()
 
     def plan_pass(self, declared: DeclaredObjects, now: datetime, mode: PassMode) -> PassPlan:
         """Make one pass up to its plan; nothing is changed yet.
@@ -131,27 +143,29 @@ class Reconciler:
         lost.
         """
         phase, setup = self._world.counters.times.phase, self._world.setup
-        resolved_policies = self._resolve_policies(declared)
+        resolved_policies = self._resolve_policies(declared).policies
         with phase("records"):
             policy_states = self._world.records.read_all(
                 [resolved_policy.records_key for resolved_policy in resolved_policies]
             )
-        scope_inputs = ScopeInputs(declared.repositories, mode.covers, setup.install)
+        scope_inputs = ScopeInputs(
+            declared.repositories, mode.covers, setup.install, self._ownership_memo
+        )
         scope = build_scope(resolved_policies, policy_states, scope_inputs)
         with phase("listings"):
             listing_requests, listings = self._list_repositories(scope)
         with phase("views"):
             repository_states = self._read_repository_states(scope, listings)
-        forge_states = {
-            key: it.forge for key, it in repository_states.items() if it.forge is not None
-        }
-        pass_inputs = PassInputs(
-            declared, mode.publish, listings, scope.policy_states, forge_states
+        context = _PassContext(
+            declared,
+            scope,
+            mode,
+            listings,
+            repository_states,
+            self._draft_owners.group_states(repository_states.values()),
+            self._build_evaluator(declared, now, mode.publish),
         )
-        evaluator = self._build_evaluator(declared, now, mode.publish)
-        results, plans = self._evaluate_policies(
-            _PassContext(scope, mode, pass_inputs, repository_states, evaluator)
-        )
+        results, plans = self._evaluate_policies(context)
         messages = self._build_messages(scope.covered, plans, declared)
         writing = CommitSettings(setup.install, setup.identity, messages.texts)
         plans = tuple(with_merge_messages(plan, writing) for plan in plans)
@@ -183,7 +197,7 @@ class Reconciler:
             undeclared_warnings=undeclared_warnings,
             snapshot=None
             if others.statuses
-            else self._build_snapshot(pass_inputs, listing_requests, results),
+            else self._build_snapshot(context, listing_requests, results),
         )
         return without_failed_policies(pass_plan, policy_errors)
 
@@ -218,28 +232,27 @@ class Reconciler:
         try:
             with BARRIER:
                 return self._evaluate_changed(
-                    context.build_inputs(resolved_policy, results),
-                    context.pass_inputs,
-                    context.evaluator,
+                    context.build_inputs(resolved_policy, results), context
                 )
         except Bug as error:
             return _stopped_result(with_error(resolved_policy, error), context.scope), None
 
     def _evaluate_changed(
-        self, inputs: PolicyInputs, pass_inputs: PassInputs, evaluator: PolicyEvaluator
+        self, inputs: PolicyInputs, context: _PassContext
     ) -> tuple[PolicyResult, PolicyPlan | None]:
         """Evaluate the policy, or return its memoized result if its inputs are unchanged."""
-        memoized = self._policy_memo.find_result(inputs, pass_inputs, evaluator.now)
+        evaluator, publish = context.evaluator, context.mode.publish
+        memoized = self._policy_memo.find_result(inputs, evaluator.now, publish=publish)
         if memoized is not None:
             return memoized, None
         with self._world.counters.times.phase("judging"):
             result, plan = evaluator.evaluate(inputs)
         self._world.counters.add("judged")
-        result = _with_upstream_failure(result, pass_inputs.listings)
+        result = _with_upstream_failure(result, context.listings)
         if plan is not None and plan.warnings:
             result = replace(result, template_warnings=plan.warnings)
-        self._policy_memo.store(inputs, pass_inputs, result, plan)
-        _locate_error(result, pass_inputs.declared)
+        self._policy_memo.store(inputs, result, plan, publish=publish)
+        _locate_error(result, context.declared)
         return result, plan
 
     def _build_messages(
@@ -303,7 +316,25 @@ class Reconciler:
             ),
         )
 
-    def _resolve_policies(self, declared: DeclaredObjects) -> tuple[ResolvedPolicy, ...]:
+    def find_concerned(self, declared: DeclaredObjects) -> frozenset[PassSubject] | None:
+        """Return the policies and variants that changes since the last call or pass may concern.
+
+        None: possibly all. Whatever depends on them is concerned, too.
+        """
+        resolution = self._resolve_policies(declared)
+        if not resolution.is_exact:
+            return None
+        pending = [PassSubject(namespace, name) for namespace, name, _ in resolution.concerned]
+        concerned: set[PassSubject] = set()
+        while pending:
+            subject = pending.pop()
+            if subject not in concerned:
+                concerned.add(subject)
+                dependents = find_dependents(declared, subject.namespace, subject.name)
+                pending += (PassSubject(subject.namespace, name) for name in dependents)
+        return frozenset(concerned)
+
+    def _resolve_policies(self, declared: DeclaredObjects) -> PolicyResolution:
         """Resolve all declared policies, as far as a change concerns them."""
         with self._world.counters.times.phase("names"):
             resolution = self._resolution_memo.resolve(declared)
@@ -311,7 +342,8 @@ class Reconciler:
         texts = (text for stage in stages for text in stage.propagate_when)
         # Preparing all at once is quick; failures are prepared again, and reported, by policy.
         run_isolated(partial(self._conditions.prepare, texts))
-        return resolution.policies
+        self._policy_memo.drop(resolution.concerned)
+        return resolution
 
     def _list_repositories(
         self, scope: PassScope
@@ -338,26 +370,24 @@ class Reconciler:
 
     def _build_snapshot(
         self,
-        pass_inputs: PassInputs,
+        context: _PassContext,
         listing_requests: tuple[RefListingRequest, ...],
         results: Sequence[PolicyResult],
     ) -> NoopSnapshot | None:
         """Return the inputs of a pass without work, or None if a repeated pass may differ."""
         heads = {
             key: policy_state.head
-            for key, policy_state in pass_inputs.policy_states.items()
+            for key, policy_state in context.scope.policy_states.items()
             if policy_state.head
         }
-        listings = {
-            url: it for url, it in pass_inputs.listings.items() if isinstance(it, RefListing)
-        }
+        listings = {url: it for url, it in context.listings.items() if isinstance(it, RefListing)}
         # A repository that could not be listed may hide any change, so such a pass is not stored.
         # The same holds for a forge; and no search shows a status that a check waits for.
-        forge_states = pass_inputs.forge_states.values()
+        forge_states = [it.forge for it in context.repository_states.values() if it.forge]
         if not (
             heads
             and self._policy_memo.is_complete()
-            and listings.keys() == pass_inputs.listings.keys()
+            and listings.keys() == context.listings.keys()
             and not any(it.failure is not None or it.statuses for it in forge_states)
         ):
             return None
@@ -379,17 +409,16 @@ class Reconciler:
         self, scope: PassScope, listings: Mapping[str, RefListing | FanoutError]
     ) -> dict[str, RepositoryState]:
         """Read the state of every downstream repository, by Repository identity."""
-        paths: dict[str, list[str]] = {}
-        repositories = {}
-        for resolved_policy in scope.evaluated:
-            for variant in resolved_policy.variants:
-                repository = resolved_policy.repositories[variant.name]
-                repositories[repository_key(repository)] = repository
-                paths.setdefault(canonicalize_url(repository.spec.url), []).append(variant.path)
+        repositories = {
+            repository_key(it): it
+            for resolved_policy in scope.evaluated
+            # Thousands of variants share a few Repository objects.
+            for it in {id(it): it for it in resolved_policy.repositories.values()}.values()
+        }
         for former_repositories in scope.path_ownership.former_by_policy.values():
-            for repository, former_paths in former_repositories.values():
+            for repository, _ in former_repositories.values():
                 repositories.setdefault(repository_key(repository), repository)
-                paths.setdefault(canonicalize_url(repository.spec.url), []).extend(former_paths)
+        paths = scope.path_ownership.claims.paths_by_url
         untagged_urls = {
             canonicalize_url(repository.spec.url)
             for repository in repositories.values()
@@ -412,7 +441,7 @@ class Reconciler:
                     remote,
                     full_branch_name(repository),
                     listing,
-                    paths[url],
+                    paths.get(url, ()),
                     pushes_tags=url not in untagged_urls,
                 )
             repository_states[key] = states_by_url[url]

@@ -65,7 +65,7 @@ class TriggerKey:
     @property
     def concerns_all(self) -> bool:
         """True if every policy is to be evaluated."""
-        return self.trigger in (Trigger.START, Trigger.FILES, Trigger.POLL)
+        return not self.name and self.trigger in (Trigger.START, Trigger.FILES, Trigger.POLL)
 
 
 class TriggerQueue:
@@ -172,6 +172,8 @@ class LoopDependencies:
     """Dependencies of the loop: declared objects, passes, sweep log, clock, and who observes it."""
 
     inventory: Inventory
+    # the policies and variants that a change concerns, since the last call or pass; None: all
+    find_concerned: Callable[[DeclaredObjects], frozenset[PassSubject] | None]
     run_pass: Callable[[DeclaredObjects, datetime, PassMode], PassReport]  # one pass
     sweep_log: SweepLog
     clock: Callable[[], datetime]
@@ -271,9 +273,17 @@ class RunLoop:
             if self._changed_files is previous and self._declared is not previous:
                 self._declared = previous
                 self._resume_at = 0.0  # the change may be the remedy of the failure
-                yield TriggerKey(Trigger.FILES)
+                yield from self._list_file_keys()
         if monotonic() >= self._poll_at:
             yield TriggerKey(Trigger.POLL)
+
+    def _list_file_keys(self) -> Sequence[TriggerKey]:
+        """Return the keys of the policies that the changed files concern, or one for all."""
+        concerned = run_isolated(partial(self._dependencies.find_concerned, self._declared))
+        self._loop_log.log_internal_error("changed files", concerned)
+        if concerned is None or isinstance(concerned, FanoutError):
+            return [TriggerKey(Trigger.FILES)]
+        return [TriggerKey(Trigger.FILES, it.namespace, it.name) for it in sorted(concerned)]
 
     def _read_files(self) -> DeclaredObjects:
         """Return what is declared now, or the previous value after an internal error."""

@@ -4,25 +4,37 @@ from datetime import timedelta
 
 import pytest
 from gates.worlds import facts
-from reconcile.builders import EDGE_URL, NOW, resolved, tags
+from reconcile.builders import EDGE_URL, NOW, UPSTREAM_URL, parsed, resolved, tags, variant_name
 
-from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Unavailable
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import DependencyFacts
+from fanout.plan.observation.repository_state import Remote, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus
-from fanout.reconcile.memo.policy_memo import PassInputs, PolicyMemo
-from fanout.reconcile.ownership.path_ownership import PathOwnershipIndex
+from fanout.reconcile.memo.policy_memo import PolicyMemo
+from fanout.reconcile.ownership.path_ownership import PathClaims, PathOwnershipIndex
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.policy_inputs import PolicyInputs
+from fanout.reconcile.selection.policy_resolution import repository_key, repository_place
 from fanout.values import replace
 
 KEY = ("platform", "monitoring", True)
 OTHER = RecordsKey("platform", "logging")
-DECLARED = DeclaredObjects()
 STATE = PolicyRecords(head="a" * 40)
+REPOSITORY = parsed("Repository", "edge", url=EDGE_URL)
+PLACE = repository_place(REPOSITORY)
+
+
+def policy():
+    name = variant_name("ams")
+    return resolved("ams", repositories={name: REPOSITORY}, place_by_variant={name: PLACE})
+
+
+POLICY = policy()
+PROMOTION = parsed("PromotionPolicy", "automatic", policies=["*"])
+EDGE = RepositoryState(remote=Remote(EDGE_URL), branch="refs/heads/main", refs={})
 NOTHING = PolicyPlan(
     namespace="platform",
     name="monitoring",
@@ -33,24 +45,18 @@ NOTHING = PolicyPlan(
 )
 
 
-def pass_inputs(**fields):
-    values = {
-        "declared": DECLARED,
-        "publish": True,
-        "listings": {EDGE_URL: tags("v1")},
-        "policy_states": {OTHER: PolicyRecords(head="b" * 40, status={"variant/x": {"path": "x"}})},
-    }
-    return PassInputs(**{**values, **fields})
+def ownership(policies=(POLICY,), records=None, repository_state=EDGE, stray=()):
+    claims = PathClaims.build(policies, records or {})
+    index = PathOwnershipIndex.build(policies, [POLICY], claims, ())
+    return index.for_policy(POLICY, {repository_key(REPOSITORY): repository_state}, stray)
 
 
 def policy_inputs(**fields):
-    policy = resolved("ams")
-    ownership = PathOwnershipIndex.build([], [], {}, ()).for_policy(policy, {})
     values = {
-        "resolved_policy": policy,
+        "resolved_policy": POLICY,
         "policy_state": STATE,
-        "path_ownership": ownership,
-        "listings": {},
+        "path_ownership": ownership(),
+        "listings": {UPSTREAM_URL: tags("v1")},
         "promotions": (),
         "is_sweep": True,
     }
@@ -69,63 +75,74 @@ def result(next_check=None, **fields):
     )
 
 
-def memo(stored, plan=NOTHING):
+def memo(stored, plan=NOTHING, inputs=None):
     made = PolicyMemo()
     made.begin_pass([KEY])
-    made.store(policy_inputs(), pass_inputs(), stored, plan)
+    made.store(inputs or policy_inputs(), stored, plan, publish=True)
     return made
 
 
-def find(made, inputs=None, seen=None, later=timedelta()):
+def find(made, inputs=None, later=timedelta(), *, publish=True):
     made.begin_pass([KEY])
-    return made.find_result(inputs or policy_inputs(), seen or pass_inputs(), NOW + later)
+    return made.find_result(inputs or policy_inputs(), NOW + later, publish=publish)
+
+
+def records(path):
+    status = {"variant/x": {"repository": PLACE, "path": path}}
+    return {OTHER: PolicyRecords(head="b" * 40, status=status)}
 
 
 EQUAL = [
     ("nothing changed", {}),
-    ("an equal listing", {"listings": {EDGE_URL: tags("v1")}}),
-    (
-        "another record of another policy",
-        {
-            "policy_states": {
-                OTHER: PolicyRecords(head="c" * 40, status={"variant/x": {"path": "x"}})
-            }
-        },
-    ),
+    ("an equal listing of upstream", {"listings": {UPSTREAM_URL: tags("v1")}}),
+    ("one more repository", {"listings": {UPSTREAM_URL: tags("v1"), "other": tags()}}),
+    ("another policy at another path", {"path_ownership": ownership(records=records("x"))}),
 ]
 CHANGED = [
-    ("other files, though equal", {"declared": DeclaredObjects()}),
-    ("drafts alone", {"publish": False}),
-    ("another tag", {"listings": {EDGE_URL: tags("v1", "v2")}}),
-    ("a tag that moved", {"listings": {EDGE_URL: tags(v1="e" * 40)}}),
-    ("one more repository", {"listings": {EDGE_URL: tags("v1"), "other": tags()}}),
-    ("a repository that does not answer", {"listings": {EDGE_URL: Unavailable("no answer")}}),
-    ("a policy less", {"policy_states": {}}),
-    ("another policy at a path", {"policy_states": {OTHER: PolicyRecords(head="c" * 40)}}),
-]
-
-
-@pytest.mark.parametrize("seen", [row[1] for row in EQUAL], ids=[row[0] for row in EQUAL])
-def test_a_result_is_reused_where_the_pass_saw_the_same(seen):
-    stored = result()
-    assert find(memo(stored), seen=pass_inputs(**seen)) is stored
-
-
-@pytest.mark.parametrize("seen", [row[1] for row in CHANGED], ids=[row[0] for row in CHANGED])
-def test_a_result_is_not_reused_where_the_pass_saw_something_else(seen):
-    assert find(memo(result()), seen=pass_inputs(**seen)) is None
-
-
-OWN_INPUTS = [
+    ("resolved again", {"resolved_policy": policy()}),
+    ("another tag", {"listings": {UPSTREAM_URL: tags("v1", "v2")}}),
+    ("a tag that moved", {"listings": {UPSTREAM_URL: tags(v1="e" * 40)}}),
+    ("upstream does not answer", {"listings": {UPSTREAM_URL: Unavailable("no answer")}}),
+    ("another state", {"path_ownership": ownership(repository_state=replace(EDGE, head="f" * 40))}),
+    ("a draft elsewhere", {"path_ownership": ownership(stray=(replace(EDGE, head="e" * 40),))}),
+    (
+        "another policy at its path",
+        {"path_ownership": ownership(records=records(POLICY.variants[0].path))},
+    ),
     ("a record of its own", {"policy_state": PolicyRecords(head="d" * 40)}),
     ("no sweep", {"is_sweep": False}),
     ("a dependency", {"depends_on": (DependencyFacts("other", ready=True),)}),
+    ("a promotion policy", {"promotions": (PROMOTION,)}),
+    ("a promotion policy that cannot be read", {"all_promotions_read": False}),
+    ("a file that cannot be read", {"removal_doubt": "it may declare a target"}),
 ]
 
 
-@pytest.mark.parametrize("own", [row[1] for row in OWN_INPUTS], ids=[row[0] for row in OWN_INPUTS])
-def test_a_result_is_not_reused_with_other_inputs_of_its_policy(own):
-    assert find(memo(result()), policy_inputs(**own)) is None
+@pytest.mark.parametrize("inputs", [row[1] for row in EQUAL], ids=[row[0] for row in EQUAL])
+def test_a_result_is_reused_where_its_policy_depends_on_the_same(inputs):
+    stored = result()
+    assert find(memo(stored), policy_inputs(**inputs)) is stored
+
+
+@pytest.mark.parametrize("inputs", [row[1] for row in CHANGED], ids=[row[0] for row in CHANGED])
+def test_a_result_is_not_reused_with_other_inputs_of_its_policy(inputs):
+    assert find(memo(result()), policy_inputs(**inputs)) is None
+
+
+def test_a_result_is_not_reused_in_another_kind_of_pass():
+    assert find(memo(result()), publish=False) is None
+
+
+def test_a_result_is_not_reused_where_a_declared_object_reads_otherwise():
+    made = memo(result())
+    made.drop([KEY])
+    assert find(made) is None
+
+
+def test_nothing_is_kept_while_a_repository_fails():
+    failing = ownership(repository_state=replace(EDGE, failure=Unavailable("no answer")))
+    inputs = policy_inputs(path_ownership=failing)
+    assert find(memo(result(), inputs=inputs), inputs) is None
 
 
 HOUR = timedelta(hours=1)

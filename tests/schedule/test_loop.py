@@ -67,7 +67,15 @@ class Play:
         self.modes = []
         self.answer = answer or (lambda number, now: report(now))
         self.declared = files.read()
-        plant = LoopDependencies(self, self._pass, self.log, lambda: datetime.now(UTC), observers)
+        self.concerned = None  # by a change of the files; None: all policies
+        plant = LoopDependencies(
+            self,
+            lambda declared: self.concerned,
+            self._pass,
+            self.log,
+            lambda: datetime.now(UTC),
+            observers,
+        )
         self.loop = RunLoop(plant, interval)
         self.thread = threading.Thread(target=self.loop.run)
 

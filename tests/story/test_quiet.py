@@ -55,7 +55,7 @@ ROWS = [
     pytest.param(a_report, 1, id="evidence about one policy"),
     pytest.param(a_commit, 2, id="a commit to a repository"),
     pytest.param(a_release, 2, id="a release of upstream"),
-    pytest.param(a_file, 2, id="a file"),
+    pytest.param(a_file, 1, id="the file of one policy"),
     pytest.param(a_site, 2, id="a target"),
 ]
 

@@ -112,7 +112,14 @@ def _build_dependencies(
         return run_pass(program.world, program.reconciler, declared, now, mode)
 
     clock = program.settings.now
-    return LoopDependencies(program.cluster, run, program.sweeps, clock, observers)
+    return LoopDependencies(
+        program.cluster,
+        program.reconciler.find_concerned,
+        run,
+        program.sweeps,
+        clock,
+        observers,
+    )
 
 
 @contextmanager

@@ -11,76 +11,64 @@ from datetime import datetime
 
 from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.reasons import Reason
-from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
-from fanout.gates.gate_facts import DependencyFacts
 from fanout.gates.gate_rules import CheckRule
-from fanout.plan.observation.forge_state import ForgeState
-from fanout.plan.observation.repository_state import RefListing
+from fanout.plan.observation.repository_state import RefListing, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan
-from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile.memo.variant_memo import VariantMemo
+from fanout.reconcile.ownership.path_ownership import OwnershipConflicts, PathClaims
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.policy_inputs import PolicyInputs
-from fanout.reconcile.selection.policy_resolution import PolicyKey
-from fanout.values import frozen
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PassInputs:
-    """Values a pass has read that any policy may depend on."""
-
-    declared: DeclaredObjects
-    publish: bool
-    listings: Mapping[str, RefListing | FanoutError]
-    policy_states: Mapping[RecordsKey, PolicyRecords]
-    forge_states: Mapping[str, ForgeState] = field(default_factory=dict)  # by Repository identity
-
-    def is_unchanged(self, other: "PassInputs") -> bool:
-        """Return True if all inputs are as in the other pass.
-
-        Failed listings, and forges that were not read, never count as unchanged.
-        """
-        return (
-            # By identity: the loader returns the same object for unchanged files, and comparing
-            # thousands of objects would cost as much as resolving them again.
-            self.declared is other.declared
-            and self.publish == other.publish
-            and self.listings.keys() == other.listings.keys()
-            and all(_has_same_refs(it, other.listings[url]) for url, it in self.listings.items())
-            and self.policy_states.keys() == other.policy_states.keys()
-            and all(
-                _has_same_status(policy_state, other.policy_states[key])
-                for key, policy_state in self.policy_states.items()
-            )
-            and self.forge_states == other.forge_states
-            and all(it.failure is None for it in other.forge_states.values())
-        )
+from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
+from fanout.values import frozen, replace
 
 
 @frozen
 class _MemoEntry:
-    """Memoized result of one policy, and the inputs it depends on."""
+    """Memoized result of one policy, and the inputs it depends on.
+
+    What is declared of its own is in the resolved policy. Objects that its variants inject are not
+    compared: whoever resolves the policies says which of them a changed object concerns.
+    """
 
     _: KW_ONLY
-    pass_inputs: PassInputs
-    head: str  # commit of its records branch
-    is_sweep: bool
-    depends_on: tuple[DependencyFacts, ...]
+    resolved_policy: ResolvedPolicy
+    settings: tuple[object, ...]  # what is compared by value
+    upstream: RefListing
+    states: Mapping[int, RepositoryState]  # of its repositories, by their id
+    claims: PathClaims  # of all policies
+    conflicts: OwnershipConflicts
     evaluated_at: datetime
     result: PolicyResult
 
-    def is_valid(self, inputs: PolicyInputs, now: datetime) -> bool:
-        """Return True if the result is still valid, given unchanged pass inputs."""
+    def is_valid(self, inputs: PolicyInputs, now: datetime, *, publish: bool) -> bool:
+        """Return True if the result is still valid."""
         next_check = self.result.decision.next if self.result.decision else None
         return (
-            self.head == inputs.policy_state.head
-            and self.is_sweep == inputs.is_sweep
-            and self.depends_on == inputs.depends_on
+            self.resolved_policy is inputs.resolved_policy
+            and self.settings == _list_settings(inputs, publish=publish)
             # A clock that was set back invalidates the memo: instants in the result would lie
             # ahead.
             and self.evaluated_at <= now
             and (next_check is None or now < next_check)
+            and self._has_same_repositories(inputs)
+            and self._has_same_conflicts(inputs)
+        )
+
+    def _has_same_repositories(self, inputs: PolicyInputs) -> bool:
+        listing = _find_upstream_listing(inputs)
+        # By identity: the observer returns the same state for unchanged refs and requests.
+        return self.states.keys() == {id(it) for it in inputs.path_ownership.own_states} and (
+            listing is self.upstream
+            or (isinstance(listing, RefListing) and listing.refs == self.upstream.refs)
+        )
+
+    def _has_same_conflicts(self, inputs: PolicyInputs) -> bool:
+        index = inputs.path_ownership.index
+        return index.claims is self.claims or (
+            # The sentence of an obstacle may name the paths of any other policy.
+            not any(it.observed.obstacle or it.observed.wait_hold for it in self.result.variants)
+            and index.find_conflicts(inputs.resolved_policy) == self.conflicts
         )
 
 
@@ -92,12 +80,9 @@ class PolicyMemo:
     _present_keys: frozenset[PolicyKey] = frozenset()  # policies of this pass
     _entries: dict[PolicyKey, _MemoEntry] = field(default_factory=dict)
     _variant_memos: dict[PolicyKey, VariantMemo] = field(default_factory=dict)
-    # comparison with earlier inputs, by their id
-    _unchanged_by_id: dict[int, bool] = field(default_factory=dict)
 
     def begin_pass(self, keys: Iterable[PolicyKey]) -> None:
         """Begin a pass with the keys of all its policies; entries of others are dropped."""
-        self._unchanged_by_id.clear()
         self._present_keys = frozenset(keys)
         for memo in (self._entries, self._variant_memos):
             for key in memo.keys() - self._present_keys:
@@ -107,19 +92,22 @@ class PolicyMemo:
         """Return the memo of the policy's variants; an empty one if the policy is new."""
         return self._variant_memos.setdefault(key, VariantMemo(keeps_variants=self.keeps_variants))
 
+    def drop(self, keys: Iterable[PolicyKey]) -> None:
+        """Drop the results of policies for which a declared object reads otherwise than before."""
+        for key in keys:
+            self._entries.pop(key, None)
+
     def find_result(
-        self, inputs: PolicyInputs, pass_inputs: PassInputs, now: datetime
+        self, inputs: PolicyInputs, now: datetime, *, publish: bool
     ) -> PolicyResult | None:
         """Return the memoized result of the policy, or None if it must be evaluated."""
         entry = self._entries.get(inputs.resolved_policy.key)
-        if entry is None or not entry.is_valid(inputs, now):
+        if entry is None or not entry.is_valid(inputs, now, publish=publish):
             return None
-        inputs_id = id(entry.pass_inputs)
-        # Most entries come from one earlier pass, so the comparison is made once and not per
-        # policy.
-        if inputs_id not in self._unchanged_by_id:
-            self._unchanged_by_id[inputs_id] = entry.pass_inputs.is_unchanged(pass_inputs)
-        return entry.result if self._unchanged_by_id[inputs_id] else None
+        claims = inputs.path_ownership.index.claims
+        if entry.claims is not claims:  # or the earlier claims of all policies would be kept
+            self._entries[inputs.resolved_policy.key] = replace(entry, claims=claims)
+        return entry.result
 
     def is_complete(self) -> bool:
         """Return True if every policy of this pass has a memoized result."""
@@ -128,31 +116,55 @@ class PolicyMemo:
     def store(
         self,
         inputs: PolicyInputs,
-        pass_inputs: PassInputs,
         result: PolicyResult,
         plan: PolicyPlan | None,
+        *,
+        publish: bool,
     ) -> None:
         """Store the result if a later pass may reuse it: no work was planned, nothing failed."""
         key = inputs.resolved_policy.key
         self._entries.pop(key, None)
+        listing, states = _find_upstream_listing(inputs), inputs.path_ownership.own_states
         # A plan that only changes the status counts as work: the next pass starts from other lines.
         if (
             plan is None
             or plan.actions
             or plan.planned != plan.recorded
+            or not isinstance(listing, RefListing)
+            or any(it.failure or (it.forge and it.forge.failure) for it in states)
             or not _is_reusable(result)
         ):
             return
         assert result.facts is not None, "a policy with a plan was judged"
-        now = result.facts.now
+        index = inputs.path_ownership.index
         self._entries[key] = _MemoEntry(
-            pass_inputs=pass_inputs,
-            head=inputs.policy_state.head,
-            is_sweep=inputs.is_sweep,
-            depends_on=inputs.depends_on,
-            evaluated_at=now,
+            resolved_policy=inputs.resolved_policy,
+            settings=_list_settings(inputs, publish=publish),
+            upstream=listing,
+            states={id(it): it for it in states},
+            claims=index.claims,
+            conflicts=index.find_conflicts(inputs.resolved_policy),
+            evaluated_at=result.facts.now,
             result=result,
         )
+
+
+def _list_settings(inputs: PolicyInputs, *, publish: bool) -> tuple[object, ...]:
+    """Return what the result depends on and is compared by value."""
+    return (
+        publish,
+        inputs.policy_state.head,
+        inputs.is_sweep,
+        inputs.depends_on,
+        inputs.promotions,
+        inputs.all_promotions_read,
+        inputs.removal_doubt,
+    )
+
+
+def _find_upstream_listing(inputs: PolicyInputs) -> RefListing | FanoutError | None:
+    upstream = inputs.resolved_policy.upstream
+    return inputs.listings.get(upstream.spec.url) if upstream is not None else None
 
 
 def _is_reusable(result: PolicyResult) -> bool:
@@ -172,18 +184,3 @@ def _is_reusable(result: PolicyResult) -> bool:
         hold.reason == Reason.LIMIT_EXCEEDED for variant in decisions for hold in variant.holds
     )
     return not (has_probes or has_failures or has_exceeded_limit)
-
-
-def _has_same_refs(previous: RefListing | FanoutError, present: RefListing | FanoutError) -> bool:
-    return (
-        isinstance(previous, RefListing)
-        and isinstance(present, RefListing)
-        and previous.refs == present.refs
-    )
-
-
-def _has_same_status(previous: PolicyRecords, present: PolicyRecords) -> bool:
-    """Return True if the status, which decides path ownership, is unchanged."""
-    return previous.head == present.head or (
-        previous.status == present.status and previous.unreadable == present.unreadable
-    )

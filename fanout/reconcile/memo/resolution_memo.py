@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.ports import Sandbox
+from fanout.reconcile.memo.ownership_memo import have_same_paths
 from fanout.reconcile.selection.policy_index import PolicyIndex
 from fanout.reconcile.selection.policy_resolution import (
     PolicyKey,
@@ -18,13 +19,16 @@ from fanout.values import frozen
 
 @frozen
 class PolicyResolution:
-    """All resolved policies, and those for which the declared objects read otherwise than before.
+    """All resolved policies, and those that a change of what is declared concerns.
 
     Among the latter are policies whose own variants, and the objects they inject or check, changed.
     """
 
     policies: tuple[ResolvedPolicy, ...]
     concerned: frozenset[PolicyKey]
+    # False: other policies may be concerned, too, because one was declared otherwise, or because
+    # other paths are wanted.
+    is_exact: bool = True
 
 
 class ResolutionMemo:
@@ -49,7 +53,7 @@ class ResolutionMemo:
         unchanged = self._find_unchanged(declared, changes)
         previous = {it.key: it for it in self._policies}
         self._policies = resolve_policies(declared, self._sandbox, self._policies, unchanged)
-        self._declared = declared
+        previous_declared, self._declared = self._declared, declared
         resolved_again = [it for it in self._policies if previous.get(it.key) is not it]
         # Before the index is updated: who read an object that is gone is to know.
         readers = {key for change in changes for key in self._index.find_readers(change)}
@@ -58,7 +62,10 @@ class ResolutionMemo:
             self._index.put(resolved_policy)
         readers |= {key for change in changes for key in self._index.find_readers(change)}
         return PolicyResolution(
-            self._policies, frozenset(readers.union(it.key for it in resolved_again))
+            self._policies,
+            frozenset(readers.union(it.key for it in resolved_again)),
+            _differ_in_objects_alone(previous_declared, declared)
+            and have_same_paths(tuple(previous.values()), self._policies),
         )
 
     def _find_unchanged(
@@ -80,6 +87,20 @@ class ResolutionMemo:
             and it.key not in choosers
             and not _has_failures(it)
         )
+
+
+def _differ_in_objects_alone(previous: DeclaredObjects, present: DeclaredObjects) -> bool:
+    """Return whether all but the plain objects is as before."""
+    before, after = (
+        (it.repositories, it.promotions, it.unread, it.left_out, it.unusable, it.faults)
+        for it in (previous, present)
+    )
+    declarations = zip(list_declarations(previous), list_declarations(present), strict=False)
+    return (
+        before == after
+        and len(list_declarations(previous)) == len(list_declarations(present))
+        and all(old is new for old, new in declarations)
+    )
 
 
 def _has_failures(resolved_policy: ResolvedPolicy) -> bool:

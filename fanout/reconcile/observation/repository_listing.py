@@ -69,9 +69,8 @@ def build_listing_requests(
     for resolved_policy in resolved_policies:
         if resolved_policy.upstream is not None:
             add(resolved_policy.upstream, _upstream_refs(resolved_policy))
-        for repository in {
-            repository_key(it): it for it in resolved_policy.repositories.values()
-        }.values():
+        # Thousands of variants share a few Repository objects.
+        for repository in {id(it): it for it in resolved_policy.repositories.values()}.values():
             add(repository, list_downstream_refs(repository, install))
     for repository in former_repositories:
         add(repository, list_downstream_refs(repository, install))
@@ -112,7 +111,7 @@ def find_branch_conflicts(resolved_policies: Sequence[ResolvedPolicy]) -> dict[s
     repositories = {
         repository_key(it): it
         for resolved_policy in resolved_policies
-        for it in resolved_policy.repositories.values()
+        for it in {id(it): it for it in resolved_policy.repositories.values()}.values()
     }
     for identity in sorted(repositories):
         repository = repositories[identity]

@@ -237,6 +237,15 @@ class PathOwnership:
     repository_by_place: Mapping[str, LocatedRepository]
     tenants: Mapping[str, PathHolder]  # present holder of each wanted path, by variant
     named_places: frozenset[str]  # repositories named by its targets
+    # of other repositories that have drafts of the policy, though neither targets nor records name
+    # them
+    stray_states: tuple[RepositoryState, ...] = ()
+
+    @property
+    def own_states(self) -> tuple[RepositoryState, ...]:
+        """Return the states of all repositories that have, or are to have, anything of it."""
+        located = {id(it.state): it.state for it in self.repository_by_place.values()}
+        return (*located.values(), *self.stray_states)
 
     @property
     def states_by_repository(self) -> Mapping[str, RepositoryState]:
@@ -249,41 +258,136 @@ class PathOwnership:
         return None if owner == (self.namespace, variant) else owner
 
 
+PathRow = tuple[str, str, str, str, str]
+"""Name, place, path, Repository and target of a variant."""
+
+
+def list_paths(resolved_policy: ResolvedPolicy) -> tuple[PathRow, ...]:
+    """Return everything of a resolved policy that the ownership of paths depends on."""
+    return tuple(
+        (
+            it.name,
+            resolved_policy.place_by_variant[it.name],
+            it.path,
+            it.repository,
+            it.target,
+        )
+        for it in resolved_policy.variants
+    )
+
+
+@frozen
+class PathClaims:
+    """Recorded and wanted paths of all policies, and who has to give way to whom."""
+
+    _: KW_ONLY
+    recorded_paths: RecordedPaths
+    refusals: Mapping[PathOwner, str]  # why a variant may not have its path
+    tenants: Mapping[str, Mapping[str, PathHolder]]  # by namespace and variant
+    # repositories of the variants written by hand
+    places_by_namespace: Mapping[str, frozenset[str]]
+    # Recorded and wanted ones. Of all policies, so that the state of a repository is the same
+    # whichever of them a pass covers.
+    paths_by_url: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def build(
+        cls,
+        all_policies: Sequence[ResolvedPolicy],
+        policy_states: Mapping[RecordsKey, PolicyRecords],
+    ) -> "PathClaims":
+        """Build the claims from resolved policies and records."""
+        recorded_paths = read_recorded_paths(policy_states, all_policies)
+        wanted_paths = find_wanted_paths(all_policies)
+        tenants: dict[str, dict[str, PathHolder]] = {}
+        for (namespace, name), tenant in find_tenants(wanted_paths, recorded_paths).items():
+            tenants.setdefault(namespace, {})[name] = tenant
+        return cls(
+            recorded_paths=recorded_paths,
+            refusals=find_refusals(all_policies, recorded_paths.owner_by_path),
+            tenants=tenants,
+            places_by_namespace=_find_hand_written_places(all_policies),
+            paths_by_url=_group_by_url(
+                [
+                    *wanted_paths.values(),
+                    *(it for places in recorded_paths.all_paths_by_owner.values() for it in places),
+                ]
+            ),
+        )
+
+
+@frozen
+class OwnershipConflicts:
+    """What the claims of others mean for one policy; mostly nothing."""
+
+    refusals: Mapping[str, str]
+    tenants: Mapping[str, PathHolder]
+    other_owners: Mapping[PackagePlace, PathOwner]
+    # repositories of all hand-written variants of the namespace, if it is one of them
+    shared_places: frozenset[str]
+
+
 @frozen
 class PathOwnershipIndex:
     """Path ownership of all policies, built once per pass and asked by all of them."""
 
     _: KW_ONLY
     all_policies: Sequence[ResolvedPolicy]  # any of them may want a path of another
-    recorded_paths: RecordedPaths
-    refusals: Mapping[PathOwner, str]  # why a variant may not have its path
-    tenants: Mapping[PathOwner, PathHolder]
+    claims: PathClaims
     former_by_policy: FormerRepositoriesByPolicy  # for the policies of the pass
-    # repositories of the variants written by hand
-    places_by_namespace: Mapping[str, frozenset[str]]
 
     @classmethod
     def build(
         cls,
         all_policies: Sequence[ResolvedPolicy],
         evaluated: Sequence[ResolvedPolicy],
-        policy_states: Mapping[RecordsKey, PolicyRecords],
+        claims: PathClaims,
         repositories: Sequence[Repository],
     ) -> "PathOwnershipIndex":
-        """Build the index from resolved policies and records.
+        """Build the index from resolved policies and their claims.
 
         `evaluated` are the policies of the pass.
         """
-        recorded_paths = read_recorded_paths(policy_states, all_policies)
         return cls(
             all_policies=all_policies,
-            recorded_paths=recorded_paths,
-            refusals=find_refusals(all_policies, recorded_paths.owner_by_path),
-            tenants=find_tenants(find_wanted_paths(all_policies), recorded_paths),
+            claims=claims,
             former_by_policy=find_former_repositories(
-                evaluated, all_policies, recorded_paths, repositories
+                evaluated, all_policies, claims.recorded_paths, repositories
             ),
-            places_by_namespace=_find_hand_written_places(all_policies),
+        )
+
+    @property
+    def recorded_paths(self) -> RecordedPaths:
+        """Paths that the status lines of all policies record."""
+        return self.claims.recorded_paths
+
+    @property
+    def refusals(self) -> Mapping[PathOwner, str]:
+        """Reason why a variant may not have its path, by variant."""
+        return self.claims.refusals
+
+    def find_conflicts(self, resolved_policy: ResolvedPolicy) -> OwnershipConflicts:
+        """Return what the claims of other policies mean for one policy."""
+        namespace, recorded = resolved_policy.namespace, self.recorded_paths
+        names = [it.name for it in resolved_policy.variants]
+        refusals, tenants = self.refusals, self.claims.tenants.get(namespace, {})
+        recorded_names = recorded.variants_by_policy.get(resolved_policy.records_key, ())
+        owned_places = (
+            ((namespace, name), place)
+            for name in recorded_names
+            for place in recorded.all_paths_by_owner[namespace, name]
+        )
+        return OwnershipConflicts(
+            {it: refusals[namespace, it] for it in names if (namespace, it) in refusals},
+            {it: tenants[it] for it in names if it in tenants},
+            {
+                place: owner
+                for own, place in owned_places
+                if (owner := recorded.owner_by_path.get(place)) not in (None, own)
+            },
+            self.claims.places_by_namespace[namespace]
+            if resolved_policy.upstream_policy is None
+            else frozenset(),
         )
 
     @property
@@ -292,24 +396,36 @@ class PathOwnershipIndex:
         return tuple(it for former in self.former_by_policy.values() for it, _ in former.values())
 
     def for_policy(
-        self, resolved_policy: ResolvedPolicy, repository_states: Mapping[str, RepositoryState]
+        self,
+        resolved_policy: ResolvedPolicy,
+        repository_states: Mapping[str, RepositoryState],
+        drafted_states: Sequence[RepositoryState] = (),
     ) -> PathOwnership:
-        """Return the path ownership that concerns one policy."""
+        """Return the path ownership that concerns one policy.
+
+        `drafted_states`: states of the repositories with any draft of the policy.
+        """
         former = self.former_by_policy.get((resolved_policy.namespace, resolved_policy.name), {})
+        located = _locate_repositories(resolved_policy, former, repository_states)
+        own_states = {id(it.state) for it in located.values()}
         return PathOwnership(
             index=self,
             namespace=resolved_policy.namespace,
             repository_states=repository_states,
-            repository_by_place=_locate_repositories(resolved_policy, former, repository_states),
-            tenants={
-                name: tenant
-                for (namespace, name), tenant in self.tenants.items()
-                if namespace == resolved_policy.namespace
-            },
+            repository_by_place=located,
+            tenants=self.claims.tenants.get(resolved_policy.namespace, {}),
             named_places=_named_places(resolved_policy)
             if resolved_policy.upstream_policy
-            else self.places_by_namespace[resolved_policy.namespace],
+            else self.claims.places_by_namespace[resolved_policy.namespace],
+            stray_states=tuple(it for it in drafted_states if id(it) not in own_states),
         )
+
+
+def _group_by_url(places: Iterable[PackagePlace]) -> dict[str, list[str]]:
+    paths_by_url: dict[str, set[str]] = {}
+    for repository, path in places:
+        paths_by_url.setdefault(repository.partition("#refs/heads/")[0], set()).add(path)
+    return {url: sorted(paths) for url, paths in paths_by_url.items()}
 
 
 def find_refusals(

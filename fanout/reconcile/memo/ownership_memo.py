@@ -1,0 +1,45 @@
+"""Memo of the claims on paths between passes, valid while nobody claims another path."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
+from fanout.reconcile.ownership.path_ownership import PathClaims, list_paths
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+
+_Statuses = Mapping[RecordsKey, Mapping[str, Mapping[str, Any]]]
+
+
+@dataclass(slots=True)
+class OwnershipMemo:
+    """Memo of the last claims; one per process."""
+
+    _policies: Sequence[ResolvedPolicy] = ()
+    _statuses: _Statuses = field(default_factory=dict)
+    _claims: PathClaims | None = None
+
+    def find_claims(
+        self,
+        all_policies: Sequence[ResolvedPolicy],
+        policy_states: Mapping[RecordsKey, PolicyRecords],
+    ) -> PathClaims:
+        """Return the claims of all policies: the same object if no path was claimed or left."""
+        statuses = {key: it.status for key, it in policy_states.items()}
+        if (
+            self._claims is None
+            # Unchanged status documents are the same objects, so this compares few of them.
+            or statuses != self._statuses
+            or not have_same_paths(self._policies, all_policies)
+        ):
+            self._claims = PathClaims.build(all_policies, policy_states)
+        self._policies, self._statuses = all_policies, statuses
+        return self._claims
+
+
+def have_same_paths(previous: Sequence[ResolvedPolicy], present: Sequence[ResolvedPolicy]) -> bool:
+    """Return whether these are the same policies, and their variants have the same paths."""
+    return len(previous) == len(present) and all(
+        before is after or (before.key == after.key and list_paths(before) == list_paths(after))
+        for before, after in zip(previous, present, strict=True)
+    )
