@@ -158,9 +158,12 @@ class GitStore(Protocol):
     """Repositories behind private bare mirrors (package: git)."""
 
     def list_refs(
-        self, requests: Sequence[RefListingRequest]
+        self, requests: Sequence[RefListingRequest], max_age: float = 0.0
     ) -> Mapping[str, RefListing | FanoutError]:
         """List the refs of repositories, with at most one fetch each; return listings by URL.
+
+        A listing that is at most `max_age` seconds old is returned again, with what was pushed
+        since; after a push that failed the repository is listed.
 
         The failure of one repository is its own value in the result and does not affect the
         others.

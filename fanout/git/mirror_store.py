@@ -8,6 +8,7 @@ processors busy, so each group has its own pool of threads.
 import errno
 import gc
 import os
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -142,16 +143,20 @@ class MirrorStore:
         self._reusable_mirrors: set[Path] = set()  # mirrors whose last listing may be reused once
 
     def list_refs(
-        self, requests: Sequence[RefListingRequest]
+        self, requests: Sequence[RefListingRequest], max_age: float = 0.0
     ) -> Mapping[str, RefListing | FanoutError]:
         """List each repository once and fetch at most once; return listings or errors by URL.
 
-        Several requests for one repository are combined.
+        Several requests for one repository are combined. A listing that is at most `max_age`
+        seconds old is returned again.
         """
         by_url: dict[str, list[RefListingRequest]] = {}
         for request in requests:
             by_url.setdefault(request.remote.url, []).append(request)
-        return self._run_each("listing repositories", by_url, self._list_one)
+        recent = {url: self._find_recent(it, max_age) for url, it in by_url.items()}
+        due = {url: it for url, it in by_url.items() if recent[url] is None}
+        listed = self._run_each("listing repositories", due, self._list_one) if due else {}
+        return {url: recent[url] or listed[url] for url in by_url}
 
     def reuse_listings(self) -> None:
         """Let the next listing of each repository return the previous one if it asks the same.
@@ -194,11 +199,23 @@ class MirrorStore:
 
     # ---- one repository ------------------------------------------------------------------------
 
+    def _find_recent(
+        self, requests: Sequence[RefListingRequest], max_age: float
+    ) -> RefListing | None:
+        """Return the last listing if it is recent and nobody has changed the mirror since."""
+        try:
+            access = self._resolve_access([it.remote for it in requests])
+        except FanoutError:  # listing it tells what is wrong
+            return None
+        path = self._mirrors.path_of(access.address)
+        memo = self._listing_memos.get(path) if max_age else None
+        if memo is None or time.monotonic() - memo.at > max_age:
+            return None
+        return memo.listing if memo.serves(path, _combine_patterns(requests)) else None
+
     def _list_one(self, requests: Sequence[RefListingRequest]) -> RefListing:
         access = self._resolve_access([request.remote for request in requests])
-        keep = tuple(
-            dict.fromkeys(pattern for request in requests for pattern in request.mirrored_patterns)
-        )
+        keep = _combine_patterns(requests)
 
         def work(mirror: Mirror) -> RefListing:
             last = self._listing_memos.pop(mirror.path, None)
@@ -229,8 +246,16 @@ class MirrorStore:
             if mirror.fresh:  # deleted since the plan was made
                 tags = (ref for ref in change.expected if ref.startswith("refs/tags/"))
                 list_remote(self._git, mirror.path, access, ("refs/heads/*", *tags))
+            # After a failure the remote is asked again, whatever the age of its listing.
+            memo = self._listing_memos.pop(mirror.path, None)
+            is_current = memo is not None and memo.serves(mirror.path, ())
             repack_if_due(self._git, mirror.path)
-            return apply_change(self._git, self._writer, mirror.path, access, change)
+            pushed = apply_change(self._git, self._writer, mirror.path, access, change)
+            if memo is not None and is_current:
+                self._listing_memos[mirror.path] = memo.after_push(
+                    mirror.path, pushed, pushes_tags=change.pushes_tags
+                )
+            return pushed
 
         return self._with_mirror(access, work)
 
@@ -300,6 +325,10 @@ class MirrorStore:
             return parse_address(url, self._allowed).protocol is GitProtocol.FILE
         except InvalidInput:
             return True
+
+
+def _combine_patterns(requests: Sequence[RefListingRequest]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(it for request in requests for it in request.mirrored_patterns))
 
 
 def _estimate_effort(change: RepositoryChange) -> int:

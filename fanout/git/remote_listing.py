@@ -5,6 +5,7 @@ Afterwards the mirror has the commits of the listed refs and remembers their ids
 
 import hashlib
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -23,8 +24,8 @@ from fanout.git.mirror_refs import (
     write_refs,
 )
 from fanout.git.repack import repack_if_due
-from fanout.plan.observation.repository_state import RefListing
-from fanout.values import frozen
+from fanout.plan.observation.repository_state import PushedChange, RefListing
+from fanout.values import frozen, replace
 
 # seconds; shorter than for a push, so that a silent host does not block a pass
 LISTING_TIMEOUT = 60.0
@@ -50,6 +51,24 @@ class ListingMemo:
     digest: bytes  # of the output of ls-remote
     keep: tuple[str, ...]
     state: tuple[int, ...]  # of the mirror after the listing
+    at: float  # by the monotonic clock, before the remote was asked
+
+    def after_push(self, mirror: Path, pushed: PushedChange, *, pushes_tags: bool) -> "ListingMemo":
+        """Return the memo with the refs that were pushed and removed; it is as old as before."""
+        written = {
+            ref: oid
+            for ref, oid in pushed.refs.items()
+            if pushes_tags or not ref.startswith("refs/tags/")
+        }
+        refs = {**self.listing.refs, **written}
+        for ref in pushed.removed_refs:
+            refs.pop(ref, None)
+        # No answer of the remote has this digest: the next one is read in full.
+        return replace(self, listing=RefListing(refs), digest=b"", state=mirror_state(mirror))
+
+    def serves(self, mirror: Path, keep: Sequence[str]) -> bool:
+        """Return whether the mirror has what a listing would keep, as it was left."""
+        return set(keep) <= set(self.keep) and self.state == mirror_state(mirror)
 
 
 def list_remote(
@@ -67,13 +86,14 @@ def list_remote(
     disappears before it is fetched.
     """
     git.counters.add("listings")
+    at = time.monotonic()
     arguments = ["ls-remote", "--heads", "--tags", "--quiet", "origin"]
     output = git.run(mirror, arguments, access, timeout=LISTING_TIMEOUT).stdout
     digest = hashlib.sha256(output).digest()
     # The digest of the output stands for all refs: parsing a hundred thousand refs takes
     # longer than the listing itself. The mirror's state guards against other processes.
-    if memo and (memo.digest, memo.keep, memo.state) == (digest, tuple(keep), mirror_state(mirror)):
-        return memo
+    if memo and memo.digest == digest and memo.serves(mirror, keep):
+        return replace(memo, at=at)
     remote_refs = parse_ls_remote(output, access)
     kept_refs = RefPatterns(keep).select(remote_refs.ids)
     previous_refs = read_listed_refs(mirror)
@@ -84,7 +104,9 @@ def list_remote(
     # Loose refs are left by a process that was killed during a push.
     if listed_refs != previous_refs or (mirror / "refs" / "fanout").exists():
         write_refs(mirror, {listed_name(ref): oid for ref, oid in listed_refs.items()})
-    return ListingMemo(RefListing(remote_refs.commits), digest, tuple(keep), mirror_state(mirror))
+    return ListingMemo(
+        RefListing(remote_refs.commits), digest, tuple(keep), mirror_state(mirror), at
+    )
 
 
 def parse_ls_remote(text: bytes, access: RemoteAccess) -> RemoteRefs:

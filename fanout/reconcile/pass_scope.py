@@ -60,6 +60,8 @@ class PassMode:
     namespace: str = ""  # "": all
     # exactly these; None: all that `only` and `namespace` allow
     subjects: frozenset[PassSubject] | None = None
+    # seconds: listings of repositories up to this age are planned on; a push compares each ref
+    listing_age: float = 0.0
     # subjects for which this pass is no sweep
     unswept_subjects: frozenset[PassSubject] = frozenset()
 

@@ -153,7 +153,7 @@ class Reconciler:
         )
         scope = build_scope(resolved_policies, policy_states, scope_inputs)
         with phase("listings"):
-            listing_requests, listings = self._list_repositories(scope)
+            listing_requests, listings = self._list_repositories(scope, mode.listing_age)
         with phase("views"):
             repository_states = self._read_repository_states(scope, listings)
         context = _PassContext(
@@ -346,7 +346,7 @@ class Reconciler:
         return resolution
 
     def _list_repositories(
-        self, scope: PassScope
+        self, scope: PassScope, max_age: float
     ) -> tuple[tuple[RefListingRequest, ...], Mapping[str, RefListing | FanoutError]]:
         """List every repository of the scope once, or of all policies without records.
 
@@ -363,7 +363,7 @@ class Reconciler:
         listing_requests = (
             scope.request_all_listings(setup.install) if blank_reason else scope.listing_requests
         )
-        listings = git.list_refs(listing_requests) if listing_requests else {}
+        listings = git.list_refs(listing_requests, max_age) if listing_requests else {}
         if blank_reason:
             refuse_lost_records(blank_reason, listings, setup.install)
         return listing_requests, listings

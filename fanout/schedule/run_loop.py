@@ -164,6 +164,9 @@ FIRST_PAUSE, MAX_PAUSE = 2.0, 300.0  # seconds, after a pass that failed
 MAX_FOLLOW_UPS = 32  # passes in a row that only follow actions of the previous one
 HOOK_PAUSE = 5.0  # seconds between passes that only hooks start
 
+# Rounds with one of these list all their repositories, whatever the age of the last listing.
+_LISTING_TRIGGERS = frozenset({Trigger.START, Trigger.POLL, Trigger.SWEEP, Trigger.HOOK})
+
 _log = structlog.get_logger()
 
 
@@ -349,14 +352,19 @@ class RunLoop:
         evaluated = publishable | requested
         made_pass = None
         if evaluated:
-            mode = build_mode(evaluated, publishable, table, self._namespace)
+            # What the other triggers tell of is not in repositories, so a listing from the last
+            # poll or later will do.
+            listing_age = 0.0 if due or triggers & _LISTING_TRIGGERS else self._interval
+            mode = build_mode(
+                evaluated, publishable, table, self._namespace, listing_age=listing_age
+            )
             report, pass_instants = self._run_pass(mode, triggers, table.all_subjects)
             made_pass = ScheduledPass(report, table.all_subjects)
             instants |= pass_instants
         # After the pass: a process killed during a sweep must find it due again.
         self._sweep_state.mark_done(due, now)
         self._set_timer(timer, instants, evaluated, table)
-        if requested >= table.all_subjects:
+        if requested >= table.all_subjects and triggers & _LISTING_TRIGGERS:
             self._poll_at = monotonic() + self._interval
         return made_pass
 

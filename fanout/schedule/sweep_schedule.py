@@ -169,9 +169,12 @@ def build_mode(
     swept: frozenset[PassSubject],
     table: SweepTimetable,
     namespace: str = "",
+    *,
+    listing_age: float = 0.0,
 ) -> PassMode:
     """Build the mode of one pass over `evaluated`, which is a sweep for those in `swept`."""
     return PassMode(
+        listing_age=listing_age,
         sweep=bool(swept),
         namespace=namespace,
         subjects=None if evaluated == table.all_subjects else evaluated,

@@ -33,6 +33,7 @@ from fanout.schedule.run_loop import (
 from fanout.values import replace
 
 HOUR = timedelta(hours=1)
+RECENT = HOUR.total_seconds()  # age of listings that will do until the next poll
 A, B = PassSubject("platform", "a"), PassSubject("platform", "b")
 PATIENCE = 20  # seconds, for a slow machine
 BLUEPRINTS = Repository(
@@ -238,7 +239,7 @@ def test_it_looks_again_when_a_gate_can_open_by_itself(files):
     with Play(files, answer=answer) as play:
         play.until(lambda: len(play.modes) == 2)
     assert datetime.now(UTC) >= wake
-    assert play.modes == [PassMode(), PassMode(subjects=frozenset([A]))]
+    assert play.modes == [PassMode(), PassMode(subjects=frozenset([A]), listing_age=RECENT)]
 
 
 def test_it_looks_again_when_a_host_takes_calls_again(files):
@@ -253,14 +254,14 @@ def test_it_looks_again_when_a_host_takes_calls_again(files):
     with Play(files, answer=answer) as play:
         play.until(lambda: len(play.modes) == 2)
     assert datetime.now(UTC) >= wake
-    assert play.modes == [PassMode(), PassMode(subjects=frozenset([A]))]
+    assert play.modes == [PassMode(), PassMode(subjects=frozenset([A]), listing_age=RECENT)]
 
 
 def test_a_step_is_followed_at_once_by_a_look_at_that_policy(files):
     files.policy("a").policy("b")
     with Play(files, answer=lambda number, now: report(now, step=number <= 2)) as play:
         play.until(lambda: len(play.modes) == 3)
-    assert play.modes[1:] == [PassMode(subjects=frozenset([A]))] * 2
+    assert play.modes[1:] == [PassMode(subjects=frozenset([A]), listing_age=RECENT)] * 2
 
 
 def test_a_step_is_followed_by_a_look_at_those_who_wait_for_that_policy(files):
@@ -270,7 +271,7 @@ def test_a_step_is_followed_by_a_look_at_those_who_wait_for_that_policy(files):
     with Play(files, answer=lambda number, now: report(now, step=number == 1)) as play:
         play.until(lambda: len(play.modes) == 2)
     waiting = {PassSubject("platform", "log"), PassSubject("platform", "web")}
-    assert play.modes[1] == PassMode(subjects=frozenset({A} | waiting))
+    assert play.modes[1] == PassMode(subjects=frozenset({A} | waiting), listing_age=RECENT)
 
 
 def test_a_world_that_never_comes_to_rest_is_left_alone_for_a_while(files):
@@ -311,7 +312,7 @@ def test_changed_files_are_looked_at_when_they_have_stopped_changing(files):
         files.promotion("timed", 'policies: [a], schedule: "0 0 29 2 *"')
         play.declared = files.read()
         play.until(lambda: len(play.modes) == 2)
-    assert play.modes == [PassMode(sweep=True), PassMode(sweep=False)]
+    assert play.modes == [PassMode(sweep=True), PassMode(sweep=False, listing_age=RECENT)]
 
 
 def test_changed_files_are_tried_at_once_however_long_the_pause(files, monkeypatch):
