@@ -225,7 +225,7 @@ def write_clusters(place: Path, size: Size, number: int, retention: Mapping[int,
     `retention` replaces the first value in the ConfigMaps of some targets.
     """
     targets = range(number, size.targets, size.repositories)
-    documents = [text for target in targets for text in _objects(target, size, retention)]
+    documents = [text for target in targets for text in target_objects(target, size, retention)]
     idle = _cluster(f"idle-{number:03d}", number, 0, "off")
     (place / f"clusters-{number:03d}.yaml").write_text(_documents([*documents, idle]))
 
@@ -234,7 +234,8 @@ def _documents(texts: Iterable[str]) -> str:
     return "---\n".join(texts)
 
 
-def _objects(target: int, size: Size, retention: Mapping[int, str]) -> Iterator[str]:
+def target_objects(target: int, size: Size, retention: Mapping[int, str]) -> Iterator[str]:
+    """Yield the Cluster of a target, and the ConfigMap that is injected into its variant."""
     name, number = target_name(target), size.repository(target)
     yield _cluster(name, number, target // size.repositories, "on")
     kept = retention.get(target, f"{target % 30 + 1}d")

@@ -1,7 +1,7 @@
 """Cost of passes over many policies, and over one large policy, in a process that stays.
 
-Run as `python -m benchmarks.policies`. Measured is the processor time of fanout's own process, which
-other work on the machine disturbs least; git is counted by its listings and pushes.
+Run as `python -m benchmarks.policies`. Measured is the processor time of fanout's own process,
+which other work on the machine disturbs least; git is counted by its listings and pushes.
 """
 
 import argparse
@@ -13,27 +13,48 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
+from queue import Queue
 
 from benchmarks import inputs
 from benchmarks.__main__ import directory
 from benchmarks.inputs import FEW, Size
+from benchmarks.table import aligned
 from fanout.cli.main import GC_THRESHOLD
 from fanout.cli.settings import resolve_settings
-from fanout.cli.startup import Program, format_costs, open_program
-from fanout.cli.verbs.run import _build_dependencies as build_dependencies
+from fanout.cli.startup import Program, open_program
+from fanout.cli.verbs.run import build_dependencies
 from fanout.errors import FanoutError
 from fanout.reconcile.pass_scope import PassMode
 from fanout.schedule.loop_health import ScheduledPass
 from fanout.schedule.run_loop import RunLoop
 
 _REPOSITORIES = 100
-_IDLE = 60.0  # seconds until the loop must have served a change
-EACH = 10  # targets of one of many policies
+_PATIENCE = 120.0  # seconds for a round
+EACH = 10  # targets of each of many policies
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Policies with as many targets each, in a directory."""
+
+    place: Path
+    policies: int
+    targets: int
+
+    @property
+    def size(self) -> Size:
+        """Size of the world."""
+        return Size(self.policies * self.targets, _REPOSITORIES, FEW)
+
+    @property
+    def first_file(self) -> range:
+        """Targets whose objects are in the first file."""
+        return range(self.targets if self.policies > 1 else self.size.targets // _REPOSITORIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,67 +68,84 @@ class Cost:
     judged: int
 
 
-class Measure:
-    """Observer of the loop that knows when a round ended."""
+class CostObserver:
+    """Observer of the loop that measures from the end of one pass to the end of the next."""
 
-    def __init__(self) -> None:
-        self.ended = threading.Event()
-        self.failure: FanoutError | None = None
+    def __init__(self, program: Program) -> None:
+        self.costs: Queue[Cost | FanoutError] = Queue()
+        self._counters = program.world.counters
+        self.begin = time.process_time()
 
-    def begin_round(self, waits: object) -> None:
-        """Nothing is measured before the end."""
+    def begin_round(self, waits: Sequence[float]) -> None:
+        """Ignore the beginning: files are read before it."""
 
     def end_round(self, made_pass: ScheduledPass | None, failure: FanoutError | None) -> None:
-        """Take note of the end of a round with a pass."""
-        self.failure = failure
-        if made_pass is not None or failure is not None:
-            self.ended.set()
+        """Take note of what the pass cost."""
+        if failure is not None:
+            self.costs.put(failure)
+        elif made_pass is not None:
+            self.costs.put(self.take())
+
+    def take(self) -> Cost:
+        """Return the cost since the last call, and begin anew."""
+        counts, seconds = self._counters.read(), time.process_time() - self.begin
+        self._counters.reset()
+        self.begin = time.process_time()
+        return Cost("", seconds, counts["listings"], counts["pushes"], counts["judged"])
+
+    def wait(self) -> Cost:
+        """Return the cost of the next pass. Raises the error of a round that failed."""
+        cost = self.costs.get(timeout=_PATIENCE)
+        if isinstance(cost, FanoutError):
+            raise cost
+        return cost
 
 
-def write_world(place: Path, policies: int, targets: int) -> None:
-    """Repositories and objects of `policies` policies with `targets` targets each."""
-    size = Size(policies * targets, _REPOSITORIES, FEW)
+def write_world(world: World) -> None:
+    """Repositories, policies and objects: a file for each policy, or for each repository."""
+    place, size, policies = world.place, world.size, world.place / "policies"
     inputs.make_upstream(place / inputs.UPSTREAM)
     inputs.make_seed(place / "seed.git")
     inputs.copy_seed(place / "seed.git", place / inputs.REMOTES, size.repositories)
-    inputs.write_objects(place / "policies", size, str(place))
-    for path in (place / "policies").glob("clusters-*.yaml"):
+    inputs.write_objects(policies, size, str(place))
+    for path in policies.glob("clusters-*.yaml"):
         path.unlink()
-    text = (place / "policies" / "policy.yaml").read_text().split("---\n")[0]
-    (place / "policies" / "policy.yaml").unlink()
-    for number in range(policies):
-        team = f"team-{number:04d}"
-        policy = text.replace("name: monitoring", f"name: {team}", 1).replace(
-            'monitoring: "on"', f"monitoring: {team}"
-        )
-        (place / "policies" / f"{team}.yaml").write_text(policy)
-    chunk = max(targets, EACH) if policies > 1 else targets // _REPOSITORIES
-    for start in range(0, size.targets, chunk):
-        write_targets(place, size, range(start, start + chunk), targets)
+    # Without the PromotionPolicy: drafts are what is measured.
+    text = (policies / "policy.yaml").read_text().split("---\n")[0]
+    (policies / "policy.yaml").unlink()
+    for number in range(world.policies):
+        named = text.replace("name: monitoring", f"name: {_team(number)}", 1)
+        chosen = named.replace('monitoring: "on"', f"monitoring: {_team(number)}")
+        (policies / f"{_team(number)}.yaml").write_text(chosen)
+    step = len(world.first_file)
+    for start in range(0, size.targets, step):
+        write_targets(world, range(start, start + step))
 
 
-def write_targets(
-    place: Path, size: Size, rows: range, targets: int, retention: str = "", region: str = ""
-) -> None:
+def write_targets(world: World, rows: range, retention: str = "", region: str = "") -> None:
     """Write the file with the objects of some targets.
 
     `retention` is put into the ConfigMap of the first one, `region` into its Cluster.
     """
     documents = []
     for target in rows:
-        kept = {target: retention} if retention and target == rows[0] else {}
-        cluster, settings = inputs._objects(target, size, kept)
-        if region and target == rows[0]:
+        is_changed = target == rows[0]
+        kept = {target: retention} if retention and is_changed else {}
+        cluster, settings = inputs.target_objects(target, world.size, kept)
+        if region and is_changed:
             cluster = cluster.replace("region: region-", f"region: {region}-", 1)
-        documents += [
-            cluster.replace("monitoring: 'on'", f"monitoring: team-{target // targets:04d}"),
-            settings,
-        ]
-    (place / "policies" / f"objects-{rows[0]:05d}.yaml").write_text("---\n".join(documents))
+        team = _team(target // world.targets)
+        documents += [cluster.replace("monitoring: 'on'", f"monitoring: {team}"), settings]
+    path = world.place / "policies" / f"objects-{rows[0]:05d}.yaml"
+    path.write_text("---\n".join(documents))
+
+
+def _team(number: int) -> str:
+    return f"team-{number:04d}"
 
 
 @contextmanager
-def running(loop: RunLoop) -> Iterator[None]:
+def _running(loop: RunLoop) -> Iterator[None]:
     """Run the loop on another thread while open."""
     thread = threading.Thread(target=loop.run)
     thread.start()
@@ -118,94 +156,66 @@ def running(loop: RunLoop) -> Iterator[None]:
         thread.join()
 
 
-def measure_world(place: Path, policies: int, targets: int) -> list[Cost]:
-    """Costs of the passes over one world."""
+def measure_world(world: World) -> Iterator[Cost]:
+    """Yield the costs of a first pass, and of what follows changes of one object.
+
+    A pass after a change includes three looks at all files.
+    """
     gc.set_threshold(GC_THRESHOLD)  # as the program does
-    size = Size(policies * targets, _REPOSITORIES, FEW)
     environment = {
-        "FANOUT_FILES": str(place / "policies"),
-        "FANOUT_STATE_DIR": str(place / "state"),
+        "FANOUT_FILES": str(world.place / "policies"),
+        "FANOUT_STATE_DIR": str(world.place / "state"),
     }
-    costs: list[Cost] = []
     with open_program(resolve_settings({}, environment), long_running=True) as program:
-        counters = program.world.counters
-
-        def take(name: str, begin: float) -> None:
-            seconds, counts = time.process_time() - begin, counters.read()
-            costs.append(
-                Cost(name, seconds, counts["listings"], counts["pushes"], counts["judged"])
-            )
-            print(f"{costs[-1]}\n  " + "\n  ".join(format_costs(counters)), file=sys.stderr)
-            counters.reset()
-
-        counters.reset()
-        begin = time.process_time()
+        observer = CostObserver(program)
         program.sweep(PassMode())
-        take("first", begin)
-        observer = Measure()
+        yield _named("first", observer.take())
         loop = RunLoop(build_dependencies(program, [observer]), timedelta(hours=1))
-        with running(loop):
-            _await_round(observer)
-            time.sleep(1)
-            take("second", time.process_time())
-            rows = range(targets if policies > 1 else size.targets // _REPOSITORIES)
-            for name, change in (
-                ("injected object", {"retention": "77d"}),
-                ("injected object again", {"retention": "78d"}),
-                ("target object", {"retention": "78d", "region": "other"}),
+        with _running(loop):
+            yield _named("second", observer.wait())
+            for name, retention, region in (
+                ("injected object changed", "77d", ""),
+                ("injected object changed again", "78d", ""),
+                ("target changed", "78d", "other"),
             ):
-                counters.reset()
-                observer.ended.clear()
-                begin = time.process_time()
-                write_targets(place, size, rows, targets, **change)
-                _await_round(observer)
-                take(name, begin)
-                observer.ended.clear()
-                _await_round(observer)  # follow-up
-                take(f"{name}: follow-up", time.process_time())
-    return costs
+                observer.take()
+                write_targets(world, world.first_file, retention, region)
+                yield _named(name, observer.wait())
+                yield _named("follow-up", observer.wait())
 
 
-def _await_round(observer: Measure) -> None:
-    if not observer.ended.wait(_IDLE):
-        raise RuntimeError("the loop made no pass")
-    if observer.failure is not None:
-        raise observer.failure
+def _named(name: str, cost: Cost) -> Cost:
+    return Cost(name, cost.seconds, cost.listings, cost.pushes, cost.judged)
 
 
 def main() -> int:
-    """Print the costs of both worlds."""
+    """Print the costs of both worlds, each measured in a process of its own."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.policies", description=__doc__)
     parser.add_argument("--targets", type=int, default=10_000, metavar="N")
-    parser.add_argument("--world", choices=["many", "one"])
+    parser.add_argument("--world", metavar="POLICIES", type=int, help="measure one world only")
     said = parser.parse_args()
-    worlds = {"many": (said.targets // EACH, EACH), "one": (1, said.targets)}
-    if said.world:
-        policies, targets = worlds[said.world]
-        place = Path(
-            tempfile.mkdtemp(
-                prefix="fanout-bench-", dir=directory([Size(said.targets, _REPOSITORIES, FEW)])
-            )
-        )
-        try:
-            write_world(place, policies, targets)
-            print(json.dumps([asdict(it) for it in measure_world(place, policies, targets)]))
-        finally:
-            shutil.rmtree(place, ignore_errors=True)
+    if said.world is None:
+        for policies in (1, said.targets // EACH):
+            command = [sys.executable, "-m", "benchmarks.policies"]
+            command += ["--world", str(policies), "--targets", str(said.targets)]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            rows = json.loads(done.stdout.splitlines()[-1])
+            print(f"{policies} policies, {said.targets} targets, {_REPOSITORIES} repositories")
+            print(aligned([tuple(rows[0]), *(_cells(it) for it in rows)]))
         return 0
-    for name in worlds:
-        subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "benchmarks.policies",
-                "--world",
-                name,
-                f"--targets={said.targets}",
-            ],
-            check=True,
-        )
+    at = directory([Size(said.targets, _REPOSITORIES, FEW)])
+    place = Path(tempfile.mkdtemp(prefix="fanout-bench-", dir=at))
+    try:
+        world = World(place, said.world, said.targets // said.world)
+        write_world(world)
+        print(json.dumps([asdict(it) for it in measure_world(world)]))
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
     return 0
+
+
+def _cells(row: dict[str, object]) -> tuple[str, ...]:
+    return tuple(f"{it:.2f}" if isinstance(it, float) else str(it) for it in row.values())
 
 
 if __name__ == "__main__":

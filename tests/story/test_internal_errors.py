@@ -19,7 +19,7 @@ from companies import company
 from fleet import PLAIN, PROMOTION, Fleet
 
 from fanout.cli.startup import open_program
-from fanout.cli.verbs.run import _build_dependencies
+from fanout.cli.verbs.run import build_dependencies
 from fanout.schedule import run_loop as module
 from fanout.schedule.run_loop import RunLoop
 
@@ -294,7 +294,7 @@ def staying(fleet: Fleet) -> Iterator[Callable[[Callable[[], bool]], list[Any]]]
     ):
         patch.setattr(module, "FILE_CHECK_INTERVAL", 0.01)
         patch.setattr(module, "FIRST_PAUSE", 0.01)
-        loop = RunLoop(_build_dependencies(program), timedelta(milliseconds=10))
+        loop = RunLoop(build_dependencies(program), timedelta(milliseconds=10))
         thread = threading.Thread(target=loop.run)
 
         def until(condition: Callable[[], bool]) -> list[dict[str, Any]]:

@@ -87,7 +87,7 @@ def command(settings: Settings, interval: str, hooks: str | None, listen: str | 
         logging.getLogger(LOGGER_NAME).addFilter(TracebackFilter())
         # The metrics observe the loop and read its health, so they are added after it is made.
         observers: list[LoopObserver] = []
-        loop = RunLoop(_build_dependencies(program, observers), pause, settings.namespace)
+        loop = RunLoop(build_dependencies(program, observers), pause, settings.namespace)
         with (
             _handle_signals(loop.stop),
             _notify(program, observers) as notifier,
@@ -105,9 +105,11 @@ def _choose_log_level(settings: Settings) -> int:
     return logging.DEBUG if settings.verbosity else logging.INFO
 
 
-def _build_dependencies(
+def build_dependencies(
     program: Program, observers: Sequence[LoopObserver] = ()
 ) -> LoopDependencies:
+    """Build the dependencies of the loop from an open program."""
+
     def run(declared: DeclaredObjects, now: datetime, mode: PassMode) -> PassReport:
         return run_pass(program.world, program.reconciler, declared, now, mode)
 
