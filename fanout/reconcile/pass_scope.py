@@ -161,9 +161,9 @@ def _build_scope_once(
     ]
     dependencies = VariantDependencies(all_policies)
     evaluated = dependencies.with_dependencies(covered)
-    claims = scope_inputs.ownership_memo.find_claims(all_policies, policy_states)
+    policy_paths = scope_inputs.ownership_memo.find_paths(all_policies, policy_states)
     path_ownership = PathOwnershipIndex.build(
-        all_policies, evaluated, claims, scope_inputs.repositories
+        all_policies, evaluated, policy_paths, scope_inputs.repositories
     )
     return PassScope(
         all_policies=all_policies,

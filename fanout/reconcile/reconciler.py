@@ -27,8 +27,8 @@ from fanout.reconcile.observation.mirror_access import PackageContentCache
 from fanout.reconcile.observation.repository_listing import build_remote, pushes_tags
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.observation.upstream_packages import UpstreamPackages
-from fanout.reconcile.ownership.draft_owners import DraftOwners
 from fanout.reconcile.ownership.path_ownership import trailer_owner
+from fanout.reconcile.ownership.repository_drafts import RepositoryDrafts
 from fanout.reconcile.pass_results import NoopSnapshot, PassPlan, PolicyResult
 from fanout.reconcile.pass_scope import PassMode, PassScope, PassSubject, ScopeInputs, build_scope
 from fanout.reconcile.policy_evaluator import PolicyEvaluator
@@ -134,7 +134,7 @@ class Reconciler:
         self.function_results = FunctionResultCache(world.function_runtime)
         self._resolution_memo = ResolutionMemo(world.sandbox)
         self._ownership_memo = OwnershipMemo()
-        self._draft_owners = DraftOwners()
+        self._repository_drafts = RepositoryDrafts()
 
     def plan_pass(self, declared: DeclaredObjects, now: datetime, mode: PassMode) -> PassPlan:
         """Make one pass up to its plan; nothing is changed yet.
@@ -162,7 +162,7 @@ class Reconciler:
             mode,
             listings,
             repository_states,
-            self._draft_owners.group_states(repository_states.values()),
+            self._repository_drafts.group_states(repository_states.values()),
             self._build_evaluator(declared, now, mode.publish),
         )
         results, plans = self._evaluate_policies(context)
@@ -418,7 +418,7 @@ class Reconciler:
         for former_repositories in scope.path_ownership.former_by_policy.values():
             for repository, _ in former_repositories.values():
                 repositories.setdefault(repository_key(repository), repository)
-        paths = scope.path_ownership.claims.paths_by_url
+        paths = scope.path_ownership.policy_paths.paths_by_url
         untagged_urls = {
             canonicalize_url(repository.spec.url)
             for repository in repositories.values()

@@ -14,7 +14,7 @@ from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.reconcile.memo.policy_memo import PolicyMemo
-from fanout.reconcile.ownership.path_ownership import PathClaims, PathOwnershipIndex
+from fanout.reconcile.ownership.path_ownership import PathOwnershipIndex, PolicyPaths
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import repository_key, repository_place
@@ -46,8 +46,8 @@ NOTHING = PolicyPlan(
 
 
 def ownership(policies=(POLICY,), records=None, repository_state=EDGE, stray=()):
-    claims = PathClaims.build(policies, records or {})
-    index = PathOwnershipIndex.build(policies, [POLICY], claims, ())
+    policy_paths = PolicyPaths.build(policies, records or {})
+    index = PathOwnershipIndex.build(policies, [POLICY], policy_paths, ())
     return index.for_policy(POLICY, {repository_key(REPOSITORY): repository_state}, stray)
 
 

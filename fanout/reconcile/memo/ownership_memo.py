@@ -1,11 +1,11 @@
-"""Memo of the claims on paths between passes, valid while nobody claims another path."""
+"""Memo of the paths of all policies between passes, valid while no variant has another one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
-from fanout.reconcile.ownership.path_ownership import PathClaims, list_paths
+from fanout.reconcile.ownership.path_ownership import PolicyPaths, list_paths
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 
 _Statuses = Mapping[RecordsKey, Mapping[str, Mapping[str, Any]]]
@@ -13,18 +13,18 @@ _Statuses = Mapping[RecordsKey, Mapping[str, Mapping[str, Any]]]
 
 @dataclass(slots=True)
 class OwnershipMemo:
-    """Memo of the last claims; one per process."""
+    """Memo of the last result; one per process."""
 
     _policies: Sequence[ResolvedPolicy] = ()
     _statuses: _Statuses = field(default_factory=dict)
-    _claims: PathClaims | None = None
+    _claims: PolicyPaths | None = None
 
-    def find_claims(
+    def find_paths(
         self,
         all_policies: Sequence[ResolvedPolicy],
         policy_states: Mapping[RecordsKey, PolicyRecords],
-    ) -> PathClaims:
-        """Return the claims of all policies: the same object if no path was claimed or left."""
+    ) -> PolicyPaths:
+        """Return the paths of all policies: the same object if none was added or left."""
         statuses = {key: it.status for key, it in policy_states.items()}
         if (
             self._claims is None
@@ -32,7 +32,7 @@ class OwnershipMemo:
             or statuses != self._statuses
             or not have_same_paths(self._policies, all_policies)
         ):
-            self._claims = PathClaims.build(all_policies, policy_states)
+            self._claims = PolicyPaths.build(all_policies, policy_states)
         self._policies, self._statuses = all_policies, statuses
         return self._claims
 

@@ -16,7 +16,7 @@ from fanout.gates.gate_rules import CheckRule
 from fanout.plan.observation.repository_state import RefListing, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.reconcile.memo.variant_memo import VariantMemo
-from fanout.reconcile.ownership.path_ownership import OwnershipConflicts, PathClaims
+from fanout.reconcile.ownership.path_ownership import OwnershipConflicts, PolicyPaths
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
@@ -36,7 +36,7 @@ class _MemoEntry:
     settings: tuple[object, ...]  # what is compared by value
     upstream: RefListing
     states: Mapping[int, RepositoryState]  # of its repositories, by their id
-    claims: PathClaims  # of all policies
+    policy_paths: PolicyPaths  # of all policies
     conflicts: OwnershipConflicts
     evaluated_at: datetime
     result: PolicyResult
@@ -65,7 +65,7 @@ class _MemoEntry:
 
     def _has_same_conflicts(self, inputs: PolicyInputs) -> bool:
         index = inputs.path_ownership.index
-        return index.claims is self.claims or (
+        return index.policy_paths is self.policy_paths or (
             # The sentence of an obstacle may name the paths of any other policy.
             not any(it.observed.obstacle or it.observed.wait_hold for it in self.result.variants)
             and index.find_conflicts(inputs.resolved_policy) == self.conflicts
@@ -104,9 +104,9 @@ class PolicyMemo:
         entry = self._entries.get(inputs.resolved_policy.key)
         if entry is None or not entry.is_valid(inputs, now, publish=publish):
             return None
-        claims = inputs.path_ownership.index.claims
-        if entry.claims is not claims:  # or the earlier claims of all policies would be kept
-            self._entries[inputs.resolved_policy.key] = replace(entry, claims=claims)
+        policy_paths = inputs.path_ownership.index.policy_paths
+        if entry.policy_paths is not policy_paths:  # or the earlier ones would be kept
+            self._entries[inputs.resolved_policy.key] = replace(entry, policy_paths=policy_paths)
         return entry.result
 
     def is_complete(self) -> bool:
@@ -142,7 +142,7 @@ class PolicyMemo:
             settings=_list_settings(inputs, publish=publish),
             upstream=listing,
             states={id(it): it for it in states},
-            claims=index.claims,
+            policy_paths=index.policy_paths,
             conflicts=index.find_conflicts(inputs.resolved_policy),
             evaluated_at=result.facts.now,
             result=result,

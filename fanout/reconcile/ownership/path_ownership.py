@@ -277,7 +277,7 @@ def list_paths(resolved_policy: ResolvedPolicy) -> tuple[PathRow, ...]:
 
 
 @frozen
-class PathClaims:
+class PolicyPaths:
     """Recorded and wanted paths of all policies, and who has to give way to whom."""
 
     _: KW_ONLY
@@ -295,8 +295,8 @@ class PathClaims:
         cls,
         all_policies: Sequence[ResolvedPolicy],
         policy_states: Mapping[RecordsKey, PolicyRecords],
-    ) -> "PathClaims":
-        """Build the claims from resolved policies and records."""
+    ) -> "PolicyPaths":
+        """Build the paths from resolved policies and records."""
         recorded_paths = read_recorded_paths(policy_states, all_policies)
         wanted_paths = find_wanted_paths(all_policies)
         tenants: dict[str, dict[str, PathHolder]] = {}
@@ -318,7 +318,7 @@ class PathClaims:
 
 @frozen
 class OwnershipConflicts:
-    """What the claims of others mean for one policy; mostly nothing."""
+    """Effect of the paths of others on one policy; mostly none."""
 
     refusals: Mapping[str, str]
     tenants: Mapping[str, PathHolder]
@@ -333,7 +333,7 @@ class PathOwnershipIndex:
 
     _: KW_ONLY
     all_policies: Sequence[ResolvedPolicy]  # any of them may want a path of another
-    claims: PathClaims
+    policy_paths: PolicyPaths
     former_by_policy: FormerRepositoriesByPolicy  # for the policies of the pass
 
     @classmethod
@@ -341,36 +341,36 @@ class PathOwnershipIndex:
         cls,
         all_policies: Sequence[ResolvedPolicy],
         evaluated: Sequence[ResolvedPolicy],
-        claims: PathClaims,
+        policy_paths: PolicyPaths,
         repositories: Sequence[Repository],
     ) -> "PathOwnershipIndex":
-        """Build the index from resolved policies and their claims.
+        """Build the index from resolved policies and their paths.
 
         `evaluated` are the policies of the pass.
         """
         return cls(
             all_policies=all_policies,
-            claims=claims,
+            policy_paths=policy_paths,
             former_by_policy=find_former_repositories(
-                evaluated, all_policies, claims.recorded_paths, repositories
+                evaluated, all_policies, policy_paths.recorded_paths, repositories
             ),
         )
 
     @property
     def recorded_paths(self) -> RecordedPaths:
         """Paths that the status lines of all policies record."""
-        return self.claims.recorded_paths
+        return self.policy_paths.recorded_paths
 
     @property
     def refusals(self) -> Mapping[PathOwner, str]:
         """Reason why a variant may not have its path, by variant."""
-        return self.claims.refusals
+        return self.policy_paths.refusals
 
     def find_conflicts(self, resolved_policy: ResolvedPolicy) -> OwnershipConflicts:
-        """Return what the claims of other policies mean for one policy."""
+        """Return what the paths of other policies mean for one policy."""
         namespace, recorded = resolved_policy.namespace, self.recorded_paths
         names = [it.name for it in resolved_policy.variants]
-        refusals, tenants = self.refusals, self.claims.tenants.get(namespace, {})
+        refusals, tenants = self.refusals, self.policy_paths.tenants.get(namespace, {})
         recorded_names = recorded.variants_by_policy.get(resolved_policy.records_key, ())
         owned_places = (
             ((namespace, name), place)
@@ -385,7 +385,7 @@ class PathOwnershipIndex:
                 for own, place in owned_places
                 if (owner := recorded.owner_by_path.get(place)) not in (None, own)
             },
-            self.claims.places_by_namespace[namespace]
+            self.policy_paths.places_by_namespace[namespace]
             if resolved_policy.upstream_policy is None
             else frozenset(),
         )
@@ -413,10 +413,10 @@ class PathOwnershipIndex:
             namespace=resolved_policy.namespace,
             repository_states=repository_states,
             repository_by_place=located,
-            tenants=self.claims.tenants.get(resolved_policy.namespace, {}),
+            tenants=self.policy_paths.tenants.get(resolved_policy.namespace, {}),
             named_places=_named_places(resolved_policy)
             if resolved_policy.upstream_policy
-            else self.claims.places_by_namespace[resolved_policy.namespace],
+            else self.policy_paths.places_by_namespace[resolved_policy.namespace],
             stray_states=tuple(it for it in drafted_states if id(it) not in own_states),
         )
 

@@ -7,7 +7,7 @@ from fanout.plan.observation.repository_state import RepositoryState
 
 
 @dataclass(slots=True)
-class DraftOwners:
+class RepositoryDrafts:
     """Policies that have drafts in each repository; one per process."""
 
     # The last state of each repository, and the policies as trailers name them.
