@@ -15,12 +15,15 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.observation.repository_state import RefListingRequest
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
-from fanout.reconcile.memo.ownership_memo import OwnershipMemo
 from fanout.reconcile.observation.repository_listing import (
     build_listing_requests,
     find_branch_conflicts,
 )
-from fanout.reconcile.ownership.path_ownership import PathOwnershipIndex, read_recorded_paths
+from fanout.reconcile.ownership.path_ownership import (
+    PathOwnershipIndex,
+    PolicyPaths,
+    read_recorded_paths,
+)
 from fanout.reconcile.selection.policy_resolution import (
     ResolvedPolicy,
     with_error,
@@ -91,7 +94,10 @@ class ScopeInputs:
     repositories: Sequence[Repository]
     covers: Callable[[ResolvedPolicy], bool]  # whether a policy is part of the pass
     install: str
-    ownership_memo: OwnershipMemo
+    # returns the paths of all policies, from their variants and records
+    find_paths: Callable[
+        [Sequence[ResolvedPolicy], Mapping[RecordsKey, PolicyRecords]], PolicyPaths
+    ]
 
 
 @frozen
@@ -161,7 +167,7 @@ def _build_scope_once(
     ]
     dependencies = VariantDependencies(all_policies)
     evaluated = dependencies.with_dependencies(covered)
-    policy_paths = scope_inputs.ownership_memo.find_paths(all_policies, policy_states)
+    policy_paths = scope_inputs.find_paths(all_policies, policy_states)
     path_ownership = PathOwnershipIndex.build(
         all_policies, evaluated, policy_paths, scope_inputs.repositories
     )

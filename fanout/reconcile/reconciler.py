@@ -149,7 +149,7 @@ class Reconciler:
                 [resolved_policy.records_key for resolved_policy in resolved_policies]
             )
         scope_inputs = ScopeInputs(
-            declared.repositories, mode.covers, setup.install, self._ownership_memo
+            declared.repositories, mode.covers, setup.install, self._ownership_memo.find_paths
         )
         scope = build_scope(resolved_policies, policy_states, scope_inputs)
         with phase("listings"):
