@@ -121,4 +121,7 @@ def test_porch_s_package_variants_are_beside_ours(crds: KubeServer, kube_namespa
     assert list_names("packagevariants.fanout.dev") == ours
     assert list_names("pvar") == ours
     assert list_names("fanout") == ours
-    assert list_names(porch_kind) == ["packagevariant.config.porch.kpt.dev/porch"]
+    theirs = ["packagevariant.config.porch.kpt.dev/porch"]
+    assert list_names(porch_kind) == theirs
+    # As the page about migrating from Porch says: kubectl takes the first group by name.
+    assert list_names("packagevariants") == theirs
