@@ -14,6 +14,7 @@ from fanout.api.object_meta import KRMObject
 from fanout.api.package_variant import RESERVED_KEYS
 from fanout.api.record_objects import Record
 from fanout.api.text_fields import NAME
+from fanout.api.urls import REFUSED_HEADERS
 from fanout.api.validators.field_rules import (
     CHECK_PATHS,
     EXCLUSIVE_FIELDS,
@@ -222,6 +223,11 @@ def _check_rules(path: str) -> Iterator[SchemaRule]:
         f"{path}.http",
         "!has(self.body) || (has(self.method) && self.method == 'POST')",
         "only a POST has a body",
+    )
+    yield SchemaRule(
+        f"{path}.http.headers",
+        f"!self.exists(name, name.lowerAscii() in {sorted(REFUSED_HEADERS)})",
+        "a policy cannot set this header; name a secret in secretRef for credentials",
     )
     yield SchemaRule(
         f"{path}.object",

@@ -40,6 +40,7 @@ from fanout.api.text_fields import (
     RevisionName,
     Text,
     format_value,
+    schema_keywords,
 )
 from fanout.api.urls import HttpUrl, ServerUrl, check_header
 
@@ -158,6 +159,9 @@ def _check_headers(values: Mapping[str, str]) -> Mapping[str, str]:
     return values
 
 
+_HeaderValue = Annotated[Text, schema_keywords(pattern="^[ -~]+$")]
+
+
 class HttpCheck(Model):
     """Check answered by an HTTP service."""
 
@@ -167,7 +171,7 @@ class HttpCheck(Model):
     )
     method: HttpMethod = Field(default=HttpMethod.GET, description="HTTP method of the request.")
     headers: Annotated[
-        Mapping[Text, Text], Field(max_length=MAX_ENTRIES), AfterValidator(_check_headers)
+        Mapping[Text, _HeaderValue], Field(max_length=MAX_ENTRIES), AfterValidator(_check_headers)
     ] = Field(
         default={},
         description="Further HTTP headers; headers with credentials are taken from the secret.",

@@ -1,0 +1,290 @@
+"""The rules of the kinds on a real kube-apiserver: it refuses what `fanout validate` refuses."""
+
+import copy
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import yaml
+from api import test_checks, test_dependencies, test_functions, test_stage_fields, test_unsupported
+from api.test_validation import MISTAKES, example
+from cli.test_broken_files import ROWS, break_example
+from kube.samples import read_samples
+from kube_server import KubeError, KubeServer
+
+from fanout.api.crd_schemas import build_crds
+from fanout.api.validators.object_validation import is_fanout_object, validate_object
+from fanout.api.validators.unsupported_fields import UNSUPPORTED_FIELDS
+
+pytestmark = pytest.mark.kube
+Named = tuple[str, dict[str, Any]]
+
+# What neither schema nor CEL can say, with the reason.
+_KEYS = "JSON has no keys but text: kubectl quotes the key"
+_NULL = "the API server drops a field without a value before any rule"
+_CYCLE = "a rule has no recursion"
+_LITERAL = "an expression is text to a rule"
+_CATALOG = "the functions are those of the program, and change with it"
+_HOST = "a rule has no parser of addresses, which have many spellings"
+_SUBJECT = "in a cluster an approver is a user or a group of the API server"
+_FANOUT = "fanout itself writes it: an admission policy refuses it from others"
+NOT_SAID = {
+    "PackageVariant: spec.policyRef: {'name': 'monitoring'}": _FANOUT,
+    "PackageVariant: spec.stage: dev": _FANOUT,
+    "a cycle of stages (UpstreamPolicy)": _CYCLE,
+    "stages do not wait in a circle": _CYCLE,
+    "a function that nobody could mean": _CATALOG,
+    "a function that nobody knows": _CATALOG,
+    "a misspelled function (UpstreamPolicy)": _CATALOG,
+    "texts for a function that needs an object": _CATALOG,
+    "a key on that YAML 1.1 reads as true (PromotionPolicy)": _KEYS,
+    "a key that YAML takes for a truth value must be quoted": _KEYS,
+    "a key with nothing behind it does not mean no gate": _NULL,
+    "package context without anything in it has no value": _NULL,
+    "an address carries no token": "the rule would cost more than the budget for each check",
+    "an address is not where clouds keep credentials": _HOST,
+    "nor where they keep them, written as a number": _HOST,
+    "an approver is a person that Git knows": _SUBJECT,
+    "an approver is no team": _SUBJECT,
+    "an approver is no team of a forge": _SUBJECT,
+    "an approver's address is closed": _SUBJECT,
+    "an expression that is a text alone names a stage too": _LITERAL,
+    "no target can be put into a controlFlow stage by an expression": _LITERAL,
+}
+
+
+def broken_objects() -> Iterator[Named]:
+    """Yield each object of the tests' tables that `fanout validate` refuses by itself."""
+    for row in MISTAKES:
+        yield row["sentence"], example(row["kind"], row["text"], row["instead"])
+    for sentence, data, _ in test_stage_fields.MISTAKES:
+        yield sentence, data
+    for sentence, check, _ in test_checks.WRONG:
+        yield sentence, test_checks.with_check(check)
+    for sentence, pipeline, _ in test_functions.REFUSED:
+        data = copy.deepcopy(test_functions.VARIANT)
+        data["spec"]["pipeline"] = pipeline
+        yield sentence, data
+    for sentence, entry, _ in test_dependencies.DEPENDENCIES:
+        yield sentence, test_dependencies.waiting(entry)
+    for row in UNSUPPORTED_FIELDS:
+        for value in row.values or (test_unsupported.VALUES[row.path.rpartition(".")[2]],):
+            data = copy.deepcopy(test_unsupported.EXAMPLES[row.kind])
+            test_unsupported.place(data, row.path, value)
+            yield f"{row.kind}: {row.path}: {value}", data
+    for row in ROWS:
+        try:
+            documents = [*yaml.safe_load_all(break_example(row))]
+        except yaml.YAMLError:
+            continue  # no objects
+        for data in filter(is_fanout_object, documents):
+            yield f"{row['description']} ({data.get('kind')})", data
+
+
+def sent(data: dict[str, Any], namespace: str) -> dict[str, Any]:
+    """Return the object as JSON in the namespace; files may leave names of records out."""
+    written = json.loads(json.dumps(data, default=lambda instant: instant.isoformat()))
+    meta = {**written.get("metadata", {}), "namespace": namespace}
+    if written.get("kind") in ("Evidence", "Approval", "Decision"):
+        meta.setdefault("generateName", "r-")
+    return {**written, "metadata": meta}
+
+
+def refusal_of(server: KubeServer, manifest: dict[str, Any]) -> str:
+    try:
+        server.create(manifest, dry_run=True)
+    except KubeError as error:
+        return error.message
+    except KeyError:
+        return "there is no such kind"
+    return ""
+
+
+def test_the_server_refuses_what_validation_refuses(crds: KubeServer, kube_namespace: str):
+    refused, accepted = 0, set()
+    for name, data in broken_objects():
+        if data.get("kind") not in ("FanoutConfiguration", "Scenario") and validate_object(data)[1]:
+            refused += 1
+            if not refusal_of(crds, sent(data, kube_namespace)):
+                accepted.add(name)
+    assert accepted == set(NOT_SAID)
+    assert refused > 150
+
+
+def valid_objects() -> Iterator[Named]:
+    """Yield each object of the tests' tables that is valid, beside the samples."""
+    for sentence, data in test_stage_fields.RIGHT:
+        yield sentence, data
+    for sentence, check in test_checks.RIGHT:
+        for group in ("verification", "requires"):
+            yield f"{sentence} ({group})", test_checks.with_check(check, group)
+
+
+def test_the_server_takes_what_validation_takes(crds: KubeServer, kube_namespace: str):
+    refusals = {
+        name: refusal_of(crds, sent(data, kube_namespace)) for name, data in valid_objects()
+    }
+    assert {name: text for name, text in refusals.items() if text} == {}
+
+
+READABLE = [
+    ("no such stage", "stages: [dev]}, ", "stages: [deev]}, ", "no stage has this name"),
+    ("two revisions", "semver: ", "latest: true, semver: ", "exactly one of tag, semver, latest"),
+    ("101 percent", "require: All", 'atLeast: "101%"', "atLeast in body should match '^(100|"),
+    ("days", "soak: 24h", "soak: 1d", "spec.stages[3].after.soak"),
+    ("eleven years", "soak: 24h", "soak: 100000h", "at most 87600h"),
+    ("a stage twice", "{name: dev, ", "{name: prod}\n  - {name: dev, ", "Duplicate value"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"), [row[1:] for row in READABLE], ids=[row[0] for row in READABLE]
+)
+def test_a_refusal_says_what_is_wrong(crds, kube_namespace, old, new, told):
+    assert told in refusal_of(crds, sent(example("UpstreamPolicy", old, new), kube_namespace))
+
+
+def loosened(schema: Any) -> Any:
+    """Return a schema without bounds and rules, and with any status, as the first release had."""
+    bounds = {"maxItems", "maxLength", "maxProperties", "pattern", "x-kubernetes-validations"}
+    if isinstance(schema, list):
+        return [loosened(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    loose = {key: loosened(value) for key, value in schema.items() if key not in bounds}
+    if "observedGeneration" in schema.get("status", {}).get("properties", {}):
+        loose["status"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return loose
+
+
+def samples_in(namespace: str) -> Iterator[dict[str, Any]]:
+    """Yield each sample object of the repository under a name of its own."""
+    for number, (_, data) in enumerate(read_samples()):
+        manifest = sent(data, namespace)
+        manifest["metadata"].pop("generateName", None)
+        yield {**manifest, "metadata": {**manifest["metadata"], "name": f"sample-{number}"}}
+
+
+def test_objects_of_looser_definitions_stay_readable_and_writable(crds, kube_namespace):
+    samples = [*samples_in(kube_namespace)]
+    long = copy.deepcopy(next(it for it in samples if it["kind"] == "UpstreamPolicy"))
+    long["metadata"]["name"] = "long"
+    long["spec"]["targets"][0]["template"] = {"stage": "nowhere", "labels": {"a": "b" * 100}}
+    samples.append(long)
+    # a record's spec is not sent again: only its labels may change
+    label = {"metadata": {"labels": {"seen": "yes"}}}
+    try:
+        install(crds, [loosened(crd) for crd in build_crds()])
+        wait_until(lambda: not refusal_of(crds, sent(long, kube_namespace)))
+        stored = [crds.create(it) for it in samples]
+    finally:
+        install(crds, build_crds())
+    wait_until(
+        lambda: bool(refusal_of(crds, {**long, "metadata": {**long["metadata"], "name": "x"}}))
+    )
+    for before in stored:
+        after = crds.get(before)
+        assert (after["spec"], after["metadata"]["uid"]) == (
+            before["spec"],
+            before["metadata"]["uid"],
+        )
+        assert crds.patch(before, label)["spec"] == before["spec"]
+    with pytest.raises(KubeError, match=r"labels\.a: Too long"):
+        crds.patch(long, {"spec": {"targets": long["spec"]["targets"] * 2}})
+
+
+def install(server: KubeServer, definitions: list[dict[str, Any]]) -> None:
+    for definition in definitions:
+        server.apply(definition)
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60  # seconds, on a busy machine
+    while not is_so():
+        assert time.monotonic() < end, "the definitions are not in force"
+        time.sleep(0.2)
+
+
+def test_an_object_that_is_applied_again_stays_as_it_is(crds, kube_namespace):
+    for manifest in samples_in(kube_namespace):
+        applied = crds.apply(manifest)
+        again = crds.apply(manifest)
+        assert again["metadata"]["resourceVersion"] == applied["metadata"]["resourceVersion"]
+
+
+READY = {
+    "type": "Ready",
+    "status": "False",
+    "reason": "GateClosed",
+    "message": "waits for prod",
+    "lastTransitionTime": "2030-01-31T16:00:00Z",
+    "observedGeneration": 1,
+}
+
+
+def with_status(manifest: dict[str, Any], **status: Any) -> dict[str, Any]:
+    meta = {key: manifest["metadata"][key] for key in ("name", "namespace")}
+    base = {"observedGeneration": 1, "conditions": [READY]}
+    kept = {key: manifest[key] for key in ("apiVersion", "kind")}
+    return {**kept, "metadata": meta, "status": base | status}
+
+
+VARIANT_STATUS = {
+    "state": "Drafted",
+    "stage": "prod",
+    "revision": "v2",
+    "draft": {"branch": "drafts/a", "commit": "c" * 40, "tree": "d" * 40},
+    "published": {"tag": "site/monitoring/v1", "commit": "e" * 40},
+    "holds": [{"reason": "WindowClosed", "message": "until Monday"}],
+    "moreHolds": 3,
+    "next": "2030-02-01T08:00:00Z",
+}
+
+
+def test_a_status_is_shown_and_waited_for(crds, kube_namespace):
+    created = crds.create(sent(example("PackageVariant"), kube_namespace))
+    status = with_status(created, **VARIANT_STATUS)
+    assert crds.apply(status, subresource="status")["status"] == status["status"]
+    shown = crds.kubectl("get", "pvar", namespace=kube_namespace).stdout.split("\n")
+    heads = [
+        "NAME",
+        "READY",
+        "REASON",
+        "REPOSITORY",
+        "PACKAGE",
+        "STAGE",
+        "STATE",
+        "REVISION",
+        "DRAFT",
+        "AGE",
+    ]
+    assert shown[0].split() == heads
+    assert "Drafted" in shown[1]
+    assert "drafts/a" in shown[1]
+    assert crds.get(created)["metadata"]["generation"] == 1
+    crds.kubectl("wait", "--for=condition=Ready=false", "pvar/site", namespace=kube_namespace)
+
+
+STATUSES = [
+    ("a condition without a time", {"conditions": [{**READY, "lastTransitionTime": None}]}),
+    ("a reason of two words", {"conditions": [{**READY, "reason": "Gate closed"}]}),
+    ("two conditions of one type", {"conditions": [READY, READY]}),
+    ("six holds", {"holds": [{"reason": "A", "message": "b"}] * 6}),
+    ("a commit that is none", {"published": {"commit": "main"}}),
+]
+
+
+@pytest.mark.parametrize("status", [row[1] for row in STATUSES], ids=[row[0] for row in STATUSES])
+def test_a_status_is_typed(crds, kube_namespace, status):
+    created = crds.create(sent(example("PackageVariant"), kube_namespace))
+    with pytest.raises(KubeError):
+        crds.apply(with_status(created, **(VARIANT_STATUS | status)), subresource="status")
+
+
+def test_a_stage_of_a_policy_has_a_status(crds, kube_namespace):
+    created = crds.create(sent(example("UpstreamPolicy"), kube_namespace))
+    stage = {"name": "dev", "candidate": "v2", "verdict": "Pending", "gate": "Passed"}
+    status = with_status(created, stages=[stage], counts={"Ready": 3})
+    assert crds.apply(status, subresource="status")["status"] == status["status"]
