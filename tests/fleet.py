@@ -17,10 +17,14 @@ from typing import Any
 
 import pygit2
 
+from fanout.api.output_views import VIEWS
+from fanout.api.publication_view import HISTORY_VIEWS
 from fanout.cli.main import run_arguments
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program, open_program
 from fanout.reconcile.pass_scope import PassMode
+
+_VIEW_MODELS = {it.__name__: it for it in (*VIEWS, *HISTORY_VIEWS)}
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)  # a Monday morning
 
@@ -123,9 +127,17 @@ class Result:
 
     @property
     def items(self) -> list[dict[str, Any]]:
-        """The objects of a List, or the one object that was asked for by its name."""
+        """The objects of a List, or the one object that was asked for by its name.
+
+        Each view must have all fields of its model, and no others.
+        """
         value = self.json
-        return list(value["items"]) if value["kind"] == "List" else [value]
+        items = list(value["items"]) if value["kind"] == "List" else [value]
+        for item in items:
+            if model := _VIEW_MODELS.get(item["kind"]):
+                view = model.model_validate(item)
+                assert view.model_dump(mode="json", exclude_none=True) == item
+        return items
 
     @property
     def views(self) -> list[dict[str, Any]]:

@@ -4,8 +4,17 @@ import json
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from fanout.cli.output.printer import TableColumn, format_table, print_objects, print_value
+from fanout.api.gate_vocabulary import Verdict
+from fanout.cli.output.printer import (
+    TableColumn,
+    format_json,
+    format_table,
+    print_objects,
+    print_value,
+)
 from fanout.cli.settings import OutputFormat, Settings
 
 COLUMNS = (
@@ -63,6 +72,17 @@ def test_json_is_the_object_with_sorted_keys(capsys):
     assert json.loads(out) == item("ä")
     assert list(json.loads(out)) == sorted(item("ä"))
     assert "ä" in out
+
+
+PLAIN_DATA = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(Verdict),
+    lambda inner: st.lists(inner) | st.tuples(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(PLAIN_DATA)
+def test_json_is_formatted_as_the_standard_library_does(value):
+    assert format_json(value) == json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])

@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from json.encoder import encode_basestring
 from typing import Any
 
 import click
@@ -82,7 +83,8 @@ def check_output(settings: Settings) -> None:
 def _print_columns(
     items: Sequence[Object], columns: Sequence[TableColumn], settings: Settings
 ) -> None:
-    rows = [[_format_cell(column.cell(item)) for column in columns] for item in items]
+    cells = [column.cell for column in columns]
+    rows = [[_format_cell(cell(item)) for cell in cells] for item in items]
     heads = [] if settings.no_headers else [column.head for column in columns]
     width = terminal_width(sys.stdout)
     # Who asks for certain columns, or for all of them, gets them in full.
@@ -150,7 +152,26 @@ def print_value(value: Any, output: OutputFormat) -> None:
     if output is OutputFormat.YAML:
         write_stdout(format_yaml(value))
     else:
-        write_stdout(json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+        write_stdout(format_json(value) + "\n")
+
+
+def format_json(value: Any, line_start: str = "\n") -> str:
+    """Format plain data as JSON with sorted keys, two spaces of indentation for each level.
+
+    `line_start`: line break and indentation of the value. The standard library indents in Python,
+    token by token, and takes twice the time for ten thousand objects.
+    """
+    if isinstance(value, str):
+        return encode_basestring(value)
+    inner = f"{line_start}  "
+    if isinstance(value, (list, tuple)):
+        texts = [format_json(it, inner) for it in value]
+        return f"[{inner}{f',{inner}'.join(texts)}{line_start}]" if texts else "[]"
+    if isinstance(value, (dict, Mapping)):
+        pairs = sorted(value.items())
+        texts = [f"{encode_basestring(key)}: {format_json(it, inner)}" for key, it in pairs]
+        return f"{{{inner}{f',{inner}'.join(texts)}{line_start}}}" if texts else "{}"
+    return json.dumps(value)
 
 
 def format_yaml(value: Any) -> str:
@@ -218,6 +239,9 @@ def _sort_keys(value: Any) -> Any:
 
 def _format_cell(value: object) -> str:
     """Format a cell as one line that is never empty, so that columns can be counted."""
+    # Nearly all cells of ten thousand rows are plain text.
+    if value.__class__ is str and value.isprintable():
+        return value or "<none>"
     if isinstance(value, bool):
         return "True" if value else "False"
     text = "" if value is None else escape_control(str(value)).replace("\n", " ").replace("\t", " ")

@@ -105,15 +105,15 @@ class ObjectFilter:
         Records are not matched by name: they were read by policy.
         """
         # Names given for records are names of policies.
-        ignores_names = not self.names or self.resource_type in RECORD_TYPES
+        names = () if self.resource_type in RECORD_TYPES else self.names
         return [
             item
             for item in items
-            if (ignores_names or not _names_of_item(item).isdisjoint(self.names))
+            if (not names or not _names_of_item(item).isdisjoint(names))
             and matches(self.labels, item["metadata"].get("labels") or {})
-            and self.policy in ("", _label_or_field(item, Label.POLICY, "policy"))
-            and self.stage in ("", _label_or_field(item, Label.STAGE, "stage"))
-            and self.state in ("", item.get("status", {}).get("state"))
+            and (not self.policy or _label_or_field(item, Label.POLICY, "policy") == self.policy)
+            and (not self.stage or _label_or_field(item, Label.STAGE, "stage") == self.stage)
+            and (not self.state or item.get("status", {}).get("state") == self.state)
         ]
 
 

@@ -10,6 +10,7 @@ keys in the records and must not change.
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, asdict, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from fanout.api.gate_vocabulary import Verdict
@@ -272,11 +273,14 @@ def _lines_by_key(status: RecordedStatus) -> dict[str, _Line]:
     }
 
 
+# One pass writes the same instant into the lines of thousands of variants.
+@lru_cache(4096)
 def parse_instant(text: str) -> datetime:
     """Parse a recorded instant: RFC 3339, UTC, whole seconds."""
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
+@lru_cache(4096)
 def format_instant(moment: datetime) -> str:
     """Format an instant as it is recorded: RFC 3339, UTC, whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,22 +1,10 @@
-"""Views of a policy's history, as plain data."""
+"""Views of a policy's history, as plain data with the fields of their models in `api`."""
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
-from fanout.api.object_meta import Label, Model
-from fanout.api.publication_view import (
-    AdmissionView,
-    ApprovalView,
-    EvidenceView,
-    HistoryMeta,
-    PublicationSpec,
-    PublicationStatus,
-    PublicationView,
-    StageRevisionSpec,
-    StageRevisionStatus,
-    StageRevisionView,
-)
+from fanout.api.object_meta import API_VERSION, Label
 from fanout.api.view_base import label_verdict
 from fanout.plan.history.admission import Admission
 from fanout.plan.history.admission_wording import describe_admission
@@ -50,51 +38,47 @@ class HistoryViews:
         repository = self._repositories.get(recorded.repository, url)
         number = parse_publication_number(line.tag, recorded.path)
         suffix = f"v{number}" if number else line.merge[:_SHORT_DIGITS]
-        labels = {Label.STAGE: recorded.stage, Label.REPOSITORY: repository}
-        view = PublicationView(
-            metadata=self._meta(f"{recorded.variant}/{suffix}", line.at, labels),
-            spec=PublicationSpec(
-                policy=self._policy,
-                stage=recorded.stage,
-                variant=recorded.variant,
-                repository=repository,
-                path=recorded.path,
-                revision=line.revision,
-                upstream_commit=line.commit,
-            ),
-            status=PublicationStatus(
-                state=_find_state(recorded),
-                until=format_instant(recorded.until) if recorded.until else None,
-                tag=line.tag,
-                commit=line.merge,
-                tree=line.tree,
-                digest=line.digest,
-                admission=_build_admission(entry.admission),
-                approvals=tuple(
-                    ApprovalView(
-                        by=it.by,
-                        check=it.check,
-                        at=format_instant(it.at) if it.at else None,
-                        record=it.record,
-                    )
+        name = f"{recorded.variant}/{suffix}"
+        return {
+            "apiVersion": API_VERSION,
+            "kind": "PublicationView",
+            "metadata": self._meta(name, line.at, recorded.stage, repository),
+            "spec": {
+                "policy": self._policy,
+                "stage": recorded.stage,
+                "variant": recorded.variant,
+                "repository": repository,
+                "path": recorded.path,
+                "revision": line.revision,
+                "upstreamCommit": line.commit,
+            },
+            "status": {
+                "state": _find_state(recorded),
+                **_instants(until=recorded.until),
+                "tag": line.tag,
+                "commit": line.merge,
+                "tree": line.tree,
+                "digest": line.digest,
+                "admission": _build_admission(entry.admission),
+                "approvals": [
+                    {"by": it.by, "check": it.check, **_instants(at=it.at), "record": it.record}
                     for it in entry.approvals
-                ),
-                evidence=tuple(
-                    EvidenceView(
-                        check=it.check,
-                        result=label_verdict(it.verdict),
-                        at=format_instant(it.at),
-                        by=it.by,
-                        record=it.record,
-                        link=it.link,
-                    )
+                ],
+                "evidence": [
+                    {
+                        "check": it.check,
+                        "result": label_verdict(it.verdict).value,
+                        "at": format_instant(it.at),
+                        "by": it.by,
+                        "record": it.record,
+                        "link": it.link,
+                    }
                     for it in entry.evidence
-                ),
-                dropped=line.rejected,
-                recovered=recorded.is_recovered,
-            ),
-        )
-        return _as_plain_data(view)
+                ],
+                "dropped": list(line.rejected),
+                "recovered": recorded.is_recovered,
+            },
+        }
 
     def stage_revision(self, group: StageRevision) -> dict[str, Any]:
         """Return one stretch of a revision in a stage as plain data."""
@@ -103,55 +87,60 @@ class HistoryViews:
         }
         # A revision that a stage took again has the same stage and revision as before.
         suffix = f"/{group.number}" if group.number > 1 else ""
+        name = f"{self._policy}/{group.stage}/{group.revision}{suffix}"
         in_force = group.ended is None and group.entries
-        view = StageRevisionView(
-            metadata=self._meta(
-                f"{self._policy}/{group.stage}/{group.revision}{suffix}",
-                group.began,
-                {Label.STAGE: group.stage},
-            ),
-            spec=StageRevisionSpec(policy=self._policy, stage=group.stage, revision=group.revision),
-            status=StageRevisionStatus(
-                state="InForce" if in_force else "Ended",
-                passed=format_instant(group.passed) if group.passed else None,
-                ended=format_instant(group.ended) if group.ended else None,
-                variants=len(group.variants),
-                publications=len(group.entries),
-                dropped=sum(len(it.recorded.line.rejected) for it in group.entries),
-                admissions=tuple(map(_build_admission, admissions.values())),
-            ),
-        )
-        return _as_plain_data(view)
+        return {
+            "apiVersion": API_VERSION,
+            "kind": "StageRevisionView",
+            "metadata": self._meta(name, group.began, group.stage),
+            "spec": {
+                "policy": self._policy,
+                "stage": group.stage,
+                "revision": group.revision,
+            },
+            "status": {
+                "state": "InForce" if in_force else "Ended",
+                **_instants(passed=group.passed, ended=group.ended),
+                "variants": len(group.variants),
+                "publications": len(group.entries),
+                "dropped": sum(len(it.recorded.line.rejected) for it in group.entries),
+                "admissions": [_build_admission(it) for it in admissions.values()],
+            },
+        }
 
-    def _meta(self, name: str, at: datetime, labels: Mapping[Label, str]) -> HistoryMeta:
-        own = {Label.POLICY: self._policy, **labels}
-        return HistoryMeta(
-            name=name,
-            namespace=self._namespace,
-            labels={key.value: value for key, value in own.items() if value},
-            creation_timestamp=format_instant(at),
-        )
+    def _meta(self, name: str, at: datetime, stage: str, repository: str = "") -> dict[str, Any]:
+        texts = (self._policy, stage, repository)
+        return {
+            "name": name,
+            "namespace": self._namespace,
+            "labels": {key: text for key, text in zip(_LABEL_KEYS, texts, strict=True) if text},
+            "creationTimestamp": format_instant(at),
+        }
 
 
-def _find_state(publication: RecordedPublication) -> Literal["InForce", "Replaced", "Removed"]:
+_LABEL_KEYS = (Label.POLICY.value, Label.STAGE.value, Label.REPOSITORY.value)
+
+
+def _instants(**instants: datetime | None) -> dict[str, str]:
+    """Return the instants that are known, as text."""
+    return {name: format_instant(at) for name, at in instants.items() if at is not None}
+
+
+def _find_state(publication: RecordedPublication) -> str:
     if publication.until is None:
         return "InForce"
     return "Removed" if publication.is_removed else "Replaced"
 
 
-def _build_admission(admission: Admission) -> AdmissionView:
+def _build_admission(admission: Admission) -> dict[str, Any]:
     decision = admission.decision
     spec: Mapping[str, Any] = decision.spec if decision is not None else {}
-    return AdmissionView(
-        type=admission.type.value,
-        by=admission.by,
-        decision=decision.name if decision is not None else "",
-        reason=spec.get("reason", ""),
-        overrides=tuple(spec.get("overrides", ())),
-        promotion_policies=admission.promotion_policies,
-        message=describe_admission(admission),
-    )
-
-
-def _as_plain_data(view: Model) -> dict[str, Any]:
-    return view.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return {
+        "type": admission.type.value,
+        "by": admission.by,
+        "decision": decision.name if decision is not None else "",
+        "reason": spec.get("reason", ""),
+        "overrides": list(spec.get("overrides", ())),
+        "promotionPolicies": list(admission.promotion_policies),
+        "message": describe_admission(admission),
+    }

@@ -2,13 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Literal
 
-from fanout.api.conflict_view import (
-    ConflictView,
-    ConflictViewSpec,
-    ConflictViewStatus,
-)
 from fanout.package.merge.merge_conflicts import MergeSide
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.edits.conflict_outcome import (
@@ -23,17 +17,14 @@ from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.reconcile.report.view_meta import (
     Plain,
     build_meta,
-    dump_view,
+    build_view,
     format_time,
     order_by_stage,
     policy_name,
     variant_labels,
 )
 
-_LABELS: Mapping[MergeSide, Literal["Upstream", "Local"]] = {
-    MergeSide.UPSTREAM: "Upstream",
-    MergeSide.LOCAL: "Local",
-}
+_LABELS: Mapping[MergeSide, str] = {MergeSide.UPSTREAM: "Upstream", MergeSide.LOCAL: "Local"}
 
 
 def list_conflicts(pass_plan: PassPlan) -> list[Plain]:
@@ -41,13 +32,13 @@ def list_conflicts(pass_plan: PassPlan) -> list[Plain]:
 
     Of a conflict that both have at the same revision, the draft's is listed: it comes later.
     """
-    conflict_views: list[ConflictView] = []
+    conflict_views: list[Plain] = []
     for policy_result in pass_plan.policies:
         target_names = policy_result.target_names
         for variant in order_by_stage(policy_result):
             target_name = target_names[variant.spec.target]
             conflict_views += _build_views(policy_result, variant, target_name)
-    return [dump_view(it) for it in conflict_views]
+    return conflict_views
 
 
 def find_undecided_keys(variant: RenderedVariant, undecided: int) -> tuple[str, ...]:
@@ -70,7 +61,7 @@ def draft_time(draft: OpenDraft) -> datetime | None:
 
 def _build_views(
     policy_result: PolicyResult, variant: RenderedVariant, target_name: str
-) -> Iterator[ConflictView]:
+) -> Iterator[Plain]:
     draft, published = find_release_draft(variant), variant.observed.published
     drafted: set[tuple[str, str]] = set()
     if draft is not None:
@@ -90,7 +81,7 @@ def _build_view(
     target_name: str,
     outcome: ConflictOutcome,
     source: OpenDraft | PublishedLine,
-) -> ConflictView:
+) -> Plain:
     spec = variant.spec
     if isinstance(source, OpenDraft):
         revision, since = source.trailers.revision, draft_time(source)
@@ -98,34 +89,32 @@ def _build_view(
         # A publication that is not on record yet has the time of this pass.
         is_recorded = not variant.observed.is_unrecorded
         revision, since = source.revision, source.at if is_recorded else None
-    return ConflictView(
-        metadata=build_meta(
-            policy_result,
-            f"{spec.name}/{revision}/{outcome.key}",
-            variant_labels(policy_result, variant),
-        ),
-        spec=ConflictViewSpec(
-            policy=policy_name(policy_result),
-            stage=spec.stage,
-            target=spec.target,
-            target_name=target_name,
-            variant=spec.name,
-            repository=spec.repository,
-            path=spec.path,
-            key=outcome.key,
-            file=outcome.file,
-            object=outcome.object,
-            field=outcome.field_path,
-        ),
-        status=ConflictViewStatus(
-            place="Draft" if isinstance(source, OpenDraft) else "Published",
-            revision=revision,
-            in_force="Edited" if outcome.is_edited else _LABELS[outcome.winner],
-            decided=outcome.is_decided,
-            base=outcome.values.get("base"),
-            upstream=outcome.values.get("upstream"),
-            local=outcome.values.get("local"),
-            since=format_time(since),
-            message=outcome.line,
-        ),
+    name = f"{spec.name}/{revision}/{outcome.key}"
+    return build_view(
+        "ConflictView",
+        build_meta(policy_result, name, variant_labels(policy_result, variant)),
+        {
+            "policy": policy_name(policy_result),
+            "stage": spec.stage,
+            "target": spec.target,
+            "targetName": target_name,
+            "variant": spec.name,
+            "repository": spec.repository,
+            "path": spec.path,
+            "key": outcome.key,
+            "file": outcome.file,
+            "object": outcome.object,
+            "field": outcome.field_path,
+        },
+        {
+            "place": "Draft" if isinstance(source, OpenDraft) else "Published",
+            "revision": revision,
+            "inForce": "Edited" if outcome.is_edited else _LABELS[outcome.winner],
+            "decided": outcome.is_decided,
+            "base": outcome.values.get("base"),
+            "upstream": outcome.values.get("upstream"),
+            "local": outcome.values.get("local"),
+            "since": format_time(since),
+            "message": outcome.line,
+        },
     )

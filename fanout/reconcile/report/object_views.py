@@ -2,24 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.api.object_meta import API_VERSION, StatusCondition
-from fanout.api.output_views import (
-    DraftView,
-    DraftViewSpec,
-    DraftViewStatus,
-    OtherRevisionView,
-    StageView,
-    StageViewSpec,
-    StageViewStatus,
-    TargetView,
-    TargetViewSpec,
-    TargetViewStatus,
-)
+from fanout.api.object_meta import API_VERSION
 from fanout.api.reasons import Reason
-from fanout.api.view_base import DraftMeta, HoldView, ViewMeta, label_verdict
+from fanout.api.view_base import label_verdict
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import StageEvaluation, VariantState
@@ -59,13 +48,14 @@ from fanout.reconcile.report.variant_conditions import (
 )
 from fanout.reconcile.report.view_meta import (
     build_meta,
-    dump_view,
+    build_view,
     fanout_labels,
     format_time,
     policy_labels,
     policy_name,
     stage_positions,
     variant_labels,
+    without_none,
 )
 from fanout.reconcile.selection.policy_resolution import repository_key, repository_place
 from fanout.selection.target_selection import usable_repositories
@@ -76,16 +66,16 @@ Plain = dict[str, Any]
 
 def list_stages(pass_plan: PassPlan) -> list[Plain]:
     """Return a StageView for every stage of every evaluated policy."""
-    stage_views: list[StageView] = []
+    views: list[Plain] = []
     for policy_result in pass_plan.policies:
         conflicts = _count_conflicts(policy_result)
         published = _count_published(policy_result)
         stages = policy_result.decision.stages.values() if policy_result.decision else ()
-        stage_views += [
+        views += [
             _build_stage(policy_result, it, conflicts[it.name], published.get(it.name, {}))
             for it in stages
         ]
-    return [dump_view(it) for it in stage_views]
+    return views
 
 
 def _count_conflicts(policy_result: PolicyResult) -> Counter[str]:
@@ -112,36 +102,33 @@ def _build_stage(
     stage: StageEvaluation,
     conflicts: int,
     published: Mapping[str, int],
-) -> StageView:
+) -> Plain:
     policy = policy_result.resolved_policy.name
     labels = {**policy_labels(policy_result), **fanout_labels(policy_result, stage.name)}
-    return StageView(
-        metadata=build_meta(
-            policy_result, f"{policy}/{stage.name}" if stage.name else policy, labels
-        ),
-        spec=StageViewSpec(policy=policy_name(policy_result), stage=stage.name),
-        status=StageViewStatus(
-            candidate=stage.candidate,
-            verdict=label_verdict(stage.verdict),
-            gate=label_verdict(stage.gate),
-            verdicts={rev: label_verdict(verdict) for rev, verdict in stage.verdicts.items()},
-            counts={state.value: number for state, number in stage.counts.items() if number},
-            published=dict(published),
-            queued=stage.queued,
-            others=tuple(
-                OtherRevisionView(
-                    revision=other.revision, newer=other.newer, holds=_build_holds(other.holds)
-                )
-                for other in stage.alternatives
-            ),
-            conflicts=conflicts,
-            conditions=_to_models(_build_stage_conditions(policy_result, stage, conflicts)),
-            in_flight=stage.aggregates.in_flight,
-            budget=stage.budget,
-            halted=stage.halted,
-            holds=_build_holds(stage.holds),
-            next=format_time(stage.next),
-        ),
+    return build_view(
+        "StageView",
+        build_meta(policy_result, f"{policy}/{stage.name}" if stage.name else policy, labels),
+        {"policy": policy_name(policy_result), "stage": stage.name},
+        {
+            "candidate": stage.candidate,
+            "verdict": label_verdict(stage.verdict).value,
+            "gate": label_verdict(stage.gate).value,
+            "verdicts": {rev: label_verdict(it).value for rev, it in stage.verdicts.items()},
+            "counts": {state.value: number for state, number in stage.counts.items() if number},
+            "published": dict(published),
+            "queued": list(stage.queued),
+            "others": [
+                {"revision": it.revision, "newer": it.newer, "holds": _build_holds(it.holds)}
+                for it in stage.alternatives
+            ],
+            "conflicts": conflicts,
+            "inFlight": stage.aggregates.in_flight,
+            "budget": stage.budget,
+            "halted": stage.halted,
+            "next": format_time(stage.next),
+            "conditions": _build_stage_conditions(policy_result, stage, conflicts),
+            "holds": _build_holds(stage.holds),
+        },
     )
 
 
@@ -150,7 +137,7 @@ def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:
 
     An orphaned variant shows where its package or draft still is.
     """
-    target_views: list[TargetView] = []
+    target_views: list[Plain] = []
     for policy_result in pass_plan.policies:
         policy = policy_result.resolved_policy
         place_by_variant = dict(find_places(policy_result)) if policy_result.orphans else {}
@@ -178,14 +165,16 @@ def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:
             )
             views.append(orphan_view)
         positions = stage_positions(policy_result)
-        target_views += sorted(views, key=lambda it: positions.get(it.spec.stage, len(positions)))
-    return [dump_view(it) for it in target_views]
+        target_views += sorted(
+            views, key=lambda it: positions.get(it["spec"]["stage"], len(positions))
+        )
+    return target_views
 
 
 def list_drafts(pass_plan: PassPlan) -> list[Plain]:
     """Return a DraftView for every open draft of a declared variant."""
     return [
-        dump_view(_build_draft_view(policy_result, entry, entry.variant.observed.draft))
+        _build_draft_view(policy_result, entry, entry.variant.observed.draft)
         for policy_result in pass_plan.policies
         for entry in list_decisions(policy_result)
         if entry.variant.observed.draft is not None
@@ -311,34 +300,41 @@ def _list_packages(observed: ObservedVariant) -> Plain:
 def _build_variant_conditions(policy_result: PolicyResult, entry: DecidedEntry) -> list[Plain]:
     variant, decision = entry.variant, entry.decision
     hold = decision.holds[0] if decision.holds else None
-    ready = {
-        "type": "Ready",
-        "status": "True" if decision.state is VariantState.READY else "False",
-        "reason": hold.reason if hold else decision.state.value,
-        "message": describe_hold(hold) if hold else f"it is {decision.state.value}",
-    }
-    draft = variant.observed.draft
-    # The instants of these conditions are those of what the condition is about.
-    instants = {
-        "OutOfBand": published_since(variant),
-        "MergeConflict": draft_time(draft) if draft is not None else None,
-        "ConflictsDecided": None if draft is not None else published_since(variant),
-    }
-    others = [
+    state = decision.state.value
+    conditions: list[Plain] = [
         {
-            "type": name,
-            "status": "True",
-            "reason": str(reason),
-            "message": message,
-            **({"lastTransitionTime": format_instant(at)} if (at := instants.get(name)) else {}),
+            "type": "Ready",
+            "status": "True" if decision.state is VariantState.READY else "False",
+            "reason": str(hold.reason) if hold else state,
+            "message": describe_hold(hold) if hold else f"it is {state}",
         }
-        for name, reason, message in _find_conditions(variant, entry.undecided)
     ]
-    return complete_conditions([ready, *others], policy_result, ready_since(variant, decision))
+    for name, reason, message in _find_conditions(variant, entry.undecided):
+        at = _find_condition_time(name, variant)
+        conditions.append(
+            {
+                "type": name,
+                "status": "True",
+                "reason": str(reason),
+                "message": message,
+                **({"lastTransitionTime": format_instant(at)} if at else {}),
+            }
+        )
+    return complete_conditions(conditions, policy_result, ready_since(variant, decision))
 
 
-def _to_models(conditions: Iterable[Plain]) -> tuple[StatusCondition, ...]:
-    return tuple(map(StatusCondition.model_validate, conditions))
+def _find_condition_time(name: str, variant: RenderedVariant) -> datetime | None:
+    """Return the instant of what a true condition beside Ready is about, if it is on record."""
+    draft = variant.observed.draft
+    match name:
+        case "MergeConflict" if draft is not None:
+            return draft_time(draft)
+        case "ConflictsDecided" if draft is None:
+            return published_since(variant)
+        case "OutOfBand":
+            return published_since(variant)
+        case _:
+            return None
 
 
 def _build_stage_conditions(
@@ -396,24 +392,25 @@ def _find_tag_problems(variant: RenderedVariant) -> dict[str, str]:
     return sentence_by_reason
 
 
-def _build_target(policy_result: PolicyResult, entry: DecidedEntry) -> TargetView:
+def _build_target(policy_result: PolicyResult, entry: DecidedEntry) -> Plain:
     spec, decision = entry.variant.spec, entry.decision
-    return TargetView(
-        metadata=_build_target_meta(policy_result, spec.target, spec.stage, spec.repository),
-        spec=TargetViewSpec(
-            policy=policy_name(policy_result),
-            target=spec.target,
-            target_name=entry.target_name,
-            variant=spec.name,
-            stage=spec.stage,
-            repository=spec.repository,
-            path=spec.path,
-        ),
-        status=TargetViewStatus(
-            state=decision.state.value,
-            conditions=_to_models(_build_variant_conditions(policy_result, entry)),
-            holds=_build_holds(decision.holds),
-        ),
+    return build_view(
+        "TargetView",
+        _build_target_meta(policy_result, spec.target, spec.stage, spec.repository),
+        {
+            "policy": policy_name(policy_result),
+            "target": spec.target,
+            "targetName": entry.target_name,
+            "variant": spec.name,
+            "stage": spec.stage,
+            "repository": spec.repository,
+            "path": spec.path,
+        },
+        {
+            "state": decision.state.value,
+            "conditions": _build_variant_conditions(policy_result, entry),
+            "holds": _build_holds(decision.holds),
+        },
     )
 
 
@@ -425,94 +422,90 @@ def _build_target_without_variant(
     location: tuple[str, str] = ("", ""),
     stage: str = "",
     removal_holds: Iterable[Hold] = (),
-) -> TargetView:
+) -> Plain:
     """Build the view of a target without a variant, or of an orphaned variant.
 
     `location`: repository and path of what remains of it; `stage`: its last recorded stage.
     """
-    not_ready = {
-        "type": "Ready",
-        "status": "False",
-        "reason": str(failure.reason),
-        "message": failure.problem,
-    }
-    return TargetView(
-        metadata=_build_target_meta(policy_result, failure.target, stage, location[0]),
-        spec=TargetViewSpec(
-            policy=policy_name(policy_result),
-            target=failure.target,
-            target_name=target_names[failure.target],
-            stage=stage,
-            repository=location[0],
-            path=location[1],
-        ),
-        status=TargetViewStatus(
-            state=state.value,
-            conditions=_to_models(complete_conditions([not_ready], policy_result)),
-            holds=(
-                HoldView(reason=failure.reason, message=failure.problem),
+    repository, path = location
+    reason = str(failure.reason)
+    not_ready = {"type": "Ready", "status": "False", "reason": reason, "message": failure.problem}
+    return build_view(
+        "TargetView",
+        _build_target_meta(policy_result, failure.target, stage, repository),
+        {
+            "policy": policy_name(policy_result),
+            "target": failure.target,
+            "targetName": target_names[failure.target],
+            "variant": "",
+            "stage": stage,
+            "repository": repository,
+            "path": path,
+        },
+        {
+            "state": state.value,
+            "conditions": complete_conditions([not_ready], policy_result),
+            "holds": [
+                {"reason": reason, "message": failure.problem, "who": ""},
                 *_build_holds(removal_holds),
-            ),
-        ),
+            ],
+        },
     )
 
 
 def _build_target_meta(
     policy_result: PolicyResult, target: str, stage: str, repository: str
-) -> ViewMeta:
+) -> Plain:
     labels = policy_result.resolved_policy.labels_by_target.get(target, {})
     return build_meta(
         policy_result, target, {**labels, **fanout_labels(policy_result, stage, repository)}
     )
 
 
-def _build_draft_view(
-    policy_result: PolicyResult, entry: DecidedEntry, draft: OpenDraft
-) -> DraftView:
+def _build_draft_view(policy_result: PolicyResult, entry: DecidedEntry, draft: OpenDraft) -> Plain:
     variant, decision, spec = entry.variant, entry.decision, entry.variant.spec
-    return DraftView(
-        metadata=DraftMeta(
-            name=spec.name,
-            namespace=policy_result.resolved_policy.namespace,
-            labels=variant_labels(policy_result, variant),
-            creation_timestamp=format_time(draft_time(draft)),
-        ),
-        spec=DraftViewSpec(
-            policy=policy_name(policy_result),
-            target=spec.target,
-            target_name=entry.target_name,
-            variant=spec.name,
-            stage=spec.stage,
-            repository=spec.repository,
-            path=spec.path,
-            branch=variant.observed.draft_ref.removeprefix("refs/heads/"),
-        ),
-        status=DraftViewStatus(
-            commit=draft.commit,
-            tree=draft.tree or "",
-            revision=draft.trailers.revision,
-            digest=draft.trailers.digest,
-            conflicts=entry.undecided,
-            conditions=_to_models(_build_variant_conditions(policy_result, entry)),
-            edited=draft.is_edited,
-            current=variant.selected.has_current_draft,
-            state=decision.state.value,
-            holds=_build_holds(decision.holds),
-        ),
+    meta = build_meta(policy_result, spec.name, variant_labels(policy_result, variant))
+    return build_view(
+        "DraftView",
+        without_none({**meta, "creationTimestamp": format_time(draft_time(draft))}),
+        {
+            "policy": policy_name(policy_result),
+            "target": spec.target,
+            "targetName": entry.target_name,
+            "variant": spec.name,
+            "stage": spec.stage,
+            "repository": spec.repository,
+            "path": spec.path,
+            "branch": variant.observed.draft_ref.removeprefix("refs/heads/"),
+        },
+        {
+            "commit": draft.commit,
+            "tree": draft.tree or "",
+            "revision": draft.trailers.revision,
+            "digest": draft.trailers.digest,
+            "conflicts": entry.undecided,
+            "edited": draft.is_edited,
+            "current": variant.selected.has_current_draft,
+            "state": decision.state.value,
+            "conditions": _build_variant_conditions(policy_result, entry),
+            "holds": _build_holds(decision.holds),
+        },
     )
 
 
-def _build_holds(holds: Iterable[Hold]) -> tuple[HoldView, ...]:
-    return tuple(
-        HoldView(
-            reason=hold.reason,
-            message=hold.sentence,
-            who=hold.actor,
-            since=format_time(hold.since),
-            until=format_time(hold.until),
+def _build_holds(holds: Iterable[Hold]) -> list[Plain]:
+    return [
+        without_none(
+            {
+                "reason": str(hold.reason),
+                "message": hold.sentence,
+                "who": hold.actor,
+                "since": format_time(hold.since),
+                "until": format_time(hold.until),
+            }
         )
         for hold in holds
-    )
+    ]
 
 
 def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:

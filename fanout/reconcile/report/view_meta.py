@@ -1,11 +1,14 @@
-"""Metadata of views: names and labels of policies, stages, targets and drafts."""
+"""Metadata of views: names and labels of policies, stages, targets and drafts.
+
+Views are built as plain data with the fields of their models in `api`: for ten thousand rows,
+building and serializing models takes a tenth of the pass. Tests check all views with the models.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from fanout.api.object_meta import Label
-from fanout.api.view_base import View, ViewMeta
+from fanout.api.object_meta import API_VERSION, Label
 from fanout.plan.records.policy_status import format_instant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
@@ -21,10 +24,26 @@ def policy_name(policy_result: PolicyResult) -> str:
     return policy.name if policy.upstream_policy is not None else ""
 
 
-def build_meta(policy_result: PolicyResult, name: str, labels: Mapping[str, str]) -> ViewMeta:
+def build_meta(policy_result: PolicyResult, name: str, labels: Mapping[str, str]) -> Plain:
     """Return the metadata of a view of a part of this policy."""
     namespace = policy_result.resolved_policy.namespace
-    return ViewMeta(name=name, namespace=namespace, labels=dict(labels))
+    return {"name": name, "namespace": namespace, "labels": dict(labels)}
+
+
+def build_view(kind: str, metadata: Plain, spec: Plain, status: Plain) -> Plain:
+    """Return a view as plain data; what is not known of its status is left out."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": kind,
+        "metadata": metadata,
+        "spec": spec,
+        "status": without_none(status),
+    }
+
+
+def without_none(fields: Plain) -> Plain:
+    """Return the fields that are known."""
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def order_by_stage(policy_result: PolicyResult) -> list[RenderedVariant]:
@@ -71,19 +90,13 @@ def fanout_labels(
     policy_result: PolicyResult, stage: str = "", repository: str = ""
 ) -> dict[str, str]:
     """Return the labels that fanout adds to a policy's objects, for `-l`."""
-    text_by_label = {
-        Label.POLICY: policy_name(policy_result),
-        Label.STAGE: stage,
-        Label.REPOSITORY: repository,
-    }
-    return {key.value: text for key, text in text_by_label.items() if text}
+    texts = (policy_name(policy_result), stage, repository)
+    return {key: text for key, text in zip(_LABEL_KEYS, texts, strict=True) if text}
+
+
+_LABEL_KEYS = (Label.POLICY.value, Label.STAGE.value, Label.REPOSITORY.value)
 
 
 def format_time(moment: datetime | None) -> str | None:
     """Return an instant as views show it, or None if there is none."""
     return format_instant(moment) if moment else None
-
-
-def dump_view(view: View) -> Plain:
-    """Return a view as plain data; what is not known is left out."""
-    return view.model_dump(by_alias=True, mode="json", exclude_none=True)
