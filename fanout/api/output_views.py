@@ -59,6 +59,11 @@ class StageViewStatus(Model):
         description="Number of variants that have each revision published, by name of the"
         " revision.",
     )
+    published_since: str | None = Field(
+        default=None,
+        description="Time since which a variant of the stage has the candidate published, the"
+        " earliest on record, in RFC 3339; null if none has it.",
+    )
     queued: tuple[str, ...] = Field(
         default=(), description="Names of newer revisions that are queued behind the candidate."
     )

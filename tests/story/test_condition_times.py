@@ -46,6 +46,22 @@ def test_the_same_state_has_the_same_instants_later(tmp_path: Path):
     assert after == before
 
 
+def test_the_age_of_a_stage_is_since_its_candidate_was_first_published(tmp_path: Path):
+    fleet = one_site(tmp_path)
+    published = fleet.variants()[AMS]["published"]["at"]
+    fleet.report("dev", "v1")
+    fleet.later(minutes=7).settle()
+    dev, prod = fleet.run("get", "stages", "-o", "json").views
+    assert dev["publishedSince"] == published
+    assert "publishedSince" not in prod
+    fleet.release("v2")
+    assert "publishedSince" not in fleet.run("get", "stages", "-o", "json").views[0]
+    fleet.later(minutes=2).settle()
+    head, dev_row, prod_row = fleet.later(minutes=9).run("get", "stages").out.splitlines()
+    age = head.index(" AGE") + 1
+    assert (dev_row[age:], prod_row[age:]) == ("9m", "<none>")
+
+
 def test_a_conflict_is_there_since_the_commit_of_the_draft(tmp_path: Path):
     fleet = one_site(tmp_path)
     conflict(fleet)

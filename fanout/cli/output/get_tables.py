@@ -151,6 +151,7 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         _WAITS_FOR,
         _CONFLICTS,
         TableColumn("NEXT", lambda item: item["status"].get("next"), priority=3),
+        TableColumn("AGE", lambda item: item["status"].get("publishedSince"), priority=3),
         TableColumn("IN FLIGHT", _format_in_flight, wide=True),
         TableColumn("HALTED", lambda item: item["status"]["halted"], wide=True),
         _MESSAGE,

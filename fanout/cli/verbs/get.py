@@ -261,8 +261,9 @@ def command(
     repository:path or POLICY/TARGET.
 
     AGE is the age of the object (policies, repositories), of the publication (variants), of the
-    present state (targets), of the commit (drafts), or of the record (records). It is <unknown> if
-    no time is recorded, as for objects in files.
+    first publication of the candidate (stages), of the present state (targets), of the commit
+    (drafts), or of the record (records). It is <unknown> if no time is recorded, as for objects in
+    files.
 
     For --selector, a target has the labels of its object, a draft the labels of its variant, and a
     stage the labels of its policy. Variants, targets, drafts and conflicts also have the labels

@@ -70,9 +70,16 @@ def list_stages(pass_plan: PassPlan) -> list[Plain]:
     for policy_result in pass_plan.policies:
         conflicts = _count_conflicts(policy_result)
         published = _count_published(policy_result)
+        first_published = _find_first_publications(policy_result)
         stages = policy_result.decision.stages.values() if policy_result.decision else ()
         views += [
-            _build_stage(policy_result, it, conflicts[it.name], published.get(it.name, {}))
+            _build_stage(
+                policy_result,
+                it,
+                conflicts[it.name],
+                published.get(it.name, {}),
+                first_published.get((it.name, it.candidate)),
+            )
             for it in stages
         ]
     return views
@@ -97,11 +104,23 @@ def _count_published(policy_result: PolicyResult) -> dict[str, Counter[str]]:
     return counts
 
 
+def _find_first_publications(policy_result: PolicyResult) -> dict[tuple[str, str], datetime]:
+    """Return since when a variant has the revision published, by stage and revision."""
+    first: dict[tuple[str, str], datetime] = {}
+    for variant in policy_result.variants:
+        published, at = variant.observed.published, published_since(variant)
+        if published is not None and at is not None:
+            key = (variant.spec.stage, published.revision)
+            first[key] = min(published.since or at, first.get(key, at))
+    return first
+
+
 def _build_stage(
     policy_result: PolicyResult,
     stage: StageEvaluation,
     conflicts: int,
     published: Mapping[str, int],
+    first_published: datetime | None,
 ) -> Plain:
     policy = policy_result.resolved_policy.name
     labels = {**policy_labels(policy_result), **fanout_labels(policy_result, stage.name)}
@@ -116,6 +135,7 @@ def _build_stage(
             "verdicts": {rev: label_verdict(it).value for rev, it in stage.verdicts.items()},
             "counts": {state.value: number for state, number in stage.counts.items() if number},
             "published": dict(published),
+            "publishedSince": format_time(first_published),
             "queued": list(stage.queued),
             "others": [
                 {"revision": it.revision, "newer": it.newer, "holds": _build_holds(it.holds)}
