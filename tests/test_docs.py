@@ -77,6 +77,12 @@ def test_the_list_of_decisions_has_each_with_its_title():
     assert [line for line in text.splitlines() if line.startswith("| [")] == rows
 
 
+def test_a_decision_begins_with_what_was_decided():
+    pages = sorted((ROOT / "docs" / "decisions").glob("0*.md"))
+    starts = {page.name: page.read_text(encoding="utf-8").split("\n\n")[1] for page in pages}
+    assert [name for name, text in starts.items() if not re.match(r"[\w`]", text)] == []
+
+
 def test_the_expressions_and_templates_that_are_shown_compile():
     text = (ROOT / "docs" / "concepts" / "expressions.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL)
