@@ -134,7 +134,7 @@ async def _resolve_allowed(host: str, port: int, seconds: float | None) -> list[
     addresses = list(dict.fromkeys(str(row[4][0]) for row in rows))
     allowed = [address for address in addresses if not find_refusal(address)]
     if not allowed:
-        raise AddressRefused(f"it is not asked: {find_refusal(addresses[0])}")
+        raise AddressRefused(f"the request was not sent: {find_refusal(addresses[0])}")
     return allowed
 
 
@@ -156,9 +156,7 @@ def parse_service_response(status: int, content: bytes) -> ProbeResponse | Probe
     It has the status, and the body if it is JSON.
     """
     if status in INCONCLUSIVE_STATUSES or status >= FIRST_SERVER_ERROR:
-        return ProbeFailure(
-            f"it answered with HTTP status {status}, which says nothing about the check"
-        )
+        return ProbeFailure(f"HTTP status {status}, so the check has no result")
     try:
         return ProbeResponse({"status": status, "body": _parse_json(content)})
     except MalformedResponse as error:
@@ -173,7 +171,7 @@ def parse_prometheus_response(status: int, content: bytes) -> ProbeResponse | Pr
     try:
         response = _parse_json(content)
         if not isinstance(response, dict) or response.get("status") not in ("success", "error"):
-            raise MalformedResponse("it is no answer of Prometheus")
+            raise MalformedResponse("the response is not from Prometheus")
         if response["status"] == "error":
             return ProbeFailure(f"the query failed: {_shorten(response.get('error'))}")
         if status != HTTP_OK:
@@ -203,7 +201,7 @@ def _parse_result(data: object) -> Any:
             raise MalformedResponse(
                 f"the query yields a {kind}, and an instant vector or scalar is needed"
             )
-    raise MalformedResponse("it is no answer of Prometheus")
+    raise MalformedResponse("the response is not from Prometheus")
 
 
 def _parse_sample(item: object) -> Mapping[str, Any]:
@@ -213,7 +211,7 @@ def _parse_sample(item: object) -> Mapping[str, Any]:
             return {"metric": metric, "value": number}
         case {"metric": dict(), "histogram": _}:
             raise MalformedResponse("a series is a native histogram; ask for a quantile of it")
-    raise MalformedResponse("it is no answer of Prometheus")
+    raise MalformedResponse("the response is not from Prometheus")
 
 
 def _parse_number(text: object, subject: str) -> float:
@@ -238,7 +236,7 @@ def _parse_json(content: bytes) -> Any:
     try:
         value = json.loads(content.decode(), parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
-        raise MalformedResponse("its body is no JSON") from error
+        raise MalformedResponse("its body is not JSON") from error
     if _measure_depth(value) > _MAX_DEPTH:
         raise MalformedResponse("its body is nested too deeply")
     return value
@@ -370,7 +368,7 @@ class _Batch:
             except (_NoResponse, FanoutError) as error:
                 return ProbeFailure(f"{where}: {error}")
             if secret is not None and _contains_secret(content, secret):
-                return ProbeFailure(f"{where}: it sends the secret back that it was asked with")
+                return ProbeFailure(f"{where}: the response contains the secret of the request")
             parse = parse_prometheus_response if probe.query else parse_service_response
             response = parse(status, content)
             if isinstance(response, ProbeFailure):
@@ -398,7 +396,7 @@ class _Batch:
         remaining = self.deadline - asyncio.get_running_loop().time()
         if remaining <= 0:
             spent = f"{self.limits.batch_seconds:g} s"
-            raise _NoResponse(f"not asked: the other questions took all of {spent}")
+            raise _NoResponse(f"the request was not sent: the other requests took all of {spent}")
         try:
             async with asyncio.timeout(min(self.limits.probe_seconds, remaining)):
                 return await self._fetch(probe, secret)
@@ -430,9 +428,11 @@ class _Batch:
             # A redirect to another origin would take the request, and the secret with it, to a
             # server that no administrator has allowed.
             if origin_of_url(next_url) != origin_of_url(probe.url):
-                raise _NoResponse(f"it leads to {origin_of_url(next_url)}, where nobody was sent")
+                raise _NoResponse(
+                    f"it redirects to {origin_of_url(next_url)}, which is not followed"
+                )
             request = response.next_request
-        raise _NoResponse(f"it leads on more than {self.limits.redirects} times")
+        raise _NoResponse(f"it redirects more than {self.limits.redirects} times")
 
     def _client_for(self, name: str, secret: Credentials | None) -> httpx2.AsyncClient:
         if name not in self.clients:
@@ -454,12 +454,11 @@ def _describe_batch(
 ) -> str:
     """Describe duration and failures of a batch; only origins are named, not full URLs."""
     unanswered = [probe for probe, answer in answers.items() if isinstance(answer, ProbeFailure)]
-    summary = f"services were asked {pluralize(len(answers), 'question')} in {seconds:.1f} s"
+    summary = f"{pluralize(len(answers), 'probe')} took {seconds:.1f} s"
     if not unanswered:
         return summary
-    have = "has" if len(unanswered) == 1 else "have"
     origins = format_names({origin_of_url(probe.url) for probe in unanswered})
-    return f"{summary}; {len(unanswered)} {have} no answer, from {origins}"
+    return f"{summary}; {len(unanswered)} got no answer, from {origins}"
 
 
 def _build_request(

@@ -129,7 +129,7 @@ class ForgeHttp:
             self._authorization = authorization_header(access.secret)
         except Denied as error:
             raise Denied(
-                f"{access.host} cannot be asked: {error.problem}", reason=error.reason
+                f"{access.host} cannot be called: {error.problem}", reason=error.reason
             ) from None
         account = f"{access.api}\0{self._authorization}"
         self.account_digest = hashlib.sha256(account.encode()).hexdigest()
@@ -216,7 +216,7 @@ class ForgeHttp:
     async def _send_once(self, connection: "_Connection", call: ForgeCall) -> ForgeResponse:
         async with connection.queue.turn(call.kind, call.policy):
             if self._breaker.is_open(monotonic()):
-                raise self._failure(call, "it is not asked, as it failed several times")
+                raise self._failure(call, "no call was made, because earlier calls failed")
             try:
                 response = self._read(call, *await self._fetch(connection.client, call))
             except HostFailure:
@@ -290,7 +290,7 @@ class ForgeHttp:
         except (ValueError, RecursionError):
             if status >= 400:  # the status is the answer
                 return None
-            raise self._failure(call, "it is no JSON") from None
+            raise self._failure(call, "the response is not JSON") from None
 
     def _refusal(self, call: ForgeCall, status: int, content: bytes) -> FanoutError:
         host, secret = self.access.host, self.access.secret_name
@@ -307,7 +307,7 @@ class ForgeHttp:
             return Denied(
                 f"{host} forbids {call.resource} (403){suffix}",
                 reason="ForgeDenied",
-                remedy="give the account of fanout the right, and its token the scope",
+                remedy="grant the permission to the account of fanout, and the scope to its token",
             )
         if status == 404:
             # Hosts answer so for what an account must not see: hidden, not deleted.

@@ -171,9 +171,9 @@ ERRORS = [
         "cannot be read",
         1,
     ),
-    (Fault(body=b"<html>"), Unavailable, "ForgeUnavailable", "it is no JSON", 2),
-    (Fault(body=b"\xff\xfe"), Unavailable, "ForgeUnavailable", "it is no JSON", 2),
-    (Fault(body=b"[" * 900), Unavailable, "ForgeUnavailable", "it is no JSON", 2),
+    (Fault(body=b"<html>"), Unavailable, "ForgeUnavailable", "the response is not JSON", 2),
+    (Fault(body=b"\xff\xfe"), Unavailable, "ForgeUnavailable", "the response is not JSON", 2),
+    (Fault(body=b"[" * 900), Unavailable, "ForgeUnavailable", "the response is not JSON", 2),
     (Fault(body=b"1" * 1001), Unavailable, "ForgeUnavailable", "more than 1000 bytes", 2),
     (Fault(missing=9), Unavailable, "ForgeUnavailable", "gave no usable answer", 2),
     (Fault(resets=True), Unavailable, "ForgeUnavailable", "gave no usable answer", 2),
@@ -274,7 +274,7 @@ def test_a_host_that_fails_in_a_row_is_left_alone_for_a_while(proxy):
     with client(proxy) as http:
         for _ in range(10):
             error_of(lambda: http.send(WRITE))
-        assert "it failed several times" in str(error_of(lambda: http.send(WRITE)))
+        assert "earlier calls failed" in str(error_of(lambda: http.send(WRITE)))
     assert len(proxy.seen) == 3
 
 
@@ -407,7 +407,7 @@ def test_a_secret_that_no_header_can_carry(proxy, password):
     with pytest.raises(Denied) as failure, client(proxy, secret=Credentials(password=password)):
         pass
     assert failure.value.reason == "SecretUnusable"
-    assert f"{HOST} cannot be asked: its secret has" in str(failure.value)
+    assert f"{HOST} cannot be called: its secret has" in str(failure.value)
     assert not password or password not in str(failure.value)
 
 

@@ -78,7 +78,7 @@ FORMS = [
 def test_nothing_is_sent_to_an_address_that_is_refused(host, connected):
     answer = ask(f"http://{host}/latest")
     assert isinstance(answer, ProbeFailure)
-    assert answer.sentence.startswith(f"http://{host}/latest: it is not asked: ")
+    assert answer.sentence.startswith(f"http://{host}/latest: the request was not sent: ")
     assert connected == []
 
 
@@ -87,7 +87,7 @@ def test_nor_to_a_name_that_stands_for_one(address, names, connected):
     names["meta.example.com"] = [[address]]
     answer = ask("http://meta.example.com/latest")
     assert isinstance(answer, ProbeFailure)
-    assert "it is not asked: " in answer.sentence
+    assert "the request was not sent: " in answer.sentence
     assert connected == []
 
 
@@ -118,7 +118,7 @@ def test_the_connection_after_a_redirect_is_judged_too(names, there, connected):
     there.pages["/old"] = Page("", 302, {"Location": "/state", "Connection": "close"})
     answer = ask(f"http://hop.example.com:{port_of(there)}/old")
     assert isinstance(answer, ProbeFailure)
-    assert "it is not asked: 169.254.169.254 is a link-local address" in answer.sentence
+    assert "the request was not sent: 169.254.169.254 is a link-local address" in answer.sentence
     assert connected == ["127.0.0.1"]
 
 

@@ -54,12 +54,12 @@ UNHEARD = [
      "the query failed: unknown function"),
     ("a long message is cut", 422, {"status": "error", "error": "x" * 500},
      f"the query failed: {'x' * 197}..."),
-    ("something else", 200, {"ok": True}, "it is no answer of Prometheus"),
-    ("a list", 200, [1], "it is no answer of Prometheus"),
-    ("half an answer", 200, {"status": "success"}, "it is no answer of Prometheus"),
+    ("something else", 200, {"ok": True}, "the response is not from Prometheus"),
+    ("a list", 200, [1], "the response is not from Prometheus"),
+    ("half an answer", 200, {"status": "success"}, "the response is not from Prometheus"),
     ("a sample without a value", 200, success("vector", [{"metric": {}}]),
-     "it is no answer of Prometheus"),
-    ("a page of a proxy", 502, "<html>", "its body is no JSON (HTTP status 502)"),
+     "the response is not from Prometheus"),
+    ("a page of a proxy", 502, "<html>", "its body is not JSON (HTTP status 502)"),
     ("success with a strange status", 203, vector("1"), "it answered with HTTP status 203"),
 ]  # fmt: skip
 

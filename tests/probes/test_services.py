@@ -63,23 +63,23 @@ def test_an_answer_is_status_and_body(there):
 
 def test_what_is_not_there_is_an_answer(there):
     [answer] = ask(ProbeQuery(url=f"{there.url}/nowhere"))
-    assert answer == ProbeResponse({"status": 404}, "its body is no JSON")
+    assert answer == ProbeResponse({"status": 404}, "its body is not JSON")
 
 
 SILENT = [
     ("a server that fails says nothing", Page("{}", 500),
-     "it answered with HTTP status 500, which says nothing about the check"),
+     "HTTP status 500, so the check has no result"),
     ("nor one that does not let us in", Page("{}", 403),
-     "it answered with HTTP status 403, which says nothing about the check"),
+     "HTTP status 403, so the check has no result"),
     ("nor one that is too busy", Page("{}", 429),
-     "it answered with HTTP status 429, which says nothing about the check"),
+     "HTTP status 429, so the check has no result"),
     ("a redirect to another host is not followed",
      Page("", 302, {"Location": "http://localhost:1/state"}),
-     "it leads to http://localhost:1, where nobody was sent"),
+     "it redirects to http://localhost:1, which is not followed"),
     ("nor one to another protocol", Page("", 302, {"Location": "https://127.0.0.1/state"}),
-     "it leads to https://127.0.0.1:443, where nobody was sent"),
+     "it redirects to https://127.0.0.1:443, which is not followed"),
     ("a redirect in a circle ends", Page("", 302, {"Location": "/state"}),
-     "it leads on more than 3 times"),
+     "it redirects more than 3 times"),
     ("a huge answer is not read", Page(b"x" * 10_001),
      "no answer that can be read: the response has more than 10000 bytes"),
     ("an endless answer is not read", Page(b"x" * 1000, endless=True),
@@ -101,11 +101,11 @@ def test_no_answer(there, page, told):
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ("fine", "its body is no JSON"),
-        ("", "its body is no JSON"),
-        ('{"ok": NaN}', "its body is no JSON"),
-        (b"\xff\xfe", "its body is no JSON"),
-        ("[" * 5000 + "]" * 5000, "its body is no JSON"),
+        ("fine", "its body is not JSON"),
+        ("", "its body is not JSON"),
+        ('{"ok": NaN}', "its body is not JSON"),
+        (b"\xff\xfe", "its body is not JSON"),
+        ("[" * 5000 + "]" * 5000, "its body is not JSON"),
         ("[" * 100 + "]" * 100, "its body is nested too deeply"),
     ],
     ids=["text", "nothing", "not a number", "no text", "far too deep", "too deep"],
@@ -166,9 +166,7 @@ def test_what_asking_cost_and_who_did_not_answer_is_told_to_whoever_listens(ther
         ]
         HttpProbes(secret, {}, PATIENT, told.append).ask(questions)
     [line] = told
-    assert re.fullmatch(
-        rf"services were asked 3 questions in [0-9.]+ s; 2 have no answer, from {url}", line
-    )
+    assert re.fullmatch(rf"3 probes took [0-9.]+ s; 2 got no answer, from {url}", line)
 
 
 def test_who_is_no_http_server_gives_no_answer():
@@ -204,7 +202,7 @@ def test_what_the_others_leave_no_time_for_is_not_asked(there):
     first, second = HttpProbes(secret, {}, limits).ask(questions)
     assert unheard(first, there) == "no answer within 0.3 s"
     told = unheard(second, there, "/next")
-    assert told == "not asked: the other questions took all of 0.3 s"
+    assert told == "the request was not sent: the other requests took all of 0.3 s"
 
 
 def test_a_question_by_post_sends_its_body(there):
@@ -265,9 +263,9 @@ def test_a_secret_stays_here(there, lent):
 def test_what_sends_the_secret_back_is_not_read(there):
     there.pages["/state"] = Page('{"you": "Bearer tok-123"}')
     [answer] = ask(ProbeQuery(url=f"{there.url}/state?echo=1", secret=""))
-    assert answer == ProbeResponse({"status": 404}, "its body is no JSON")
+    assert answer == ProbeResponse({"status": 404}, "its body is not JSON")
     [answer] = ask(ProbeQuery(url=f"{there.url}/state", secret="token"))
-    assert unheard(answer, there) == "it sends the secret back that it was asked with"
+    assert unheard(answer, there) == "the response contains the secret of the request"
 
 
 def test_the_query_of_an_address_is_not_shown(there):

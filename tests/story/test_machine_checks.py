@@ -209,11 +209,11 @@ def test_a_service_is_asked_when_it_has_settled(tmp_path, there):
 
 ODD = [
     ("it fails", Page("{}", 500),
-     "it answered with HTTP status 500, which says nothing about the check"),
+     "HTTP status 500, so the check has no result"),
     ("it says neither", Page('{"ok": "yes"}'), f"response.body.ok {plan_wording.NOT_BOOLEAN}"),
     ("it says something else", Page('{"state": "fine"}'), "response.body.ok: "),
-    ("it says no JSON", Page("fine"), "; its body is no JSON"),
-    ("it sends us away", Page("", 302, {"Location": "http://localhost/"}), "where nobody was sent"),
+    ("it says no JSON", Page("fine"), "; its body is not JSON"),
+    ("it sends us away", Page("", 302, {"Location": "http://localhost/"}), "which is not followed"),
     ("it says too much", Page(b"x" * (1 << 20) + b"x"), "the response has more than 1048576 bytes"),
 ]  # fmt: skip
 
@@ -233,8 +233,8 @@ def test_what_asking_costs_is_told_with_v(tmp_path, there):
     there.pages["/state"] = Page('{"ok": true}')
     fleet.later(minutes=5)
     for verb in (("get", "variants"), ("explain", "monitoring"), ("sweep",)):
-        assert "services were asked 1 question in " in fleet.run(*verb, "-v").err
-        assert "services were asked" not in fleet.run(*verb).err
+        assert "1 probe took " in fleet.run(*verb, "-v").err
+        assert "probe" not in fleet.run(*verb).err
 
 
 def test_a_service_says_which_revision_it_has_seen(tmp_path, there):

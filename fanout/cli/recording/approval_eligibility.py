@@ -111,8 +111,8 @@ def format_not_counted(
     subset = "" if is_all else f" for {len(edited)} of them ({format_names(edited)})"
     return (
         f"it does not count{subset}: {_normalize_person(author)} changed"
-        f" {'it' if len(edited) == 1 else 'them'}, and nobody approves what they have changed"
-        " themselves (PromotionPolicy.requiresSeparation)"
+        f" {'it' if len(edited) == 1 else 'them'}, and own changes cannot be approved"
+        " (PromotionPolicy.requiresSeparation)"
     )
 
 

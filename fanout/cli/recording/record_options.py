@@ -89,7 +89,9 @@ def resolve_author(by: str | None) -> CommitIdentity:
     if author:
         name, bracket, address = author.partition("<")
         if not bracket or not address.endswith(">") or not name.strip() or not address[:-1].strip():
-            raise invalid_setting(f"{author!r} names nobody", 'write --by "Name <address>"')
+            raise invalid_setting(
+                f"{author!r} is not a name with an address", 'write --by "Name <address>"'
+            )
         return CommitIdentity(name.strip(), address[:-1].strip())
     # Git would make up a name from account and machine, which is not acceptable for a record.
     git_author = read_identity(os.environ)
