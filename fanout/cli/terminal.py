@@ -29,10 +29,15 @@ class Color(StrEnum):
     NEVER = "never"
 
 
+def accepts_escapes(stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether the stream is a terminal that understands escape sequences."""
+    return stream.isatty() and environment.get("TERM") != "dumb"
+
+
 def is_colored(choice: Color, stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
     """Return whether text on this stream is colored.
 
-    A flag overrides NO_COLOR, and NO_COLOR the terminal. A terminal with TERM=dumb has no colors.
+    A flag overrides NO_COLOR, and NO_COLOR the terminal.
     """
     match choice:
         case Color.ALWAYS:
@@ -40,8 +45,7 @@ def is_colored(choice: Color, stream: TextIO, environment: Mapping[str, str] = o
         case Color.NEVER:
             return False
         case Color.AUTO:
-            is_plain = environment.get("NO_COLOR") or environment.get("TERM") == "dumb"
-            return not is_plain and stream.isatty()
+            return not environment.get("NO_COLOR") and accepts_escapes(stream, environment)
 
 
 def terminal_width(stream: TextIO) -> int | None:

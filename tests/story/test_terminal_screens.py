@@ -61,14 +61,16 @@ def test_lines_fit_20_columns_but_for_options_of_commands(fleet: Fleet, verb: tu
 
 
 @contextmanager
-def watching(arguments: list[str], *, terminal: bool) -> Iterator[Callable[[str], str]]:
+def watching(
+    arguments: list[str], *, terminal: bool, kind: str = "xterm-256color"
+) -> Iterator[Callable[[str], str]]:
     """Run a command that stays; yield a function that reads its output up to a text."""
     reading, writing = pty.openpty() if terminal else os.pipe()
     process = subprocess.Popen(
         [sys.executable, "-m", "fanout", *arguments],
         stdin=subprocess.DEVNULL,
         stdout=writing,
-        env={**os.environ, "TERM": "xterm-256color"},
+        env={**os.environ, "TERM": kind},
     )
     os.close(writing)
 
@@ -89,14 +91,22 @@ def watching(arguments: list[str], *, terminal: bool) -> Iterator[Callable[[str]
         os.close(reading)
 
 
-@pytest.mark.parametrize("terminal", [True, False], ids=["a terminal", "a pipe"])
-def test_a_watched_status_is_printed_again_when_it_changes(fleet: Fleet, terminal: bool):
-    with watching(line(fleet, "status", "--watch"), terminal=terminal) as read_until:
+SCREENS = [(True, "xterm-256color", True), (True, "dumb", False), (False, "xterm-256color", False)]
+
+
+@pytest.mark.parametrize(
+    ("terminal", "kind", "cleared"), SCREENS, ids=["a terminal", "a dumb terminal", "a pipe"]
+)
+def test_a_watched_status_is_printed_again_when_it_changes(
+    fleet: Fleet, terminal: bool, kind: str, cleared: bool
+):
+    watched = line(fleet, "status", "--watch")
+    with watching(watched, terminal=terminal, kind=kind) as read_until:
         first = read_until("Fleet: 1 policy, 0 of 3 variants ready")
         assert "\x1b[2J" not in first
         fleet.report("dev", "v1")
         second = read_until("Fleet: 1 policy, 1 of 3 variants ready")
-    assert ("\x1b[H\x1b[2J" in second) is terminal
+    assert ("\x1b[H\x1b[2J" in second) is cleared
 
 
 def test_a_watched_table_prints_what_changed(fleet: Fleet):

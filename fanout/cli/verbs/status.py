@@ -14,7 +14,7 @@ from fanout.cli.output.text_layout import screen_height, text_width
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
-from fanout.cli.terminal import is_colored
+from fanout.cli.terminal import accepts_escapes, is_colored
 from fanout.reconcile.explanation.explanation_views import dump_fleet_status
 from fanout.reconcile.explanation.fleet_status import build_fleet_status
 from fanout.reconcile.pass_scope import PassMode
@@ -67,6 +67,6 @@ def _print_status(program: Program, labels: FlagSelector, before: object) -> tup
     lines = format_fleet_status(fleet_status, layout, height)
     text = "".join(f"{line}\n" for line in lines)
     if text != before:
-        clear = _CLEAR_SCREEN if before and sys.stdout.isatty() else ""
+        clear = _CLEAR_SCREEN if before and accepts_escapes(sys.stdout) else ""
         write_stdout(clear + text, is_colored=layout.is_colored)
     return text, fleet_status.fix_count
