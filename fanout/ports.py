@@ -160,7 +160,8 @@ class GitStore(Protocol):
     def list_refs(
         self, requests: Sequence[RefListingRequest], max_age: float = 0.0
     ) -> Mapping[str, RefListing | FanoutError]:
-        """List the refs of repositories, with at most one fetch each; return listings by URL.
+        """List the refs of repositories, with at most one fetch each; return listings by
+        the key of their remotes.
 
         A listing that is at most `max_age` seconds old is returned again, with what was pushed
         since; after a push that failed the repository is listed.
@@ -178,7 +179,7 @@ class GitStore(Protocol):
     def change(
         self, changes: Sequence[RepositoryChange]
     ) -> Mapping[str, PushedChange | FanoutError]:
-        """Write commits and push refs; return the result of each repository by URL.
+        """Write commits and push refs; return the result of each remote by its key.
 
         A Conflict among the results means that a ref was not as the change expects; then
         nothing was pushed.

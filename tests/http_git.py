@@ -33,7 +33,7 @@ class GitOverHttp(BaseHTTPRequestHandler):
         server.before(self.path)
         if server.redirect:
             self._answer(301, {"Location": server.redirect + self.path})
-        elif server.authorization and self.headers.get("Authorization") != server.authorization:
+        elif not server.admits(self.headers.get("Authorization")):
             self._answer(401, {"WWW-Authenticate": 'Basic realm="git"'})
         else:
             self._serve(body)
@@ -60,9 +60,11 @@ class GitOverHttp(BaseHTTPRequestHandler):
                 "GIT_PROJECT_ROOT": str(self.server.root),
                 "GIT_HTTP_EXPORT_ALL": "1",
                 "GIT_CONFIG_GLOBAL": os.devnull,
-                "GIT_CONFIG_COUNT": "1",
+                "GIT_CONFIG_COUNT": "2",
                 "GIT_CONFIG_KEY_0": "http.receivepack",
                 "GIT_CONFIG_VALUE_0": "true",
+                "GIT_CONFIG_KEY_1": "transfer.hideRefs",
+                "GIT_CONFIG_VALUE_1": self._hidden_refs(),
                 "PATH_INFO": path,
                 "QUERY_STRING": query,
                 "REQUEST_METHOD": self.command,
@@ -76,6 +78,9 @@ class GitOverHttp(BaseHTTPRequestHandler):
         head, _, content = done.stdout.partition(b"\r\n\r\n")
         headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
         self._answer(int(headers.pop("Status", "200").split()[0]), headers, content)
+
+    def _hidden_refs(self) -> str:
+        return self.server.users.get(self.headers.get("Authorization") or "", "refs/none")
 
     def _answer(self, status: int, headers: dict[str, str], content: bytes = b"") -> None:
         self.send_response(status)
@@ -102,6 +107,8 @@ class GitServer(ThreadingHTTPServer):
         self.root = root
         self.delay = delay
         self.authorization = authorization
+        # By header, of all who are let in: the refs that they do not see.
+        self.users: dict[str, str] = {}
         self.redirect = redirect
         self.old = False  # knows nothing of protocol 2
         self.before: Callable[[str], object] = lambda _: (
@@ -111,6 +118,12 @@ class GitServer(ThreadingHTTPServer):
         self.authorizations: list[str | None] = []
         self.counting = threading.Lock()
         self.closing = threading.Event()
+
+    def admits(self, authorization: str | None) -> bool:
+        """Return whether requests with this header are answered."""
+        if self.users:
+            return authorization in self.users
+        return not self.authorization or authorization == self.authorization
 
     def silence(self, part: str) -> None:
         """Never answer requests with this in their path."""

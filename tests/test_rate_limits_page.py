@@ -9,6 +9,7 @@ import yaml
 from fanout.api.fanout_configuration import FanoutConfiguration, ForgeHost, ForgeProgram
 from fanout.forge.governor import CircuitBreaker
 from fanout.plan.observation.observed_request import RequestDraft, StatusState
+from fanout.plan.observation.repository_state import Remote
 from fanout.plan.observation.request_change import RequestChange, RequestStatus
 from fanout.plan.pull_requests.call_estimate import estimate_calls
 from fanout.plan.pull_requests.call_limits import MINUTE, CallLimits, HostLimits, limits_of_host
@@ -33,7 +34,7 @@ def time_for(requests: int, limits: CallLimits) -> str:
     """What a plan says about the time for opening so many requests."""
     changes = [
         RequestChange(
-            url=f"https://{HOST}/org/edge.git",
+            remote=Remote(f"https://{HOST}/org/edge.git"),
             repository="edge",
             policy="platform/monitoring",
             head_ref=f"refs/heads/drafts/default/{number}",

@@ -353,10 +353,6 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "`secretRef` names a secret that does not exist or that has no password or token.",
         "Create or correct the secret.",
     ),
-    Reason.SECRETS_DIFFER: Remedy(
-        "Several Repository objects have the same `spec.url`, but name different secrets.",
-        "Use the same `secretRef` in all these Repositories.",
-    ),
     Reason.SUBMODULE_REFUSED: Remedy(
         "A package must contain all its files, and a submodule only refers to another repository.",
         "Replace the submodule with the files themselves.",

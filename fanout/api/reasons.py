@@ -163,7 +163,6 @@ class Reason(StrEnum):
     REQUIRES_FAILED = "RequiresFailed", "a check before publication failed"
     REVISION_QUEUED = "RevisionQueued", "a newer revision waits for the current candidate"
     SECRET_UNUSABLE = "SecretUnusable", "a secret is missing or incomplete"
-    SECRETS_DIFFER = "SecretsDiffer", "Repository objects with the same URL use different secrets"
     SERIALIZED = "Serialized", "a newer revision waits for the revision in flight"
     SKIPPED = "Skipped", "the variant is skipped for this revision"
     SOAK_CUT_SHORT = "SoakCutShort", "an earlier stage got a newer revision during the soak time"

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -223,7 +224,9 @@ class Program:
 
     def estimate_calls(self, observed: PassPlan) -> CallEstimate:
         """Estimate what the plan of a pass asks of the hosts."""
-        refs_by_url = {change.remote.url: change.ref_count for change in observed.changes}
+        refs_by_url: Counter[str] = Counter()
+        for change in observed.changes:
+            refs_by_url[change.remote.url] += change.ref_count
         requests = [change for plan in observed.plans for change in plan.request_changes]
         requests += [it.change for it in observed.other_statuses]
         return estimate_calls(refs_by_url, requests, self.world.forges.limits_of)

@@ -87,14 +87,14 @@ class RecordsRepository:
         change = RepositoryChange(
             remote=self.remote, identity=by, expected=expected, files=tuple(commits)
         )
-        written = self.store.change([change])[self.remote.url]
+        written = self.store.change([change])[self.remote.key]
         if isinstance(written, FanoutError):
             raise written
         self.counters.add("record_writes", len(commits))
         return written.refs
 
     def _list_refs(self, keep: tuple[str, ...]) -> Mapping[str, str]:
-        listing = self.store.list_refs([RefListingRequest(self.remote, keep)])[self.remote.url]
+        listing = self.store.list_refs([RefListingRequest(self.remote, keep)])[self.remote.key]
         if isinstance(listing, FanoutError):
             # the remedy must not name a Repository object
             if listing.reason == Reason.REMOTE_NOT_FOUND:

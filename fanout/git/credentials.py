@@ -38,10 +38,11 @@ _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 
 @frozen
 class RemoteAccess:
-    """Address of a repository and the secret for it."""
+    """Address of a repository, the secret for it, and namespace and name of that secret."""
 
     address: RepositoryAddress
     secret: Credentials | None = None
+    name: str = ""
 
     def redact(self, text: str) -> str:
         """Return the text without the secret in any form in which git could show it."""

@@ -22,7 +22,6 @@ READ_AGAIN = "the next pass reads the repository again"
 REF_NAME_REMEDY = "use package paths and names without spaces, '..' and the characters ~^:?*[\\"
 ROOT_DIRECTORY = "the root directory"
 CREDENTIALS_REMEDY = "create the secret, or correct spec.secretRef of the Repository"
-SECRETS_REMEDY = "name one secret in all Repository objects with this URL"
 SIGNATURE_REMEDY = "use a name and an address without < > and control characters"
 SUBMODULE_REMEDY = "commit its files instead"
 TIMEOUT_REMEDY = "check that the server responds; the next pass tries again"
@@ -127,11 +126,6 @@ def describe_invalid_signature(name: str, email: str) -> str:
 def describe_invalid_date(seconds: int) -> str:
     """Describe a date that Git refuses."""
     return f"{seconds} cannot be the date of a commit"
-
-
-def describe_different_secrets(names: Iterable[str]) -> str:
-    """Describe Repository objects with one URL and different secrets."""
-    return f"the Repository objects with this URL name different secrets: {', '.join(names)}"
 
 
 def describe_missing_secret(name: str) -> str:

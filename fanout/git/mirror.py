@@ -122,18 +122,22 @@ class MirrorDirectory:
         self.directory = directory
         self._lock_timeout = lock_timeout
 
-    def path_of(self, address: RepositoryAddress) -> Path:
-        """Return the path of the mirror of this address, whether it exists or not."""
-        digest = hashlib.sha256(address.url.encode()).hexdigest()[:24]
+    def path_of(self, address: RepositoryAddress, credentials: str = "") -> Path:
+        """Return the path of the mirror of this address, whether it exists or not.
+
+        `credentials` name the secret that it is fetched with; "": none.
+        """
+        key = f"{address.url}\0{credentials}" if credentials else address.url
+        digest = hashlib.sha256(key.encode()).hexdigest()[:24]
         return self.directory / f"{digest}.git"
 
     @contextmanager
-    def open_locked(self, address: RepositoryAddress) -> Iterator[Mirror]:
+    def open_locked(self, address: RepositoryAddress, credentials: str = "") -> Iterator[Mirror]:
         """Hold the mirror exclusively, cleaned up and configured.
 
         Raises Unavailable if another process holds it for too long or if it cannot be created.
         """
-        path = self.path_of(address)
+        path = self.path_of(address, credentials)
         with file_lock(path.with_suffix(".lock"), self._lock_timeout):
             fresh = not _remove_leftovers(path)
             if fresh:

@@ -35,6 +35,7 @@ from fanout.plan.observation.repository_state import (
     RefListingRequest,
     Remote,
     RepositoryChange,
+    url_of_remote,
 )
 from fanout.ports import Credentials
 from fanout.telemetry.error_isolation import ErrorBarrier
@@ -145,18 +146,19 @@ class MirrorStore:
     def list_refs(
         self, requests: Sequence[RefListingRequest], max_age: float = 0.0
     ) -> Mapping[str, RefListing | FanoutError]:
-        """List each repository once and fetch at most once; return listings or errors by URL.
+        """List each repository once and fetch at most once; return listings or errors by
+        the key of the remote.
 
-        Several requests for one repository are combined. A listing that is at most `max_age`
+        Several requests for one remote are combined. A listing that is at most `max_age`
         seconds old is returned again.
         """
-        by_url: dict[str, list[RefListingRequest]] = {}
+        by_remote: dict[str, list[RefListingRequest]] = {}
         for request in requests:
-            by_url.setdefault(request.remote.url, []).append(request)
-        recent = {url: self._find_recent(it, max_age) for url, it in by_url.items()}
-        due = {url: it for url, it in by_url.items() if recent[url] is None}
+            by_remote.setdefault(request.remote.key, []).append(request)
+        recent = {key: self._find_recent(it, max_age) for key, it in by_remote.items()}
+        due = {key: it for key, it in by_remote.items() if recent[key] is None}
         listed = self._run_each("listing repositories", due, self._list_one) if due else {}
-        return {url: recent[url] or listed[url] for url in by_url}
+        return {key: recent[key] or listed[key] for key in by_remote}
 
     def reuse_listings(self) -> None:
         """Let the next listing of each repository return the previous one if it asks the same.
@@ -171,7 +173,8 @@ class MirrorStore:
 
         Raises Unavailable if there is no mirror.
         """
-        path = self._mirrors.path_of(parse_address(remote.url, self._allowed))
+        address = parse_address(remote.url, self._allowed)
+        path = self._mirrors.path_of(address, remote.credentials)
         try:
             with open_mirror(path, self._limits) as reader:
                 yield reader
@@ -184,18 +187,18 @@ class MirrorStore:
     def change(
         self, changes: Sequence[RepositoryChange]
     ) -> Mapping[str, PushedChange | FanoutError]:
-        """Write and push the changes; return the written refs or an error by URL.
+        """Write and push the changes; return the written refs or an error by remote.
 
         Conflict: a ref is not as `expected` and nothing was done. Denied: the remote refused.
         """
-        by_url: dict[str, list[RepositoryChange]] = {}
+        by_remote: dict[str, list[RepositoryChange]] = {}
         for change in changes:
-            by_url.setdefault(change.remote.url, []).append(change)
+            by_remote.setdefault(change.remote.key, []).append(change)
         # The longest first, so that none starts last and delays the end.
-        longest = sorted(by_url, key=lambda url: -max(map(_estimate_effort, by_url[url])))
-        work = {url: by_url[url] for url in longest}
+        longest = sorted(by_remote, key=lambda key: -max(map(_estimate_effort, by_remote[key])))
+        work = {key: by_remote[key] for key in longest}
         written = self._run_each("writing repositories", work, self._change_one)
-        return {url: written[url] for url in by_url}
+        return {key: written[key] for key in by_remote}
 
     # ---- one repository ------------------------------------------------------------------------
 
@@ -204,17 +207,17 @@ class MirrorStore:
     ) -> RefListing | None:
         """Return the last listing if it is recent and nobody has changed the mirror since."""
         try:
-            access = self._resolve_access([it.remote for it in requests])
+            access = self._resolve_access(requests[0].remote)
         except FanoutError:  # listing it tells what is wrong
             return None
-        path = self._mirrors.path_of(access.address)
+        path = self._mirrors.path_of(access.address, access.name)
         memo = self._listing_memos.get(path) if max_age else None
         if memo is None or time.monotonic() - memo.at > max_age:
             return None
         return memo.listing if memo.serves(path, _combine_patterns(requests)) else None
 
     def _list_one(self, requests: Sequence[RefListingRequest]) -> RefListing:
-        access = self._resolve_access([request.remote for request in requests])
+        access = self._resolve_access(requests[0].remote)
         keep = _combine_patterns(requests)
 
         def work(mirror: Mirror) -> RefListing:
@@ -239,7 +242,7 @@ class MirrorStore:
             raise Bug("two changes of one repository in one pass", reason="RepositoryChangedTwice")
         change = changes[0]
         check_change(change, self._drafts_under)
-        access = self._resolve_access([change.remote])
+        access = self._resolve_access(change.remote)
 
         def work(mirror: Mirror) -> PushedChange:
             # A new mirror has neither the base commits nor the listed refs that the leases need.
@@ -259,32 +262,23 @@ class MirrorStore:
 
         return self._with_mirror(access, work)
 
-    def _resolve_access(self, remotes: Sequence[Remote]) -> RemoteAccess:
-        repository_address = parse_address(remotes[0].url, self._allowed)
-        names = {remote.secret for remote in remotes}
-        if len(names) > 1:
-            raise InvalidInput(
-                wording.describe_different_secrets(sorted(names)),
-                reason="SecretsDiffer",
-                remedy=wording.SECRETS_REMEDY,
-                where=repository_address.where,
-            )
-        name = names.pop()
-        if not name:
+    def _resolve_access(self, remote: Remote) -> RemoteAccess:
+        repository_address = parse_address(remote.url, self._allowed)
+        if not remote.secret:
             return RemoteAccess(repository_address)
-        secret = self._secrets("", name)
+        secret = self._secrets(remote.namespace, remote.secret)
         if secret is None:
             raise Denied(
-                wording.describe_missing_secret(name),
+                wording.describe_missing_secret(remote.secret),
                 reason="SecretUnusable",
                 remedy=wording.CREDENTIALS_REMEDY,
                 where=repository_address.where,
             )
-        return RemoteAccess(repository_address, secret)
+        return RemoteAccess(repository_address, secret, remote.credentials)
 
     def _with_mirror(self, access: RemoteAccess, work: Callable[[Mirror], _Result]) -> _Result:
         """Run `work` on the mirror; a damaged mirror is created again, once."""
-        with self._mirrors.open_locked(access.address) as mirror:
+        with self._mirrors.open_locked(access.address, access.name) as mirror:
             try:
                 return work(mirror)
             except DamagedMirrorError:
@@ -292,7 +286,7 @@ class MirrorStore:
         # libgit2 shares the packs that are open, by path: what the failed work still holds in
         # reference cycles would be read instead of the new pack of the same name.
         gc.collect()
-        with self._mirrors.open_locked(access.address) as mirror:
+        with self._mirrors.open_locked(access.address, access.name) as mirror:
             try:
                 return work(mirror)
             except DamagedMirrorError as error:
@@ -303,7 +297,7 @@ class MirrorStore:
     def _run_each(
         self, task_name: str, work: Mapping[str, _Work], function: Callable[[_Work], _Result]
     ) -> dict[str, _Result | FanoutError]:
-        """Run `function` for each URL; return the results or errors in the order of the URLs."""
+        """Run `function` for each remote; return the results or errors in the same order."""
 
         def run_one(item: _Work) -> _Result | FanoutError:
             try:
@@ -319,10 +313,10 @@ class MirrorStore:
         with self._progress.task(task_name, len(work)) as advance:
             return self._workers.run_all(work, run_one, self._is_local)
 
-    def _is_local(self, url: str) -> bool:
+    def _is_local(self, key: str) -> bool:
         # A refused URL counts as local.
         try:
-            return parse_address(url, self._allowed).protocol is GitProtocol.FILE
+            return parse_address(url_of_remote(key), self._allowed).protocol is GitProtocol.FILE
         except InvalidInput:
             return True
 

@@ -64,7 +64,7 @@ class CommitSettings:
 class PublicationGroup:
     """Key of what is published in one merge: one stage of one policy in one repository."""
 
-    repository: str  # identity of the Git repository
+    repository: str  # key of the state of the Git repository
     namespace: str
     policy: str  # or the variant written by hand
     stage: str
@@ -94,7 +94,7 @@ def build_changes(
     work_by_repository: dict[str, _RepositoryWork] = {}
 
     def find_work(state: RepositoryState) -> _RepositoryWork:
-        return work_by_repository.setdefault(state.identity, _RepositoryWork(state))
+        return work_by_repository.setdefault(state.key, _RepositoryWork(state))
 
     for plan in plans:
         for planned in plan.steps:
@@ -304,7 +304,7 @@ def group_publications(
             if planned.step in (VariantStep.PUBLISH, VariantStep.MERGE):
                 variant = planned.rendered
                 key = PublicationGroup(
-                    variant.observed.repository_state.identity,
+                    variant.observed.repository_state.key,
                     plan.namespace,
                     plan.name,
                     variant.spec.stage,

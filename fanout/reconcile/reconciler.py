@@ -425,26 +425,28 @@ class Reconciler:
             if not pushes_tags(repository)
         }
         repository_states: dict[str, RepositoryState] = {}
-        states_by_url: dict[str, RepositoryState] = {}
+        states_by_access: dict[tuple[str, str], RepositoryState] = {}
         for key, repository in repositories.items():
             url, remote = canonicalize_url(repository.spec.url), build_remote(repository)
-            listing = scope.unusable_repositories.get(key, listings[remote.url])
+            listing = scope.unusable_repositories.get(key, listings[remote.key])
             if isinstance(listing, FanoutError):
                 repository_states[key] = self._observer.read_state(
                     remote, full_branch_name(repository), listing, ()
                 )
                 continue
-            # Two Repository objects may name one repository: its state is read once, with the paths
-            # of both, so that it is the same object for all and memos by identity hold.
-            if url not in states_by_url:
-                states_by_url[url] = self._observer.read_state(
+            # Two Repository objects may name one repository and secret: its state is read once,
+            # with the paths of both, so that it is the same object for all and memos by identity
+            # hold.
+            access = url, remote.credentials
+            if access not in states_by_access:
+                states_by_access[access] = self._observer.read_state(
                     remote,
                     full_branch_name(repository),
                     listing,
                     paths.get(url, ()),
                     pushes_tags=url not in untagged_urls,
                 )
-            repository_states[key] = states_by_url[url]
+            repository_states[key] = states_by_access[access]
         return self._request_observer.attach_forges(repositories, repository_states, scope)
 
 
@@ -462,7 +464,7 @@ def _with_upstream_failure(
 ) -> PolicyResult:
     """Return the result with the error of listing its upstream repository, if any."""
     upstream = result.resolved_policy.upstream
-    listing = listings.get(build_remote(upstream).url) if upstream is not None else None
+    listing = listings.get(build_remote(upstream).key) if upstream is not None else None
     return replace(result, upstream_failure=listing) if isinstance(listing, FanoutError) else result
 
 

@@ -183,14 +183,14 @@ class Downstream:
 
     def look(self, *keep: str) -> RefListing:
         """One listing; a failure is raised."""
-        return _answer(
-            self.store.list_refs([RefListingRequest(self.bare.remote, keep or KEEP)]), self.bare.url
-        )
+        remote = self.bare.remote
+        request = RefListingRequest(remote, keep or KEEP)
+        return _answer(self.store.list_refs([request]), remote.key)
 
     def change(self, **what) -> PushedChange:
         """One change; a failure is raised. `expected` is of the last look where it is not given."""
         change = RepositoryChange(**({"remote": self.bare.remote, "identity": FANOUT} | what))
-        return _answer(self.store.change([change]), self.bare.url)
+        return _answer(self.store.change([change]), self.bare.remote.key)
 
     def write(self, packages: dict[str, dict[str, str]], **more) -> PushedChange:
         """Look, then write a draft for each package and the vendor branch, in one change."""

@@ -91,7 +91,7 @@ WRONG = [
 def test_who_is_not_let_in_is_told_so(make_store, bare, serve, name, secrets, words):
     remote = Remote(f"{serve().url()}/remote.git", name)
     store = make_store(secrets=lambda _, name: secrets.get(name))
-    answer = store.list_refs([RefListingRequest(remote, ())])[remote.url]
+    answer = store.list_refs([RefListingRequest(remote, ())])[remote.key]
     assert isinstance(answer, Denied), answer
     assert words in str(answer)
     assert "wr0ng-secret" not in str(answer)
@@ -109,7 +109,7 @@ def test_a_redirect_to_another_host_gets_no_secret(make_store, bare, serve):
     remote = Remote(serve(redirect=thief.url()).url("remote.git"), "token")
     secrets = {"token": Credentials("robot", PASSWORD)}
     store = make_store(secrets=lambda _, name: secrets.get(name))
-    answer = store.list_refs([RefListingRequest(remote, ())])[remote.url]
+    answer = store.list_refs([RefListingRequest(remote, ())])[remote.key]
     assert isinstance(answer, Denied)
     assert thief.authorizations
     assert set(thief.authorizations) == {None}
@@ -149,7 +149,8 @@ def test_ssh_gets_the_key_in_a_file_of_its_own_that_goes_away(tmp_path, make_sto
     key = "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA"
     store = make_store(secrets=lambda *_: Credentials(private_key=key, known_hosts="host ssh-x A"))
     url = "git@git.example.com:team/edge.git"
-    answer = store.list_refs([RefListingRequest(Remote(url, "key"), ())])[url]
+    remote = Remote(url, "key")
+    answer = store.list_refs([RefListingRequest(remote, ())])[remote.key]
     assert isinstance(answer, Denied)
     assert (answer.reason, "public key" in answer.remedy) == ("RemoteDenied", True)
     assert "could not read" not in str(answer).lower()

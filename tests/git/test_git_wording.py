@@ -34,8 +34,6 @@ SENTENCES = [
      "refs/heads/main is at nothing, expected abab"),
     (wording.describe_invalid_signature("", "a@b"), "'' <a@b> cannot be the author of a commit"),
     (wording.describe_invalid_date(-1), "-1 cannot be the date of a commit"),
-    (wording.describe_different_secrets(["a", "b"]),
-     "the Repository objects with this URL name different secrets: a, b"),
     (wording.describe_missing_secret("a"), "secret 'a' was not found"),
     (wording.describe_refused_protocol("ftp"), "the protocol ftp is not allowed"),
     (wording.format_protocol_remedy(["https", "ssh"]),

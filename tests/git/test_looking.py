@@ -191,13 +191,6 @@ def test_looks_at_one_repository_are_made_as_one(store, bare, counters):
         assert all(map(reader.has, bare.refs().values()))
 
 
-def test_one_repository_with_two_secrets_is_refused(store, bare):
-    looks = [RefListingRequest(Remote(bare.url, secret), ()) for secret in ("one", "two")]
-    answer = store.list_refs(looks)[bare.url]
-    assert isinstance(answer, InvalidInput)
-    assert "different secrets: one, two" in str(answer)
-
-
 PATHS = [
     ("a directory", "apps/web", True, ""),
     ("the root", "", True, ""),

@@ -4,6 +4,7 @@ import pytest
 
 from fanout.api.fanout_configuration import ForgeHost
 from fanout.plan.observation.observed_request import RequestDraft, StatusState
+from fanout.plan.observation.repository_state import Remote
 from fanout.plan.observation.request_change import RequestChange, RequestStatus
 from fanout.plan.pull_requests.call_estimate import estimate_calls
 from fanout.plan.pull_requests.call_limits import CallLimits, HostLimits, limits_of_host
@@ -17,7 +18,7 @@ def opened(number: int, *, host: str = "git.example.com") -> list[RequestChange]
     status = RequestStatus("fanout", StatusState.PENDING, "waits")
     return [
         RequestChange(
-            url=f"https://{host}/org/edge{index}.git",
+            remote=Remote(f"https://{host}/org/edge{index}.git"),
             repository=f"https://{host}/org/edge{index}#refs/heads/main",
             policy="platform/monitoring",
             head_ref="refs/heads/drafts/x",

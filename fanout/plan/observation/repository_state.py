@@ -22,10 +22,32 @@ from fanout.values import frozen
 
 @frozen
 class Remote:
-    """Location of a repository; `secret` is a name, read only inside `fanout.git`."""
+    """Location of a repository, and the secret it is reached with; without one, anonymously.
+
+    The secret is read only inside `fanout.git`.
+    """
 
     url: str
-    secret: str = ""
+    secret: str = ""  # its name
+    namespace: str = ""  # of the secret
+
+    @property
+    def credentials(self) -> str:
+        """Return namespace and name of the secret; "" without one."""
+        return f"{self.namespace}/{self.secret}" if self.secret else ""
+
+    @property
+    def key(self) -> str:
+        """Return the key of mirror, listing and pushes; that of an anonymous one is its URL.
+
+        What one secret shows is not for whoever names the same URL without it.
+        """
+        return f"{self.url}\0{self.credentials}" if self.secret else self.url
+
+
+def url_of_remote(key: str) -> str:
+    """Return the URL in the key of a remote."""
+    return key.partition("\0")[0]
 
 
 @lru_cache(maxsize=1 << 14)  # all variants of a repository ask for one URL
@@ -364,6 +386,12 @@ class RepositoryState:
     def identity(self) -> str:
         """Return the identity by which two Repository objects are the same repository."""
         return repository_identity(self.remote.url, self.branch)
+
+    @property
+    def key(self) -> str:
+        """Return the key of what is pushed: the identity, and the secret it is reached with."""
+        credentials = self.remote.credentials
+        return f"{self.identity}\0{credentials}" if credentials else self.identity
 
     def find_statement(self, path: str) -> PublicationStatement | None:
         """Return the statement about the newest publication at the path, or None without one."""

@@ -9,6 +9,7 @@ from fanout.plan.observation.observed_request import (
     RequestEdit,
     StatusState,
 )
+from fanout.plan.observation.repository_state import Remote
 from fanout.values import frozen
 
 
@@ -40,7 +41,7 @@ class RequestChange:
     """
 
     _: KW_ONLY
-    url: str  # of the repository, as Git has it
+    remote: Remote  # of the repository in Git
     repository: str  # its identity
     policy: str  # "<namespace>/<name>", for which the calls are counted
     head_ref: str  # full name of the head branch

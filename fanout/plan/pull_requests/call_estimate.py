@@ -88,7 +88,7 @@ def estimate_calls(
     kinds: defaultdict[str, list[CallKind]] = defaultdict(list)
     requests: defaultdict[str, int] = defaultdict(int)
     for request in request_changes:
-        limits = limits_of(request.url)
+        limits = limits_of(request.remote.url)
         if limits is not None:
             limits_by_host[limits.host] = limits
             kinds[limits.host] += call_kinds(request)

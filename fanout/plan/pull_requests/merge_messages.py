@@ -15,7 +15,7 @@ def with_merge_messages(plan: PolicyPlan, settings: CommitSettings) -> PolicyPla
     if not any(change.merge for change in plan.request_changes):
         return plan
     messages = {
-        (first.observed.repository_state.remote.url, first.observed.draft_ref): message
+        (first.observed.repository_state.remote.key, first.observed.draft_ref): message
         for group, variants in group_publications([plan]).items()
         for message in [build_publication_message(group, variants, plan, settings)]
         for first in variants
@@ -23,7 +23,7 @@ def with_merge_messages(plan: PolicyPlan, settings: CommitSettings) -> PolicyPla
     return replace(
         plan,
         request_changes=tuple(
-            _with_message(change, messages.get((change.url, change.head_ref), ""))
+            _with_message(change, messages.get((change.remote.key, change.head_ref), ""))
             for change in plan.request_changes
         ),
     )

@@ -117,7 +117,7 @@ def _plan_status(
     head_ref = f"refs/pull/{request.number}/head"
     return OtherStatus(
         change=RequestChange(
-            url=subject.state.remote.url,
+            remote=subject.state.remote,
             repository=subject.state.identity,
             policy=f"{subject.namespace}/{subject.policy or subject.variant}",
             head_ref=head_ref,

@@ -187,7 +187,7 @@ def _head_commit(group: RequestGroup) -> str:
 
 def _unchanged(group: RequestGroup) -> RequestChange:
     return RequestChange(
-        url=group.state.remote.url,
+        remote=group.state.remote,
         repository=group.state.identity,
         policy=f"{group.namespace}/{group.policy}",
         head_ref=group.head_ref,

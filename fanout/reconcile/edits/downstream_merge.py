@@ -67,7 +67,9 @@ class DraftMerger:
         if variant.origin is None:
             return None
         with self.git.reader(variant.origin.upstream) as reader:
-            origin_files = self.content_cache.read_files(reader, variant.origin.tree)
+            origin_files = self.content_cache.read_files(
+                reader, variant.spec.namespace, variant.origin.tree
+            )
         return find_clone_edits(origin_files, local, self.limits, self.function_results.results)
 
     @contextmanager
@@ -95,7 +97,7 @@ class _MergeInputs:
     variant: ObservedVariant
     merger: DraftMerger
     stack: ExitStack
-    readers: dict[str, ObjectReader] = field(default_factory=dict)  # opened readers, by URL
+    readers: dict[str, ObjectReader] = field(default_factory=dict)  # opened readers, by remote
 
     def collect_edits(self) -> PackageEdits:
         """Return people's changes to the published package and to its drafts."""
@@ -165,24 +167,24 @@ class _MergeInputs:
         ).files
 
     def _open_reader(self, repository_state: RepositoryState) -> ObjectReader:
-        url = repository_state.remote.url
-        if url not in self.readers:
-            self.readers[url] = self.stack.enter_context(
+        key = repository_state.remote.key
+        if key not in self.readers:
+            self.readers[key] = self.stack.enter_context(
                 self.merger.git.reader(repository_state.remote)
             )
-        return self.readers[url]
+        return self.readers[key]
 
     def _has_tree(self, repository_state: RepositoryState, tree: str) -> bool:
-        return self.merger.content_cache.get_cached(tree) is not None or self._open_reader(
-            repository_state
-        ).has(tree)
+        cached = self.merger.content_cache.get_cached(self.variant.spec.namespace, tree)
+        return cached is not None or self._open_reader(repository_state).has(tree)
 
     def _read_files(self, repository_state: RepositoryState, tree: str) -> PackageFiles:
-        cached = self.merger.content_cache.get_cached(tree)
+        content_cache, namespace = self.merger.content_cache, self.variant.spec.namespace
+        cached = content_cache.get_cached(namespace, tree)
         if cached is not None:
             return cached
         try:
-            return self.merger.content_cache.read_files(self._open_reader(repository_state), tree)
+            return content_cache.read_files(self._open_reader(repository_state), namespace, tree)
         except InvalidInput as error:
             home, spec = self.variant.package_location, self.variant.spec
             package_location = (

@@ -212,4 +212,4 @@ class _EditInspection:
             return (add_package(error, variant.package_location.path),)
 
     def _read_files(self, tree: str) -> PackageFiles:
-        return self.content_cache.read_files(self.reader, tree)
+        return self.content_cache.read_files(self.reader, self.variant.spec.namespace, tree)

@@ -15,7 +15,7 @@ from fanout.errors import Bug, FanoutError, InvalidInput
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction, undone_result
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.observation.observed_request import RequestState
-from fanout.plan.observation.repository_state import PushedChange
+from fanout.plan.observation.repository_state import PushedChange, url_of_remote
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.pull_requests.request_records import apply_result, without_finished
 from fanout.plan.records.policy_records import RecordsKey, StatusChange
@@ -57,7 +57,7 @@ _REQUEST_KINDS = (
     ActionKind.MERGE_REQUEST,
 )
 RequestOutcomes = Mapping[tuple[str, str], RequestOutcome]
-"""By URL of the repository and full ref of the head branch."""
+"""By key of the remote and full ref of the head branch."""
 
 
 def run_pass(
@@ -134,8 +134,8 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
         world, pass_plan, {**heads, **recorded_heads}, settled_plans
     )
     pass_plan = with_policy_errors(pass_plan, {**unsettled_errors, **unwritten_errors})
-    urls = {
-        (plan.namespace, repository): repository_state.remote.url
+    remotes = {
+        (plan.namespace, repository): repository_state.remote.key
         for plan in pass_plan.plans
         for repository, repository_state in (
             *(
@@ -152,14 +152,14 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
         )
         if repository_state is not None
     }
-    urls |= {
-        (it.action.namespace, it.action.repository): it.change.url
+    remotes |= {
+        (it.action.namespace, it.action.repository): it.change.remote.key
         for it in pass_plan.other_statuses
     }
-    effects = _Effects(urls, push_results, request_outcomes)
+    effects = _Effects(remotes, push_results, request_outcomes)
     warnings = tuple(
-        wording.describe_unknown_reviewers(url, outcome.unknown_reviewers)
-        for (url, _), outcome in sorted(request_outcomes.items())
+        wording.describe_unknown_reviewers(url_of_remote(key), outcome.unknown_reviewers)
+        for (key, _), outcome in sorted(request_outcomes.items())
         if outcome.unknown_reviewers
     )
     return PassReport(pass_plan, tuple(_yield_outcomes(pass_plan, effects)), warnings)
@@ -169,8 +169,9 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
 class _Effects:
     """Results of the pushes and of the calls about pull requests."""
 
-    urls: Mapping[tuple[str, str], str]  # by namespace and name of the Repository
-    push_results: Mapping[str, PushedChange | FanoutError]  # by URL
+    # Keys of remotes, by namespace and name of the Repository.
+    remotes: Mapping[tuple[str, str], str]
+    push_results: Mapping[str, PushedChange | FanoutError]  # by key of the remote
     request_outcomes: RequestOutcomes
 
 
@@ -272,7 +273,7 @@ def _settle(
     for step in plan.steps:
         variant = step.rendered
         planned_line = plan.published.get(variant.spec.name)
-        push_result = push_results.get(variant.observed.repository_state.remote.url)
+        push_result = push_results.get(variant.observed.repository_state.remote.key)
         if (
             planned_line is None
             or planned_line.published is None
@@ -296,14 +297,14 @@ def _settle(
         published_names.add(variant.spec.name)
     for clearing in plan.cleanup_items:
         name, left_line = clearing.spec.name, clearing.left_place
-        push_result = push_results.get(clearing.state.remote.url)
+        push_result = push_results.get(clearing.state.remote.key)
         if left_line is not None and not isinstance(push_result, FanoutError):
             kept_lines = tuple(it for it in status_lines[name].left if it != left_line)
             status_lines[name] = replace(status_lines[name], left=kept_lines)
     for departure in plan.removals:
         repository_states = (removal.repository_state for removal in departure.package_removals)
         push_answers = (
-            push_results.get(repository_state.remote.url)
+            push_results.get(repository_state.remote.key)
             for repository_state in repository_states
             if repository_state is not None
         )
@@ -334,7 +335,7 @@ def _without_previous_grants(
     for step in plan.steps:
         name, state = step.rendered.spec.name, step.rendered.observed.repository_state
         line = lines.get(name)
-        is_pushed = isinstance(push_results.get(state.remote.url), PushedChange)
+        is_pushed = isinstance(push_results.get(state.remote.key), PushedChange)
         if is_pushed and line is not None and line.previous_grant is not None:
             lines[name] = replace(line, previous_grant=None)
     return lines
@@ -348,7 +349,7 @@ def _settle_requests(
     """Return the lines about pull requests after the calls of the pass."""
     lines = dict(plan.planned.requests)
     for change in plan.request_changes:
-        outcome = request_outcomes.get((change.url, change.head_ref))
+        outcome = request_outcomes.get((change.remote.key, change.head_ref))
         if outcome is not None and outcome.result is not None:
             key = change.repository, change.head_ref
             line = apply_result(lines.get(key), outcome.result)
@@ -390,11 +391,11 @@ def _yield_outcomes(pass_plan: PassPlan, effects: _Effects) -> Iterator[ActionRe
 
 def _build_outcome(action: PlanAction, effects: _Effects) -> ActionResult:
     result: PushedChange | FanoutError | None = None
-    url = effects.urls.get((action.namespace, action.repository), "")
+    remote = effects.remotes.get((action.namespace, action.repository), "")
     if action.kind in _PUSHED_KINDS:
-        result = effects.push_results[url]
+        result = effects.push_results[remote]
     elif action.kind in _REQUEST_KINDS:
-        result = effects.request_outcomes[url, action.ref].errors.get(action.kind)
+        result = effects.request_outcomes[remote, action.ref].errors.get(action.kind)
     if not isinstance(result, FanoutError):
         return ActionResult(action, is_done=True)
     return undone_result(action, result)

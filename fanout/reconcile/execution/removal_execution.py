@@ -273,7 +273,7 @@ def execute_removals(
     removals_by_state: dict[str, list[PackageRemoval]] = {}
     for removal in removals:
         removals_by_state.setdefault(
-            removal.repository_state.identity if removal.repository_state else "", []
+            removal.repository_state.key if removal.repository_state else "", []
         ).append(removal)
     when = int(request.at.timestamp())
     repository_changes = [
@@ -282,7 +282,7 @@ def execute_removals(
     ]
     # Repositories one after the other: a failure leaves the rest on record for the next run.
     for change in filter(None, repository_changes):
-        push_result = world.git.change([change])[change.remote.url]
+        push_result = world.git.change([change])[change.remote.key]
         if isinstance(push_result, FanoutError):
             raise push_result
         remaining_refs = set(change.removed_drafts) - set(push_result.removed_refs)
@@ -375,7 +375,7 @@ def _read_state(world: World, repository: Repository, paths: Sequence[str]) -> R
     remote, install = build_remote(repository), world.setup.install
     listing = world.git.list_refs(
         [RefListingRequest(remote, list_downstream_refs(repository, install))]
-    )[remote.url]
+    )[remote.key]
     observer = RepositoryObserver(world.git, install)
     repository_state = observer.read_state(
         remote,

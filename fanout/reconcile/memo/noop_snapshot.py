@@ -23,6 +23,8 @@ from fanout.reconcile.pass_results import PassPlan, PassProblem
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.world import World
 
+_FORMAT = 2  # of the snapshots
+
 
 class NoopSnapshotStore:
     """Stores snapshots of passes without work, one per kind of pass."""
@@ -43,7 +45,7 @@ class NoopSnapshotStore:
         self._world = world
         self._digest_requests = digest_requests
         self._directory = directory
-        self._version = f"{version}\0{world.setup}"
+        self._version = f"{version}\0{world.setup}\0{_FORMAT}"
 
     def find_plan(self, mode: PassMode, files_digest: str, now: datetime) -> PassPlan | None:
         """Return the plan of a pass made now, if nothing changed since the snapshot.
@@ -63,8 +65,8 @@ class NoopSnapshotStore:
         ):
             return None
         listing_requests = [
-            RefListingRequest(Remote(url, secret), tuple(patterns))
-            for url, secret, patterns in snapshot["looks"]
+            RefListingRequest(Remote(*remote), tuple(patterns))
+            for remote, patterns in snapshot["remotes"]
         ]
         # The digest of a failed listing is empty and equals no stored one.
         if _digest_listings(self._world.git.list_refs(listing_requests)) != snapshot["listings"]:
@@ -94,8 +96,11 @@ class NoopSnapshotStore:
             "at": pass_plan.now.isoformat(),
             "until": snapshot.next_check.isoformat() if snapshot.next_check is not None else None,
             "heads": _digest_heads(snapshot.heads),
-            "looks": [
-                (it.remote.url, it.remote.secret, it.mirrored_patterns)
+            "remotes": [
+                (
+                    (it.remote.url, it.remote.secret, it.remote.namespace),
+                    it.mirrored_patterns,
+                )
                 for it in snapshot.listing_requests
             ],
             "listings": _digest_listings(snapshot.listings),
@@ -141,10 +146,10 @@ def _digest_heads(heads: Mapping[RecordsKey, str]) -> str:
 def _digest_listings(listings: Mapping[str, RefListing | FanoutError]) -> str:
     """Return a digest of the refs of all repositories; "" if one could not be listed."""
     rows = []
-    for url, listing in sorted(listings.items()):
+    for remote, listing in sorted(listings.items()):
         if isinstance(listing, FanoutError):
             return ""
-        rows.append([url, _digest_rows(sorted(listing.refs.items()))])
+        rows.append([remote, _digest_rows(sorted(listing.refs.items()))])
     return _digest_rows(rows)
 
 

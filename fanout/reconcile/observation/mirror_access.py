@@ -62,7 +62,7 @@ def read_with_recovery(
         # Only damage is repaired by listing again; anything else would fail the same way.
         if error.reason not in _DAMAGE_REASONS:
             raise
-    listing = git.list_refs([listing_request])[listing_request.remote.url]
+    listing = git.list_refs([listing_request])[listing_request.remote.key]
     if isinstance(listing, FanoutError):
         raise listing
     return read()
@@ -74,23 +74,27 @@ _ENTRY_BYTES = 200  # approximate size of one entry of a listing
 
 @dataclass(slots=True)
 class PackageContentCache:
-    """Cache of files by tree id and blob id; one per process."""
+    """Cache of files by tree id and blob id; one per process.
 
-    _trees: dict[str, PackageFiles] = field(default_factory=dict)
+    Trees are kept by the namespace that read them: a draft of one namespace may name a tree that
+    only another one can read.
+    """
+
+    _trees: dict[tuple[str, str], PackageFiles] = field(default_factory=dict)
     _blobs: dict[str, bytes] = field(default_factory=dict)
     _size: int = 0
 
-    def get_cached(self, tree: str) -> PackageFiles | None:
-        """Return the files below a tree if they were read before, else None."""
-        return self._trees.get(tree)
+    def get_cached(self, namespace: str, tree: str) -> PackageFiles | None:
+        """Return the files below a tree if they were read for the namespace before, else None."""
+        return self._trees.get((namespace, tree))
 
-    def read_files(self, reader: ObjectReader, tree: str) -> PackageFiles:
-        """Return the files below a tree: mode and data by path.
+    def read_files(self, reader: ObjectReader, namespace: str, tree: str) -> PackageFiles:
+        """Return the files below a tree, for a namespace: mode and data by path.
 
         Raises Unavailable, and InvalidInput for a submodule and for what no package may
         contain.
         """
-        cached = self._trees.get(tree)
+        cached = self._trees.get((namespace, tree))
         if cached is None:
             # Cached blobs are handed in, so the reader only reads those that are new.
             files = reader.files(tree, self._blobs)
@@ -98,7 +102,7 @@ class PackageContentCache:
                 self._keep(entry.oid, data)
             cached = {path: (entry.mode, data) for path, (entry, data) in files.items()}
             self._make_room(_ENTRY_BYTES * len(cached))
-            self._trees[tree] = cached
+            self._trees[namespace, tree] = cached
         return cached
 
     def read_blob(self, reader: ObjectReader, oid: str) -> bytes:

@@ -12,6 +12,7 @@ from fanout.package.revision import select_tag
 from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.reconcile import reconcile_wording as wording
+from fanout.reconcile.observation.repository_listing import build_remote
 from fanout.reconcile.observation.upstream_packages import get_upstream_path, list_tags
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.values import replace
@@ -54,7 +55,7 @@ def mark_lost_tags(
     one.
     """
     assert resolved_policy.upstream is not None, "a policy without its upstream is not asked"
-    listing = listings[resolved_policy.upstream.spec.url]
+    listing = listings[build_remote(resolved_policy.upstream).key]
     if isinstance(listing, FanoutError):
         return variants
     tags = list_tags(listing.refs)

@@ -18,9 +18,11 @@ from fanout.selection.variant_naming import drafts_prefix, vendor_ref
 
 
 def build_remote(repository: Repository) -> Remote:
-    """Return the remote of a Repository object: URL and name of its secret."""
+    """Return the remote of a Repository object; its secret is one of its own namespace."""
     secret = repository.spec.secret_ref
-    return Remote(repository.spec.url, secret.name if secret else "")
+    if secret is None:
+        return Remote(repository.spec.url)
+    return Remote(repository.spec.url, secret.name, repository.metadata.namespace)
 
 
 def pushes_tags(repository: Repository) -> bool:
@@ -56,7 +58,7 @@ def build_listing_requests(
 ) -> tuple[RefListingRequest, ...]:
     """Build all listing requests.
 
-    A repository that is both upstream and downstream is listed once.
+    A repository that is both upstream and downstream is listed once, with each secret.
 
     `former_repositories`: repositories that no variant is published to any more.
     """
@@ -64,7 +66,7 @@ def build_listing_requests(
 
     def add(repository: Repository, refs: Sequence[str]) -> None:
         remote = build_remote(repository)
-        refs_by_remote.setdefault(remote.url, (remote, set()))[1].update(refs)
+        refs_by_remote.setdefault(remote.key, (remote, set()))[1].update(refs)
 
     for resolved_policy in resolved_policies:
         if resolved_policy.upstream is not None:

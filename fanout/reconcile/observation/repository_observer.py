@@ -149,7 +149,7 @@ class RepositoryObserver:
     ) -> RepositoryState:
         """Return the state of the last pass if nothing changed, else a new one."""
         remote = listing_request.remote
-        memo = self._memos.setdefault(f"{remote.url}#{branch}", _RepositoryMemo())
+        memo = self._memos.setdefault(f"{remote.key}#{branch}", _RepositoryMemo())
         state = memo.reuse_state(remote, refs, paths, pushes_tags)
         if state is not None:
             return state

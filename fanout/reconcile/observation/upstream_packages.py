@@ -48,7 +48,7 @@ def find_revisions(
     (design §1).
     """
     assert resolved_policy.upstream is not None, "a policy without its upstream is not asked"
-    listing = listings[resolved_policy.upstream.spec.url]
+    listing = listings[build_remote(resolved_policy.upstream).key]
     if isinstance(listing, FanoutError):
         raise listing
     rule = resolved_policy.upstream_spec.revision
@@ -158,7 +158,7 @@ class UpstreamPackages:
         Raises InvalidInput (with file and line), and what Git raises.
         """
         path = join_upstream_path(repository, package)
-        key = (repository.spec.url, path, f"{name}@{commit}")
+        key = (build_remote(repository).key, path, f"{name}@{commit}")
         prepared = self._prepared.get(key)
         # A definition that was declared meanwhile changes the scope of its kinds, and with it what
         # a rendering of the same revision yields.

@@ -49,26 +49,26 @@ def execute_requests(
     push_results: Mapping[str, PushedChange | FanoutError],
     now: datetime,
 ) -> Mapping[tuple[str, str], RequestOutcome]:
-    """Make the calls about all requests; return the outcomes by repository URL and head branch.
+    """Make the calls about all requests; return the outcomes by remote and head branch.
 
-    `push_results` are those of the repositories that the pass has pushed, by URL.
+    `push_results` are those of the repositories that the pass has pushed, by remote.
     """
     runs = [_RequestRun(forges=forges, change=it, now=now) for it in changes]
     for run in runs:
-        run.find_head(push_results.get(run.change.url))
+        run.find_head(push_results.get(run.change.remote.key))
     _share_creations(forges, changes)
     with ThreadPoolExecutor(_WORKERS, "requests") as workers:
         _run_all(workers, (run.update for run in runs))
         # After all statuses: a branch may require those of several requests.
         _run_all(workers, (run.merge for run in runs if run.change.merge is not None))
-    return {(run.change.url, run.change.head_ref): run.outcome for run in runs}
+    return {(run.change.remote.key, run.change.head_ref): run.outcome for run in runs}
 
 
 def _share_creations(forges: ForgeDirectory, changes: Sequence[RequestChange]) -> None:
     """Divide what each host still opens in this hour among the policies."""
     demands: dict[str, tuple[Forge, Counter[str]]] = {}
     for change in changes:
-        located = run_isolated(partial(forges.forge_of, change.url))
+        located = run_isolated(partial(forges.forge_of, change.remote.url))
         if change.opening is not None and not isinstance(located, FanoutError):
             forge, _ = located
             _, demand = demands.setdefault(forge.host, (forge, Counter()))
@@ -155,7 +155,7 @@ class _RequestRun:
             self.outcome.errors[kind] = error
 
     def _call(self, call: Callable[[Forge, RepositoryName], None]) -> None:
-        forge, repository = self.forges.forge_of(self.change.url)
+        forge, repository = self.forges.forge_of(self.change.remote.url)
         call(forge.for_policy(self.change.policy), repository)
 
     def _open(self, forge: Forge, repository: RepositoryName) -> None:

@@ -55,7 +55,7 @@ class RequestObserver:
     install: str
     memos: RequestMemos = field(default_factory=RequestMemos)
     hosted_urls: frozenset[str] = frozenset()  # of repositories with a forge in the last pass
-    # By identity: the state in Git and the same state with that of its forge.
+    # By key: the state in Git and the same state with that of its forge.
     _attached: dict[str, tuple[RepositoryState, RepositoryState]] = field(default_factory=dict)
 
     def attach_forges(
@@ -119,7 +119,7 @@ class RequestObserver:
         return self.digest_known(urls)
 
     def _attach(self, state: RepositoryState, forge_state: ForgeState) -> RepositoryState:
-        former_state, former = self._attached.get(state.identity, (None, None))
+        former_state, former = self._attached.get(state.key, (None, None))
         if former is not None and former_state is state and former.forge == forge_state:
             return former
         attached = replace(state, forge=forge_state)
@@ -133,7 +133,7 @@ class RequestObserver:
                 forge=forge_state,
                 failure=forge_state.failure,
             )
-        self._attached[state.identity] = state, attached
+        self._attached[state.key] = state, attached
         return attached
 
     def _read_forges(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from fanout.api.commit_trailers import Trailer
 from fanout.errors import FanoutError, InvalidInput
-from fanout.plan.observation.repository_state import RefListing, RepositoryState
+from fanout.plan.observation.repository_state import RefListing, RepositoryState, url_of_remote
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.ports import GitStore
 from fanout.reconcile import reconcile_wording as wording
@@ -26,11 +26,11 @@ def refuse_lost_records(
     belong to anybody.
     """
     vendor = vendor_ref(install)
-    for url, listing in sorted(listings.items()):
+    for remote, listing in sorted(listings.items()):
         if not isinstance(listing, FanoutError) and vendor in listing.refs:
             branch = vendor.removeprefix("refs/heads/")
             raise InvalidInput(
-                wording.describe_found_branch(blank_reason, url, branch),
+                wording.describe_found_branch(blank_reason, url_of_remote(remote), branch),
                 reason="RecordsLost",
                 remedy=wording.RECORDS_REMEDY,
             )

@@ -149,13 +149,13 @@ class _Readers:
 
     def open_history(self, variant: ObservedVariant) -> PublicationHistory:
         """Return the publication history of the variant."""
-        url = variant.repository_state.remote.url
-        if url not in self._open:
-            self._open[url] = (
+        key = variant.repository_state.remote.key
+        if key not in self._open:
+            self._open[key] = (
                 self.stack.enter_context(self.git.reader(variant.repository_state.remote)),
                 PublicationMemo(),
             )
-        reader, publication_memo = self._open[url]
+        reader, publication_memo = self._open[key]
         tag = variant.published.tag if variant.published is not None else ""
         return PublicationHistory(
             reader,
