@@ -17,6 +17,7 @@ from enum import StrEnum
 from functools import partial
 from math import inf
 from queue import Empty, SimpleQueue
+from random import uniform
 from threading import Lock
 from time import monotonic
 from typing import Any
@@ -27,6 +28,7 @@ from apscheduler.jobstores.base import JobLookupError
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.date import DateTrigger
 
+from fanout.api.reasons import Reason
 from fanout.declared.declaration_failure import DeclarationFailure
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
@@ -162,6 +164,8 @@ def _job_id(key: TriggerKey) -> str:
 FILE_CHECK_INTERVAL = 2.0  # seconds between checks of the files
 FIRST_PAUSE, MAX_PAUSE = 2.0, 300.0  # seconds, after a pass that failed
 MAX_FOLLOW_UPS = 32  # passes in a row that only follow actions of the previous one
+MAX_LOST_RACES = 5  # passes in a row that repeat a lost race at once
+RACE_PAUSE = 0.5  # seconds; the longest pause after a first lost race
 HOOK_PAUSE = 5.0  # seconds between passes that only hooks start
 
 # Rounds with one of these list all their repositories, whatever the age of the last listing.
@@ -212,7 +216,7 @@ class RunLoop:
         # By the monotonic clock.
         self._poll_at = self._check_files_at = self._resume_at = self._hooks_at = 0.0
         self._repository_index = RepositoryIndex()
-        self._failures = self._follow_ups = 0
+        self._failures = self._follow_ups = self._lost_races = 0
 
     def stop(self) -> None:
         """End the loop after the running pass. Safe in a signal handler."""
@@ -406,6 +410,7 @@ class RunLoop:
         # Hooks do not begin a new row, because they tell of fanout's own steps; rest does.
         if not done_actions:
             self._follow_ups = 0
+        self._queue_lost_races(report)
         if self._follow_ups >= MAX_FOLLOW_UPS:
             return
         for plan in report.pass_plan.plans:
@@ -413,6 +418,23 @@ class RunLoop:
                 dependents = find_dependents(self._declared, plan.namespace, plan.name)
                 for name in (plan.name, *dependents):
                     self._queue.put(TriggerKey(Trigger.FOLLOW_UP, plan.namespace, name))
+
+    def _queue_lost_races(self, report: PassReport) -> None:
+        """Queue the policies whose push came after another one; their repositories are listed.
+
+        Bounded, so that two writers in step do not chase each other until the poll.
+        """
+        lost = {
+            (it.action.namespace, it.action.policy or it.action.variant)
+            for it in report.failed_outcomes
+            if it.reason == Reason.REMOTE_MOVED
+        }
+        self._lost_races = self._lost_races + 1 if lost else 0
+        if lost and self._lost_races <= MAX_LOST_RACES:
+            # Full jitter: with a fixed part, writers that collided once would stay in step.
+            self._resume_at = monotonic() + uniform(0, self._lost_races * RACE_PAUSE)  # noqa: S311
+            for namespace, name in sorted(lost):
+                self._queue.put(TriggerKey(Trigger.FOLLOW_UP, namespace, name))
 
     def _set_timer(
         self,

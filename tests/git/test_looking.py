@@ -9,6 +9,7 @@ import pytest
 from fanout.errors import Conflict, FanoutError, InvalidInput, Unavailable
 from fanout.git.mirror_refs import read_listed_refs
 from fanout.plan.observation.repository_state import (
+    FileCommit,
     PathState,
     RefListing,
     RefListingRequest,
@@ -304,3 +305,50 @@ def test_an_answer_that_is_an_error_is_of_a_family(store, tmp_path):
     answer = store.list_refs([RefListingRequest(Remote(str(file)), ("refs/heads/*",))])[str(file)]
     assert isinstance(answer, FanoutError)
     assert isinstance(answer, Unavailable)
+
+
+HOUR = 3600.0
+KEPT = ("refs/heads/*",)
+
+
+def look_again(downstream, *keep, max_age=HOUR):
+    request = RefListingRequest(downstream.bare.remote, keep or ("refs/heads/*",))
+    return downstream.store.list_refs([request], max_age)[downstream.bare.url]
+
+
+def test_a_recent_listing_is_answered_without_asking_the_remote(downstream):
+    before = downstream.look("refs/heads/*", downstream.main)
+    head = downstream.bare.commit({"a": "1\n"})
+    assert look_again(downstream) is before
+    assert look_again(downstream, downstream.main) is before
+    assert look_again(downstream, max_age=0.0).refs[downstream.main] == head
+
+
+def test_a_listing_of_other_refs_or_of_another_mirror_does_not_serve(downstream):
+    before = downstream.look(downstream.main)
+    other = downstream.bare.commit({"a": "1\n"}, branch="other")
+    assert look_again(downstream).refs["refs/heads/other"] == other
+    (mirror_of(downstream) / "packed-refs").unlink()
+    assert look_again(downstream) is not before
+
+
+def test_a_recent_listing_has_what_was_pushed_since(downstream):
+    written = downstream.write({"sites/a": {"f.txt": "1\n"}})
+    assert look_again(downstream, *KEPT).refs == downstream.bare.refs()
+    assert written.refs.items() <= downstream.bare.refs().items()
+
+
+def test_after_a_push_that_failed_the_remote_is_asked(downstream):
+    downstream.write({"sites/a": {"f.txt": "1\n"}})
+    head = downstream.bare.commit({"a": "1\n"})
+    files = FileCommit(
+        ref=downstream.main,
+        parent=look_again(downstream, *KEPT).refs[downstream.main],
+        content_by_path={"b": b"2\n"},
+        dropped_paths=(),
+        message="b",
+        timestamp=downstream.when,
+    )
+    with pytest.raises(Conflict):
+        downstream.change(files=(files,), expected={downstream.main: files.parent})
+    assert look_again(downstream, *KEPT).refs[downstream.main] == head

@@ -10,7 +10,7 @@ import pytest
 
 from fanout.api.git_repository import Repository, RepositorySpec
 from fanout.api.object_meta import ObjectMeta
-from fanout.errors import RateLimited, Unavailable
+from fanout.errors import Conflict, RateLimited, Unavailable
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction, undone_result
 from fanout.plan.policy_plan import PolicyPlan
@@ -25,6 +25,7 @@ from fanout.schedule.loop_health import STALL_LIMIT
 from fanout.schedule.run_loop import (
     FIRST_PAUSE,
     MAX_FOLLOW_UPS,
+    MAX_LOST_RACES,
     MAX_PAUSE,
     LoopDependencies,
     RunLoop,
@@ -522,3 +523,31 @@ def test_a_loop_whose_passes_fail_is_not_ready_and_not_stalled(files):
         health = play.loop.health()
     assert (health.made_passes, health.is_ready, health.is_stalled) == (1, False, False)
     assert "no answer" in health.failure
+
+
+def test_a_changed_file_wakes_the_policies_that_it_concerns(files):
+    files.policy("a").policy("b")
+    with Play(files) as play:
+        play.until(lambda: len(play.modes) == 1)
+        play.concerned = frozenset([B])
+        files.write("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: platform}\n")
+        play.declared = files.read()
+        play.until(lambda: len(play.modes) == 2)
+    assert play.modes == [PassMode(), PassMode(subjects=frozenset([B]), listing_age=RECENT)]
+
+
+def test_a_lost_race_is_repeated_at_once_some_times(files, monkeypatch):
+    monkeypatch.setattr(module, "RACE_PAUSE", 0.01)
+    files.policy("a").policy("b")
+    lost = undone_result(STEP, Conflict("it moved", reason="RemoteMoved"))
+
+    def answer(_, now):
+        return replace(report(now), outcomes=(lost,))
+
+    with Play(files, answer=answer) as play:
+        play.until(lambda: len(play.modes) == 1 + MAX_LOST_RACES)
+        sleep(0.2)
+        assert (
+            play.modes[1:]
+            == [PassMode(subjects=frozenset([A]), listing_age=RECENT)] * MAX_LOST_RACES
+        )

@@ -8,7 +8,7 @@ import pytest
 from companies import company
 from fleet import POLICY, PROMOTION, Fleet
 
-from fanout.cli.startup import Program
+from fanout.cli.startup import Program, open_program
 from fanout.reconcile.pass_scope import PassMode
 
 SITES = {"ams": ("dev", "edge"), "ber": ("prod", "core")}
@@ -98,3 +98,28 @@ def test_a_sweep_is_another_pass_than_a_look(fleet: Fleet):
         judged(program, PassMode(sweep=False))
         assert judged(program, PassMode(sweep=True)) == 2
         assert judged(program, PassMode(sweep=True)) == 0
+
+
+def test_a_changed_object_takes_one_listing_and_one_push(fleet: Fleet):
+    fleet.write("policy-logging.yaml", chosen("logging", "dev"))
+    fleet.settle()
+    with open_program(fleet.settings(), long_running=True) as program:
+        program.sweep(PassMode())
+        fleet.site("ams", "dev", "edge", retention="1d")
+        concerned = program.reconciler.find_concerned(program.read_declared())
+        assert concerned == {("default", "monitoring"), ("default", "logging")}
+        program.sweep(PassMode(publish=False, subjects=concerned))
+        fleet.site("ber", "prod", "core", retention="1d")
+        concerned = program.reconciler.find_concerned(program.read_declared())
+        assert concerned == {("default", "monitoring")}, "it alone chooses the site"
+        program.world.counters.reset()
+        program.sweep(PassMode(publish=False, subjects=concerned, listing_age=3600.0))
+        counts = program.world.counters.read()
+    assert (counts["judged"], counts["listings"], counts["pushes"]) == (1, 1, 1)
+
+
+def chosen(name: str, tier: str) -> str:
+    """A policy for the sites of one tier."""
+    text = POLICY.replace("name: monitoring", f"name: {name}", 1).replace("sites/", f"{name}/", 1)
+    selector = "objectSelector: {apiVersion: infra.example.com/v1, kind: Cluster"
+    return text.replace(selector, f"{selector}, matchLabels: {{tier: {tier}}}", 1)
