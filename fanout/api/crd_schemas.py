@@ -140,7 +140,7 @@ def _object_schema(model: type[KRMObject]) -> dict[str, Any]:
     for field in ("apiVersion", "kind"):
         structural_schema["properties"][field] = {"type": "string"}
     structural_schema["properties"]["metadata"] = {"type": "object"}
-    structural_schema["properties"]["status"] = _status_schema(model)
+    structural_schema["properties"]["status"] = build_status_schema(model)
     # The API server itself requires apiVersion, kind and metadata, which are replaced above.
     structural_schema["required"] = ["spec"]
     _drop_unsupported_values(model.__name__, structural_schema)
@@ -152,7 +152,7 @@ def _object_schema(model: type[KRMObject]) -> dict[str, Any]:
     return structural_schema
 
 
-def _status_schema(model: type[KRMObject]) -> dict[str, Any]:
+def build_status_schema(model: type[KRMObject]) -> dict[str, Any]:
     """Return the schema of a status. fanout alone writes it, so its bounds are general ones."""
     schema = STATUSES.get(model.__name__, ResourceStatus).model_json_schema(mode="validation")
     status = to_structural(schema, schema.get("$defs", {}))

@@ -5,9 +5,9 @@ from datetime import timedelta
 from typing import Any
 
 from fanout.api import durations
-from fanout.api.crd_schemas import to_structural
+from fanout.api.crd_schemas import build_status_schema, to_structural
 from fanout.api.field_errors import FieldPath
-from fanout.api.kind_registry import KINDS
+from fanout.api.kind_registry import CUSTOM_RESOURCES, KINDS
 from fanout.api.validators.unsupported_fields import (
     UNSUPPORTED_FIELDS,
     UnsupportedField,
@@ -16,6 +16,9 @@ from fanout.api.validators.unsupported_fields import (
 from fanout.values import frozen
 
 _TABLE_HEAD = ("| field | type | limit | default | description |", "|---|---|---|---|---|")
+_STATUS_INTRODUCTION = (
+    "Part of the CustomResourceDefinition; ignored in files, and not written by this version."
+)
 # the page of another kind has their fields
 _DOCUMENTED_ELSEWHERE = {("Scenario", ("spec", "stages", 0)), ("Scenario", ("spec", "promotion"))}
 _COMMON_FIELDS = ("apiVersion", "kind", "metadata", "status")  # alike in all kinds
@@ -37,6 +40,9 @@ def build_kind_page(kind: str) -> str:
         if name not in _COMMON_FIELDS
     }
     lines += _FieldTable(kind).rows(root_schema | {"properties": own_fields}, ())
+    if model in CUSTOM_RESOURCES:
+        lines += ["", "## Status", "", _STATUS_INTRODUCTION, ""]
+        lines += [*_TABLE_HEAD, *_FieldTable(kind).rows(build_status_schema(model), ("status",))]
     return "\n".join([*lines, *_unsupported_sections(kind)]) + "\n"
 
 
