@@ -14,6 +14,7 @@ from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.reconcile.memo.policy_memo import PolicyMemo
+from fanout.reconcile.observation.repository_listing import build_remote
 from fanout.reconcile.ownership.path_ownership import PathOwnershipIndex, PolicyPaths
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.policy_inputs import PolicyInputs
@@ -127,6 +128,20 @@ def test_a_result_is_reused_where_its_policy_depends_on_the_same(inputs):
 @pytest.mark.parametrize("inputs", [row[1] for row in CHANGED], ids=[row[0] for row in CHANGED])
 def test_a_result_is_not_reused_with_other_inputs_of_its_policy(inputs):
     assert find(memo(result()), policy_inputs(**inputs)) is None
+
+
+def test_a_result_depends_on_what_its_own_secret_shows_of_upstream():
+    upstream = parsed("Repository", "blueprints", url=UPSTREAM_URL, secretRef={"name": "token"})
+    private = replace(POLICY, upstream=upstream)
+
+    def inputs(*names):
+        listings = {UPSTREAM_URL: tags("v1"), build_remote(upstream).key: tags(*names)}
+        return policy_inputs(resolved_policy=private, listings=listings)
+
+    stored = result()
+    made = memo(stored, inputs=inputs("v1"))
+    assert find(made, inputs("v1")) is stored
+    assert find(made, inputs("v1", "v2")) is None
 
 
 def test_a_result_is_not_reused_in_another_kind_of_pass():

@@ -16,6 +16,7 @@ from fanout.gates.gate_rules import CheckRule
 from fanout.plan.observation.repository_state import RefListing, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.reconcile.memo.variant_memo import VariantMemo
+from fanout.reconcile.observation.repository_listing import build_remote
 from fanout.reconcile.ownership.path_ownership import OwnershipConflicts, PolicyPaths
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.policy_inputs import PolicyInputs
@@ -164,7 +165,7 @@ def _list_settings(inputs: PolicyInputs, *, publish: bool) -> tuple[object, ...]
 
 def _find_upstream_listing(inputs: PolicyInputs) -> RefListing | FanoutError | None:
     upstream = inputs.resolved_policy.upstream
-    return inputs.listings.get(upstream.spec.url) if upstream is not None else None
+    return inputs.listings.get(build_remote(upstream).key) if upstream is not None else None
 
 
 def _is_reusable(result: PolicyResult) -> bool:
