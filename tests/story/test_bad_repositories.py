@@ -152,3 +152,10 @@ def test_a_branch_that_is_protected_keeps_its_draft_for_a_person_to_merge(story:
         "refs/heads/main": story.before["protected"]["refs/heads/main"]
     }
     assert repo.tags() == []
+
+
+@pytest.mark.parametrize(("site", "reason"), [row[1:3] for row in HELD], ids=[r[0] for r in HELD])
+def test_status_lists_it_among_what_needs_a_person(story: Story, site: str, reason: str):
+    urgent = story.fleet.run("status", "-o", "json").json["status"]["needsPerson"]
+    by_reason = [it for it in urgent if it["reason"] == reason]
+    assert any(site in " ".join([*it["variants"], it["message"]]) for it in by_reason), urgent

@@ -111,6 +111,7 @@ class _BlockerGroups:
         revision: str = "",
         *,
         needs_person: bool = False,
+        failed: bool = False,
     ) -> None:
         """Add a hold of a policy, of a stage or, with `name`, of a variant."""
         _, group = self._by_hold.get((id(hold), stage), (hold, None))
@@ -118,7 +119,7 @@ class _BlockerGroups:
             group = self._find_group(hold, stage, name, revision)
             self._by_hold[id(hold), stage] = (hold, group)
         group.stages.add(stage)
-        group.add(name, hold, needs_person=needs_person)
+        group.add(name, hold, needs_person=needs_person, failed=failed)
 
     def add_problem(self, problem: PassProblem, stage: str, *, needs_person: bool) -> None:
         """Add a problem; variants of several stages have some together, such as a lost tag."""
@@ -183,11 +184,14 @@ def find_blockers(item: PolicyResult, problems: Iterable[PassProblem]) -> tuple[
     for name, stage_evaluation in decision.stages.items():
         _add_stage_holds(groups, stage_evaluation, reasons_by_stage.get(name, set()))
     shared = {(str(it.reason), it.sentence) for it in decision.holds}
-    for evaluation in decision.variants.values():
-        _add_variant_holds(groups, evaluation, reasons_by_variant[evaluation.name], shared)
-    stages = {it.spec.name: it.spec.stage for it in item.variants}
     conflicts = item.undecided_conflicts
     problems = [_shorten_conflict(it, conflicts) for it in problems]
+    # An obstacle is a hold of the gates and a failure of the pass.
+    failures = frozenset((it.subject, it.reason) for it in problems if it.failed)
+    for evaluation in decision.variants.values():
+        reasons = reasons_by_variant[evaluation.name]
+        _add_variant_holds(groups, evaluation, reasons, shared, failures)
+    stages = {it.spec.name: it.spec.stage for it in item.variants}
     _add_problems(groups, problems, stages, reasons_by_variant)
     order = {stage: position for position, stage in enumerate(["", *decision.stages])}
     return tuple(sorted(groups.build(), key=lambda it: order.get(it.stage, 0)))
@@ -216,18 +220,24 @@ def _add_variant_holds(
     evaluation: VariantEvaluation,
     reasons: set[str],
     shared: set[tuple[str, str]],
+    failures: frozenset[tuple[str, str]],
 ) -> None:
-    """Add the holds of the variant, but for those that the policy as a whole has."""
+    """Add the holds of the variant, but for those that the policy as a whole has.
+
+    `failures`: names and reasons of what failed in the pass.
+    """
     for hold in evaluation.holds:
         if hold.reason in NOT_BLOCKING or (str(hold.reason), hold.sentence) in shared:
             continue
         is_last = hold.reason in _PROMOTION_NEEDED and reasons <= _PROMOTION_NEEDED
+        failed = (evaluation.name, str(hold.reason)) in failures
         groups.add(
             hold,
             evaluation.stage,
             evaluation.name,
             evaluation.candidate,
-            needs_person=is_last or needs_person(hold.reason),
+            needs_person=is_last or failed or needs_person(hold.reason),
+            failed=failed,
         )
 
 
