@@ -82,7 +82,7 @@ VERBS = {
     "test": Verb("test", "Run scenarios and compare the results with the expected ones.", _TOOLS),
     "schedule": Verb("schedule", "Print the times of a schedule or of windows.", _TOOLS),
     "schema": Verb("schema", "Print the JSON Schemas of all kinds.", _TOOLS),
-    "crds": Verb("crds", "Print the CustomResourceDefinitions.", _TOOLS),
+    "crds": Verb("crds", "Print the CustomResourceDefinitions, or the admission policies.", _TOOLS),
     "import": Verb("import_", "Convert objects of Kargo or Porch.", _TOOLS),
     "completion": Verb("completion", "Print the completion script for a shell.", _TOOLS),
     "docs": Verb("docs", "Print a page of the documentation, or an example.", _TOOLS),

@@ -116,6 +116,7 @@ LINES: dict[str, Sequence[str]] = {
 # What makes a line fail that does not fail by itself, and cannot with a file that does not exist.
 FAILURES = {
     "init": ("--stages", "Dev"),
+    "crds": ("--service-account", "a/b"),
     "create repository": ("--label", "x"),
     "create policy": ("--stages", "dev"),
     "create promotion-policy": ("--approver", "x"),

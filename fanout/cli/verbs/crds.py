@@ -7,7 +7,7 @@ import click
 from fanout.api.admission_policies import DEFAULT_SERVICE_ACCOUNT, build_admission_policies
 from fanout.api.crd_schemas import build_crds
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, with_settings
 from fanout.cli.output.printer import build_list, format_yaml, print_value, write_stdout
 from fanout.cli.settings import OutputFormat, Settings
 
@@ -25,7 +25,7 @@ _SERVICE_ACCOUNT = re.compile(rf"{_LABEL}/{_LABEL}([.]{_LABEL})*")
     help="Service account of the controller, which alone may write the PackageVariants of"
     f" policies; with --admission.  [default: {DEFAULT_SERVICE_ACCOUNT}]",
 )
-@with_settings((), formats=(OutputFormat.YAML, OutputFormat.JSON))
+@with_settings(ERROR_OPTIONS, formats=(OutputFormat.YAML, OutputFormat.JSON))
 def command(settings: Settings, admission: bool, service_account: str | None) -> None:
     """Print the CustomResourceDefinitions, or the admission policies.
 
