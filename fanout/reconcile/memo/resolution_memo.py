@@ -50,6 +50,9 @@ class ResolutionMemo:
         changes = (
             tuple(declared.objects.find_changes(self._declared.objects)) if self._policies else ()
         )
+        # Made when it is first needed: a process of one pass never needs it.
+        if changes:
+            self._index.update(self._policies)
         unchanged = self._find_unchanged(declared, changes)
         previous = {it.key: it for it in self._policies}
         self._policies = resolve_policies(declared, self._sandbox, self._policies, unchanged)
@@ -57,9 +60,8 @@ class ResolutionMemo:
         resolved_again = [it for it in self._policies if previous.get(it.key) is not it]
         # Before the index is updated: who read an object that is gone is to know.
         readers = {key for change in changes for key in self._index.find_readers(change)}
-        self._index.retain({it.key for it in self._policies})
-        for resolved_policy in resolved_again:
-            self._index.put(resolved_policy)
+        if changes:
+            self._index.update(self._policies)
         readers |= {key for change in changes for key in self._index.find_readers(change)}
         return PolicyResolution(
             self._policies,

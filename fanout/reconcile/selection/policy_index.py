@@ -25,23 +25,16 @@ class PolicyIndex:
         self._terms: dict[PolicyKey, frozenset[_Term]] = {}
         self._policies: dict[PolicyKey, ResolvedPolicy] = {}
 
-    def put(self, resolved_policy: ResolvedPolicy) -> None:
-        """Add a policy, or replace what was known of it."""
-        key, terms = resolved_policy.key, frozenset(_list_terms(resolved_policy))
-        self._policies[key] = resolved_policy
-        previous_terms = self._terms.get(key, frozenset())
-        for term in previous_terms - terms:
-            self._discard(term, key)
-        for term in terms - previous_terms:
-            self._keys_by_term.setdefault(term, set()).add(key)
-        self._terms[key] = terms
-
-    def retain(self, keys: Collection[PolicyKey]) -> None:
-        """Remove all policies except those with the given keys."""
+    def update(self, policies: Collection[ResolvedPolicy]) -> None:
+        """Make the index one of these policies; those that it has already cost next to nothing."""
+        keys = {it.key for it in policies}
         for key in self._policies.keys() - keys:
             for term in self._terms.pop(key):
                 self._discard(term, key)
             del self._policies[key]
+        for resolved_policy in policies:
+            if self._policies.get(resolved_policy.key) is not resolved_policy:
+                self._put(resolved_policy)
 
     def find_choosers(self, change: ObjectChange) -> set[PolicyKey]:
         """Return the policies for which the object is, was or may be a target."""
@@ -59,6 +52,16 @@ class PolicyIndex:
         if change.kind == CRD_KIND:
             return set(self._policies)
         return self._find({(_NAME, *change.name), (_CHECK, *change.kind)})
+
+    def _put(self, resolved_policy: ResolvedPolicy) -> None:
+        key, terms = resolved_policy.key, frozenset(_list_terms(resolved_policy))
+        self._policies[key] = resolved_policy
+        previous_terms = self._terms.get(key, frozenset())
+        for term in previous_terms - terms:
+            self._discard(term, key)
+        for term in terms - previous_terms:
+            self._keys_by_term.setdefault(term, set()).add(key)
+        self._terms[key] = terms
 
     def _discard(self, term: _Term, key: PolicyKey) -> None:
         keys = self._keys_by_term[term]
