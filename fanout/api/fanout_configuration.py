@@ -312,3 +312,9 @@ class FanoutConfiguration(KRMObject):
         description="Maximum number of repositories processed at once; for repositories on"
         " local disks, and for processes, at most two per processor.",
     )
+    drafts_per_round: StrictInt = Field(
+        default=2000,
+        ge=1,
+        description="Maximum number of drafts that `fanout run` writes for a policy before it"
+        " serves other policies. `fanout sweep` writes all drafts at once.",
+    )

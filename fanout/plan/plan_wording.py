@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from fanout.api.text_fields import pluralize
 from fanout.plan.observation.observed_request import RequestState
 
 ADMINISTRATOR = "an administrator"
@@ -45,6 +46,11 @@ RENAMED_IN_CLONE = "the object is from upstream, but its name does not match the
 REQUEST_NOT_OPEN = "its pull request is not open yet"
 TARGET_GONE = "its target is gone"
 UNRELEASED_DRAFT = "the draft of its stage includes it once it is released"
+
+
+def describe_postponed_draft(limit: int) -> str:
+    """Say that a variant waits because its policy writes no more drafts in this round."""
+    return f"its policy has written {pluralize(limit, 'draft')} in this round (draftsPerRound)"
 
 
 def format_maintainers(repository: str) -> str:

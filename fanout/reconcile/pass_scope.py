@@ -65,6 +65,7 @@ class PassMode:
     subjects: frozenset[PassSubject] | None = None
     # seconds: listings of repositories up to this age are planned on; a push compares each ref
     listing_age: float = 0.0
+    draft_limit: int | None = None  # drafts that a policy writes; None: no limit
     # subjects for which this pass is no sweep
     unswept_subjects: frozenset[PassSubject] = frozenset()
 

@@ -11,6 +11,7 @@ from fanout.gates.gate_evaluator import choose_candidates, find_ready, find_susp
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.removal_gate import closed_window_hold
 from fanout.plan.decided_variant import DecidedVariant, VariantStep, plan_step
+from fanout.plan.draft_limit import postpone_drafts
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.edits.merge_disputes import read_resolutions
 from fanout.plan.evidence.record_times import (
@@ -122,6 +123,7 @@ class PolicyEvaluator:
     setup: Setup
     now: datetime
     publish: bool
+    draft_limit: int | None  # drafts that a policy writes in this pass; None: no limit
     edit_detector: DownstreamEditDetector
     conditions: PropagationConditions
     policy_memo: PolicyMemo
@@ -269,9 +271,11 @@ class PolicyEvaluator:
         return SelectedPolicy(observed, variants, pins, find_suspended(preliminary_facts))
 
     def _render_drafts(self, selected: SelectedPolicy) -> RenderedPolicy:
-        """Render the drafts that are missing or outdated."""
+        """Render the drafts that are missing or outdated, as many as a policy may write."""
+        variants = postpone_drafts(selected.variants, selected.suspended, self.draft_limit)
         return RenderedPolicy(
-            selected, self.renderer.render_due(selected.variants, selected.suspended)
+            replace(selected, variants=variants),
+            self.renderer.render_due(variants, selected.suspended),
         )
 
     def _decide_gates(self, rendered: RenderedPolicy) -> DecidedPolicy:
@@ -345,6 +349,9 @@ class PolicyEvaluator:
             for variant in decided.rendered.variants
             if variant.spec.stage in advanced_stages and variant.spec.name not in busy_variants
         ]
+        if self.draft_limit is not None:
+            drafts = sum(it.draft_content is not None for it in decided.rendered.variants)
+            due_variants = due_variants[: max(self.draft_limit - drafts, 0)]
         if not due_variants:
             return decided
         selected = self.renderer.choose_candidates(

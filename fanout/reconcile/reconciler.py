@@ -163,7 +163,7 @@ class Reconciler:
             listings,
             repository_states,
             self._repository_drafts.group_states(repository_states.values()),
-            self._build_evaluator(declared, now, mode.publish),
+            self._build_evaluator(declared, now, mode),
         )
         results, plans = self._evaluate_policies(context)
         messages = self._build_messages(scope.covered, plans, declared)
@@ -276,7 +276,7 @@ class Reconciler:
         return messages
 
     def _build_evaluator(
-        self, declared: DeclaredObjects, now: datetime, publish: bool
+        self, declared: DeclaredObjects, now: datetime, mode: PassMode
     ) -> PolicyEvaluator:
         self._conditions.begin_pass()
         world = self._world
@@ -303,13 +303,14 @@ class Reconciler:
             prober=prober,
             setup=world.setup,
             now=now,
-            publish=publish,
+            publish=mode.publish,
+            draft_limit=mode.draft_limit,
             edit_detector=self._edit_detector,
             conditions=self._conditions,
             policy_memo=self._policy_memo,
             request_planner=RequestPlanner(
                 now=now,
-                publish=publish,
+                publish=mode.publish,
                 texts=RequestTextBuilder(
                     change_reader=self._change_reader, sandbox=world.sandbox, declared=declared
                 ),

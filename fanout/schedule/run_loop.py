@@ -191,16 +191,22 @@ class RunLoop:
     """Single worker that runs passes; `run` returns after `stop`."""
 
     def __init__(
-        self, dependencies: LoopDependencies, interval: timedelta, namespace: str = ""
+        self,
+        dependencies: LoopDependencies,
+        interval: timedelta,
+        namespace: str = "",
+        draft_limit: int | None = None,
     ) -> None:
         """Create the loop.
 
         `interval` is the time from one pass over all repositories to the next. `namespace`
-        restricts the loop to one namespace; default: all.
+        restricts the loop to one namespace; default: all. `draft_limit`: number of drafts that a
+        policy writes in a round before the others have their turn; default: no limit.
         """
         self._dependencies = dependencies
         self._interval = interval.total_seconds()
         self._namespace = namespace
+        self._draft_limit = draft_limit
         self._queue = TriggerQueue()
         self._sweep_state = SweepState(dependencies.sweep_log)
         self._loop_log = LoopLog()
@@ -360,7 +366,12 @@ class RunLoop:
             # poll or later will do.
             listing_age = 0.0 if due or triggers & _LISTING_TRIGGERS else self._interval
             mode = build_mode(
-                evaluated, publishable, table, self._namespace, listing_age=listing_age
+                evaluated,
+                publishable,
+                table,
+                self._namespace,
+                listing_age=listing_age,
+                draft_limit=self._draft_limit,
             )
             report, pass_instants = self._run_pass(mode, triggers, table.all_subjects)
             made_pass = ScheduledPass(report, table.all_subjects)

@@ -171,10 +171,12 @@ def build_mode(
     namespace: str = "",
     *,
     listing_age: float = 0.0,
+    draft_limit: int | None = None,
 ) -> PassMode:
     """Build the mode of one pass over `evaluated`, which is a sweep for those in `swept`."""
     return PassMode(
         listing_age=listing_age,
+        draft_limit=draft_limit,
         sweep=bool(swept),
         namespace=namespace,
         subjects=None if evaluated == table.all_subjects else evaluated,

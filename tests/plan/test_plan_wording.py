@@ -17,6 +17,8 @@ SENTENCES = [
     (wording.format_pin_author("prod"), "the policy's author (pin of stage prod)"),
     (wording.format_withdraw_command("web", "d1"), "any promoter: run fanout withdraw web d1"),
     (wording.format_promoter("ber"), "any promoter of ber"),
+    (wording.describe_postponed_draft(2),
+     "its policy has written 2 drafts in this round (draftsPerRound)"),
     # Rollback.
     (wording.describe_unpublished_revision(AMS, "v1"),
      "edge:sites/ams was never published at v1; choose a published revision"),

@@ -87,7 +87,12 @@ def command(settings: Settings, interval: str, hooks: str | None, listen: str | 
         logging.getLogger(LOGGER_NAME).addFilter(TracebackFilter())
         # The metrics observe the loop and read its health, so they are added after it is made.
         observers: list[LoopObserver] = []
-        loop = RunLoop(build_dependencies(program, observers), pause, settings.namespace)
+        loop = RunLoop(
+            build_dependencies(program, observers),
+            pause,
+            settings.namespace,
+            program.configuration.drafts_per_round,
+        )
         with (
             _handle_signals(loop.stop),
             _notify(program, observers) as notifier,
