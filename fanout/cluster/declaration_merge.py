@@ -2,19 +2,14 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
 
 from fanout.api.field_errors import FieldError, FieldPath, find_similar_name, format_path
 from fanout.api.git_repository import Repository
 from fanout.api.kind_registry import KINDS
-from fanout.api.object_meta import GROUP, KRMObject
-from fanout.api.package_variant import PackageVariant
-from fanout.api.promotion_policy import PromotionPolicy
-from fanout.api.scenario import Scenario
-from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.api.validators.cross_references import InvalidObjects, cross_check
+from fanout.api.object_meta import GROUP
 from fanout.cluster import cluster_wording as wording
-from fanout.cluster.manifest_documents import ManifestContent, SourcePosition, build_finding
+from fanout.cluster.manifest_documents import ManifestContent, SourcePosition
+from fanout.declared.declaration_assembly import Declarations, assemble_declared, build_finding
 from fanout.declared.declaration_failure import DeclarationFailure
 from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.declared.finding import Finding
@@ -75,7 +70,6 @@ def _find_duplicate_objects(
     }
 
 
-Kind = TypeVar("Kind", bound=KRMObject)
 Locate = Callable[[str], Mapping[ObjectKey, Sequence[SourcePosition]]]
 _NAME_PATH: FieldPath = ("metadata", "name")
 _ALLOWED_NAMESPACES = "allowedNamespaces"
@@ -101,42 +95,26 @@ def merge_declared(
     }
     broken = [pair for content in contents.values() for pair in content.left_out]
     duplicates = _find_duplicates(contents, broken)
-    usable = [own_objects[key] for key in sorted(own_objects.keys() - duplicates.keys())]
     plain_duplicates = _locate_duplicates(merged.duplicates, locate)
-    items = [item for item, _ in usable]
-    positions = {key_of(item): position for item, position in usable}
     discovery_findings = tuple(discovery_findings)
-    faults = [
-        *discovery_findings,
-        *(fault for content in contents.values() for fault in content.findings),
-    ]
-    faults += _duplicate_findings({**duplicates, **plain_duplicates})
-    faults += _unlocated_duplicate_findings(merged.duplicates, plain_duplicates)
-    left_out = sorted({*duplicates, *(key for key, _ in broken)})
     unread = [DeclarationFailure(content.where.file) for content in discovery_findings]
     unread += (DeclarationFailure(at) for at, content in contents.items() if content.unread)
-    # References to unusable objects are not reported as missing: the object's own error is the
-    # cause, and a second message would hide it.
-    unusable = InvalidObjects(
-        frozenset((key.kind, key.namespace, key.name) for key in left_out), bool(unread)
-    )
-    checked = cross_check(items, unusable)
-    faults += (
-        build_finding(item.identity, positions[key_of(item)], fault) for item, fault in checked
-    )
-    return DeclaredObjects(
-        _select_kind(Repository, items),
-        _select_kind(UpstreamPolicy, items),
-        _select_kind(PackageVariant, items),
-        _select_kind(PromotionPolicy, items),
-        _select_kind(Scenario, items),
-        merged.index,
-        tuple(sorted(dict.fromkeys(faults), key=_sort_key)),
-        tuple(left_out),
-        tuple(broken),
-        tuple(unread),
-        tuple(_describe_unusable(contents, plain_duplicates, {**_group(broken), **duplicates})),
-        positions,
+    left_out = {**_group(broken), **duplicates}
+    return assemble_declared(
+        Declarations(
+            own_objects={key: pair for key, pair in own_objects.items() if key not in duplicates},
+            objects=merged.index,
+            findings=(
+                *discovery_findings,
+                *(fault for content in contents.values() for fault in content.findings),
+                *_duplicate_findings({**duplicates, **plain_duplicates}),
+                *_unlocated_duplicate_findings(merged.duplicates, plain_duplicates),
+            ),
+            broken=broken,
+            repeated=duplicates,
+            unread=unread,
+            unusable=tuple(_describe_unusable(contents, plain_duplicates, left_out)),
+        )
     )
 
 
@@ -233,11 +211,3 @@ def _unlocated_duplicate_findings(
             where = ErrorLocation(key.identity, format_path(_NAME_PATH), files[0])
             problem = wording.describe_repeated_declaration(key.namespace, files[1:])
             yield Finding(where, problem, wording.DUPLICATE_REMEDY)
-
-
-def _sort_key(finding: Finding) -> tuple[str, int]:
-    return finding.where.file, finding.where.line
-
-
-def _select_kind(kind: type[Kind], items: Iterable[KRMObject]) -> tuple[Kind, ...]:
-    return tuple(item for item in items if isinstance(item, kind))

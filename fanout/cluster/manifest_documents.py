@@ -1,16 +1,13 @@
 """Manifests: their discovery, the objects that a file declares, and findings about files.
 
 Thousands of cluster objects take the fast path; a file with any object of fanout's own
-is parsed with positions, so that every error names its line. Times of PromotionPolicies
-and scenarios (cron lines, zones, windows) are checked here too: an object with an
-invalid time is unusable like after any other error, because without knowing when an
-administrator allows sweeps or publications none must happen (design §7).
+is parsed with positions, so that every error names its line.
 """
 
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,16 +15,13 @@ from typing import Any
 from fanout.api.field_errors import FieldError, FieldPath, find_similar_name, format_path
 from fanout.api.kind_registry import KINDS
 from fanout.api.object_meta import API_VERSION, GROUP, KRMObject
-from fanout.api.promotion_policy import Period, PromotionPolicy, PromotionPolicySpec
-from fanout.api.scenario import Scenario
 from fanout.api.validators.object_validation import is_fanout_object, validate_object
-from fanout.calendar.cron_schedule import parse_schedule
-from fanout.calendar.publication_calendar import check_duration, check_until
-from fanout.calendar.time_zone import parse_zone
 from fanout.cluster import cluster_wording as wording
+from fanout.declared.declaration_assembly import build_finding
 from fanout.declared.declaration_failure import DeclarationFailure
 from fanout.declared.finding import Finding
 from fanout.declared.object_key import ObjectKey
+from fanout.declared.schedule_errors import find_schedule_errors
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import get_value
 from fanout.package.manifest import Document, Manifest
@@ -148,50 +142,6 @@ def _add_finding(discovery: ManifestDiscovery, path: Path, problem: str, remedy:
     discovery.findings.append(Finding(ErrorLocation(file=str(path)), problem, remedy))
 
 
-def time_faults(item: KRMObject | None) -> Iterator[FieldError]:
-    """Yield an error for each invalid cron line, zone or duration of an object."""
-    if isinstance(item, PromotionPolicy):
-        yield from _promotion_faults(item.spec, ("spec",))
-    if isinstance(item, Scenario) and item.spec.promotion is not None:
-        yield from _promotion_faults(item.spec.promotion, ("spec", "promotion"))
-
-
-def _promotion_faults(spec: PromotionPolicySpec, path: FieldPath) -> Iterator[FieldError]:
-    yield from _parse_faults(spec.schedule, (*path, "schedule"), parse_schedule)
-    yield from _parse_faults(spec.time_zone, (*path, "timeZone"), parse_zone)
-    for index, window in enumerate(spec.windows):
-        for name, period in (("allow", window.allow), ("deny", window.deny)):
-            if period is not None:
-                yield from _period_faults(period, (*path, "windows", index, name))
-
-
-def _period_faults(period: Period, path: FieldPath) -> Iterator[FieldError]:
-    faults = [
-        *_parse_faults(period.schedule, (*path, "schedule"), parse_schedule),
-        *_parse_faults(period.until, (*path, "until"), parse_schedule),
-        *_parse_faults(period.time_zone, (*path, "timeZone"), parse_zone),
-    ]
-    yield from faults
-    try:
-        if period.until is None:
-            check_duration(period.duration)
-        elif not faults:
-            check_until(parse_schedule(period.schedule), parse_schedule(period.until))
-    except InvalidInput as error:
-        field = "duration" if period.until is None else "until"
-        yield FieldError((*path, field), error.problem, error.remedy)
-
-
-def _parse_faults(
-    text: str | None, path: FieldPath, parse: Callable[[str], object]
-) -> Iterator[FieldError]:
-    try:
-        if text:
-            parse(text)
-    except InvalidInput as error:
-        yield FieldError(path, error.problem, error.remedy)
-
-
 RECORDING_COMMANDS = {
     "Evidence": "fanout report",
     "Approval": "fanout approve",
@@ -293,12 +243,6 @@ def find_positions(data: bytes, file: str, namespace: str) -> dict[ObjectKey, li
     return positions
 
 
-def build_finding(name: str, position: SourcePosition, fault: FieldError) -> Finding:
-    """Build the finding for an error of the object with this `Kind/name` at its position."""
-    where = position.locate(name, fault.path)
-    return Finding(where, fault.problem, fault.remedy, fault.severity)
-
-
 def _content_without_positions(items: Iterable[Any], namespace: str) -> ManifestContent | None:
     """Build the content without positions. None if an error or an object of fanout needs them."""
     plain_objects = []
@@ -332,7 +276,7 @@ def _content_with_positions(manifest: Manifest, file: str, namespace: str) -> Ma
         if isinstance(item, Mapping) and _is_for_fanout(item):
             data = _in_namespace(item, namespace)
             parsed, faults = validate_object(data)
-            faults = (*faults, *_boolean_key_faults(item, position), *time_faults(parsed))
+            faults = (*faults, *_boolean_key_faults(item, position), *find_schedule_errors(parsed))
             if parsed is not None and parsed.kind in RECORDING_COMMANDS:
                 faults = (_record_declared(parsed.kind),)
             findings += (build_finding(_display_name(item), position, fault) for fault in faults)

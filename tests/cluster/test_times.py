@@ -80,11 +80,16 @@ def test_windows(tmp_path: Path, _, window: str, told: list[str]):
     assert [key.name for key in declared.left_out] == (["p"] if told else [])
 
 
-def test_ten_thousand_windows_are_read(tmp_path: Path):
+@pytest.mark.parametrize(("count", "is_read"), [(1_000, True), (1_001, False)])
+def test_as_many_windows_are_read_as_the_api_server_accepts(
+    tmp_path: Path, count: int, is_read: bool
+):
     windows = "".join(
         f'  - deny: {{schedule: "{n % 60} {n // 60 % 24} {n // 1440 + 1} 1-11 *", duration: 1h}}\n'
-        for n in range(10_000)
+        for n in range(count - 1)  # there is one already
     )
     (tmp_path / "a.yaml").write_text(HEAD + windows)
     declared = read_directory([tmp_path])
-    assert len(declared.promotions[0].spec.windows) == 10_001
+    assert bool(declared.promotions) is is_read
+    errors = [it.where.field for it in declared.faults if it.severity == "error"]
+    assert errors == ([] if is_read else ["spec.windows"])

@@ -10,7 +10,7 @@ from dataclasses import field
 from fanout.api.field_errors import FieldError, format_path
 from fanout.api.object_meta import API_VERSION
 from fanout.api.validators.object_validation import validate_object
-from fanout.cluster.manifest_documents import time_faults
+from fanout.declared.schedule_errors import find_schedule_errors
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.manifest import Manifest
 from fanout.package.yaml_scalars import format_flow
@@ -190,7 +190,7 @@ def check_objects(text: str) -> None:
         if document.value["apiVersion"] != API_VERSION:
             continue
         parsed, errors = validate_object(document.value)
-        faults: list[FieldError] = [*errors, *time_faults(parsed)]
+        faults: list[FieldError] = [*errors, *find_schedule_errors(parsed)]
         if faults:
             raise InvalidInput(
                 faults[0].problem,

@@ -17,8 +17,9 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import open_sandbox
 from fanout.cli.terminal import print_message
-from fanout.cluster.manifest_documents import InvalidFiles, discover_manifests, time_faults
+from fanout.cluster.manifest_documents import InvalidFiles, discover_manifests
 from fanout.declared.finding import Finding
+from fanout.declared.schedule_errors import find_schedule_errors
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.migrate.field_mapping import ImportResult, ObjectValidator, Remark
 from fanout.migrate.kargo_import import import_kargo_objects as from_kargo
@@ -117,7 +118,7 @@ def _validate_object(data: Mapping[str, Any]) -> Iterator[FieldError]:
     """Validate one object without expressions: fields, times and revision range."""
     item, faults = validate_object(data)
     yield from faults
-    yield from time_faults(item)
+    yield from find_schedule_errors(item)
     semver = item.spec.upstream.revision.semver if isinstance(item, UpstreamPolicy) else None
     try:
         if semver:

@@ -1,0 +1,86 @@
+"""Assembly of declared objects from what a front end has read, with checks among the objects."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, field
+from typing import TypeVar
+
+from fanout.api.field_errors import FieldError
+from fanout.api.git_repository import Repository
+from fanout.api.object_meta import KRMObject
+from fanout.api.package_variant import PackageVariant
+from fanout.api.promotion_policy import PromotionPolicy
+from fanout.api.scenario import Scenario
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.api.validators.cross_references import InvalidObjects, cross_check
+from fanout.declared.declaration_failure import DeclarationFailure
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.finding import Finding
+from fanout.declared.object_key import ObjectKey, ObjectPosition
+from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.values import frozen
+
+Kind = TypeVar("Kind", bound=KRMObject)
+
+
+@frozen
+class Declarations:
+    """Declarations that a front end has read, each object validated on its own."""
+
+    _: KW_ONLY
+    own_objects: Mapping[ObjectKey, tuple[KRMObject, ObjectPosition]]  # usable ones of fanout
+    objects: ClusterObjectIndex  # of other kinds
+    findings: Sequence[Finding] = ()
+    broken: Sequence[tuple[ObjectKey, ObjectPosition]] = ()  # with errors of their own
+    repeated: Iterable[ObjectKey] = field(default=())  # of fanout, declared more than once
+    unread: Sequence[DeclarationFailure] = ()
+    unusable: Sequence[DeclarationFailure] = ()
+
+
+def assemble_declared(declarations: Declarations) -> DeclaredObjects:
+    """Check the objects among each other, and sort them by kind."""
+    pairs = [declarations.own_objects[key] for key in sorted(declarations.own_objects)]
+    items = [item for item, _ in pairs]
+    left_out = sorted({*declarations.repeated, *(key for key, _ in declarations.broken)})
+    # References to unusable objects are not reported as missing: the object's own error is the
+    # cause, and a second message would hide it.
+    unusable = InvalidObjects(
+        frozenset((key.kind, key.namespace, key.name) for key in left_out),
+        bool(declarations.unread),
+    )
+    positions = {key: position for key, (_, position) in declarations.own_objects.items()}
+    position_by_id = {id(item): position for item, position in pairs}
+    findings = [
+        *declarations.findings,
+        *(
+            build_finding(item.identity, position_by_id[id(item)], error)
+            for item, error in cross_check(items, unusable)
+        ),
+    ]
+    return DeclaredObjects(
+        repositories=_select_kind(Repository, items),
+        policies=_select_kind(UpstreamPolicy, items),
+        variants=_select_kind(PackageVariant, items),
+        promotions=_select_kind(PromotionPolicy, items),
+        scenarios=_select_kind(Scenario, items),
+        objects=declarations.objects,
+        faults=tuple(sorted(dict.fromkeys(findings), key=_sort_key)),
+        left_out=tuple(left_out),
+        broken=tuple(declarations.broken),
+        unread=tuple(declarations.unread),
+        unusable=tuple(declarations.unusable),
+        positions=positions,
+    )
+
+
+def build_finding(identity: str, position: ObjectPosition, error: FieldError) -> Finding:
+    """Build the finding for an error of the object with this `Kind/name` at its position."""
+    where = position.locate(identity, error.path)
+    return Finding(where, error.problem, error.remedy, error.severity)
+
+
+def _select_kind(kind: type[Kind], items: Iterable[KRMObject]) -> tuple[Kind, ...]:
+    return tuple(item for item in items if isinstance(item, kind))
+
+
+def _sort_key(finding: Finding) -> tuple[str, int]:
+    return finding.where.file, finding.where.line
