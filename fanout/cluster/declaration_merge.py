@@ -17,7 +17,7 @@ from fanout.declared.object_key import ObjectKey
 from fanout.errors import ErrorLocation
 from fanout.selection.cluster_objects import ClusterObjectIndex, Kinds
 from fanout.selection.variant_spec import Object
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 
 @frozen
@@ -116,6 +116,30 @@ def merge_declared(
             unusable=tuple(_describe_unusable(contents, plain_duplicates, left_out)),
         )
     )
+
+
+def merge_changes(
+    declared: DeclaredObjects, changes: Iterable[tuple[ManifestContent, ManifestContent]]
+) -> DeclaredObjects | None:
+    """Return the declared objects after changes of files, given by previous and present content.
+
+    None if anything changed besides the content of plain objects that are declared once: then
+    all files have to be merged.
+    """
+    objects: defaultdict[tuple[str, str], dict[tuple[str, str], Object]] = defaultdict(dict)
+    for previous, present in changes:
+        if not previous.is_plain or not present.is_plain:
+            return None
+        if previous.plain_objects.keys() != present.plain_objects.keys():
+            return None
+        for kind, names in present.plain_objects.items():
+            if names.keys() != previous.plain_objects[kind].keys():
+                return None
+            # One that other files declare, too, is not in the index.
+            if not names.keys() <= declared.objects.of_kind(*kind).keys():
+                return None
+            objects[kind].update(names)
+    return replace(declared, objects=declared.objects.with_changes(objects))
 
 
 def _find_duplicates(

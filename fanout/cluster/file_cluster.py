@@ -19,7 +19,7 @@ from typing import Any
 from fanout.api.fanout_configuration import FanoutConfiguration
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.cluster import cluster_wording as wording
-from fanout.cluster.declaration_merge import merge_declared, merge_objects
+from fanout.cluster.declaration_merge import merge_changes, merge_declared, merge_objects
 from fanout.cluster.manifest_cache import MIN_FILE_SIZE, ManifestCache, compute_cache_key
 from fanout.cluster.manifest_documents import (
     InvalidFiles,
@@ -37,7 +37,6 @@ from fanout.errors import ErrorLocation, FanoutError, Unavailable
 from fanout.package.json_manifest import is_json
 from fanout.package.object_reader import ScalarMemo
 from fanout.package.yaml_nodes import MAX_OBJECTS
-from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.telemetry.error_isolation import BARRIER, run_isolated, run_without_faulty
 from fanout.values import frozen
 
@@ -126,8 +125,7 @@ class FileCluster:
         self._keep_valid = keep_valid
         self._files: dict[Path, _ReadFile] = {}
         self._findings: tuple[Finding, ...] = ()
-        self._objects = ClusterObjectIndex()
-        self._declared: DeclaredObjects | None = None
+        self._declared = DeclaredObjects()
         self._stdin_files = {} if stdin is None else {Path(_STDIN): self._read_stdin(stdin)}
 
     def read(self) -> DeclaredObjects:
@@ -138,23 +136,34 @@ class FileCluster:
         discovery, texts = discover_manifests(self._paths), _SharedTexts()
         findings = list(discovery.findings)
         files = dict(self._stdin_files)
-        for path in discovery.files:
+        for path, status in discovery.files.items():
             try:
                 with BARRIER:
-                    files[path] = self._read_file(path, texts)
+                    files[path] = self._read_file(path, status, texts)
             except FanoutError as error:
                 files[path] = self._unreadable_file(path, error.problem, error.remedy)
-        # Compared by identity: an unchanged file keeps its content object, and comparing values
-        # would cost as much as merging them.
-        unchanged = [*files] == [*self._files] and all(
-            file.content is self._files[path].content for path, file in files.items()
-        )
-        if self._declared is None or not unchanged or tuple(findings) != self._findings:
-            contents = {str(path): file.content for path, file in files.items()}
-            self._declared = self._merge_contents(contents, findings)
-            self._objects = self._declared.objects
+        self._declared = self._merge_files(files, findings)
         self._files, self._findings = files, tuple(findings)
         return self._declared
+
+    def _merge_files(
+        self, files: Mapping[Path, _ReadFile], findings: Sequence[Finding]
+    ) -> DeclaredObjects:
+        """Merge the files into what was declared before; all of them only if necessary."""
+        if [*files] == [*self._files] and tuple(findings) == self._findings:
+            # Compared by identity: an unchanged file keeps its content object, and comparing
+            # values would cost as much as merging them.
+            contents = ((self._files[path].content, file.content) for path, file in files.items())
+            changes = [pair for pair in contents if pair[0] is not pair[1]]
+            if not changes:
+                return self._declared
+            merged = run_isolated(partial(merge_changes, self._declared, changes))
+            # After an internal error, merging all files tells which one causes it.
+            if isinstance(merged, DeclaredObjects):
+                return merged
+        return self._merge_contents(
+            {str(path): file.content for path, file in files.items()}, findings
+        )
 
     def _merge_contents(
         self, contents: Mapping[str, ManifestContent], findings: Sequence[Finding]
@@ -162,7 +171,7 @@ class FileCluster:
         """Merge the contents of all files. A file that makes merging fail counts as unread."""
 
         def merge(files: Sequence[tuple[str, ManifestContent]]) -> DeclaredObjects:
-            merged_objects = merge_objects(dict(files), self._objects)
+            merged_objects = merge_objects(dict(files), self._declared.objects)
             return merge_declared(dict(files), findings, merged_objects, self._locate)
 
         declared, faulty = run_without_faulty(merge, [*contents.items()])
@@ -207,7 +216,7 @@ class FileCluster:
             if (key.namespace, key.name) in kind:
                 for position in self._locate(str(path)).get(key, ()):
                     return f"{position.file}:{position.line(('metadata', 'name'))}"
-        own = self._declared.positions.get(key) if self._declared is not None else None
+        own = self._declared.positions.get(key)
         if own is None:
             return ""
         where = own.locate("", ("metadata", "name"))
@@ -222,12 +231,12 @@ class FileCluster:
             total.update(b"%s\0%s" % (os.fsencode(path.absolute()), digest))
         return total.hexdigest()
 
-    def _read_file(self, path: Path, texts: _SharedTexts) -> _ReadFile:
-        """Read a file; parse it only if its bytes changed. Raises Unavailable."""
+    def _read_file(self, path: Path, status: os.stat_result, texts: _SharedTexts) -> _ReadFile:
+        """Read a file of this status; parse it only if its bytes changed. Raises Unavailable."""
         previous = self._files.get(path)
+        if previous is not None and previous.stamp == _stamp(status):
+            return previous
         try:
-            if previous is not None and previous.stamp == _stamp(path.stat()):
-                return previous
             with path.open("rb") as file:
                 status = os.fstat(file.fileno())
                 # One byte more than allowed: parsing then reports the file as too large.

@@ -7,7 +7,7 @@ is parsed with positions, so that every error names its line.
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,9 +55,9 @@ _KUSTOMIZE_FILES = ("kustomization.yaml", "kustomization.yml")
 
 @dataclass(slots=True)
 class ManifestDiscovery:
-    """Files in sorted order, each once, and errors for paths that could not be searched."""
+    """Files with their status in sorted order, each once, and errors from searching paths."""
 
-    files: list[Path] = field(default_factory=list)
+    files: dict[Path, os.stat_result] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -75,19 +75,19 @@ def discover_manifests(roots: Sequence[Path]) -> ManifestDiscovery:
         if not root.exists():
             _add_finding(discovery, root, wording.MISSING_PATH, wording.PATH_REMEDY)
         elif root.is_dir():
-            real_root = os.path.realpath(root)
-            for path in _walk(root, real_root, discovery, visited):
-                _add_file(path, discovery, visited)
+            _walk(root, os.path.realpath(root), discovery, visited)
         else:
-            _add_file(root, discovery, visited)
+            _add_file(root, os.path.realpath(root), root.stat, discovery, visited)
     # Sorted by parts, so that the order does not depend on characters that sort before "/".
-    discovery.files.sort(key=lambda path: path.parts)
+    discovery.files = {path: discovery.files[path] for path in sorted(discovery.files, key=_parts)}
     return discovery
 
 
-def _walk(
-    directory: Path, root: str, discovery: ManifestDiscovery, visited: set[str]
-) -> Iterator[Path]:
+def _parts(path: Path) -> tuple[str, ...]:
+    return path.parts
+
+
+def _walk(directory: Path, root: str, discovery: ManifestDiscovery, visited: set[str]) -> None:
     real = os.path.realpath(directory)
     if real in visited:  # a cycle of links
         return
@@ -102,13 +102,16 @@ def _walk(
     for entry in entries:
         if entry.name.startswith("."):
             continue
-        path = Path(entry.path)
-        if entry.is_symlink() and not _is_inside(path, root, discovery):
+        path, is_link = Path(entry.path), entry.is_symlink()
+        if is_link and not _is_inside(path, root, discovery):
             continue
         if entry.is_dir():
-            yield from _walk(path, root, discovery, visited)
+            _walk(path, root, discovery, visited)
         elif entry.name.endswith(MANIFEST_SUFFIXES) and entry.name not in _KUSTOMIZE_FILES:
-            yield path
+            # Only a link can lead elsewhere; resolving each of thousands of files takes longer
+            # than all else that is done with an unchanged one.
+            real_path = os.path.realpath(path) if is_link else f"{real}/{entry.name}"
+            _add_file(path, real_path, entry.stat, discovery, visited)
 
 
 def _is_inside(link: Path, root: str, discovery: ManifestDiscovery) -> bool:
@@ -121,19 +124,24 @@ def _is_inside(link: Path, root: str, discovery: ManifestDiscovery) -> bool:
     return False
 
 
-def _add_file(path: Path, discovery: ManifestDiscovery, visited: set[str]) -> None:
-    real = os.path.realpath(path)
-    if real in visited:
+def _add_file(
+    path: Path,
+    real_path: str,
+    read_status: Callable[[], os.stat_result],
+    discovery: ManifestDiscovery,
+    visited: set[str],
+) -> None:
+    if real_path in visited:
         return
-    visited.add(real)
+    visited.add(real_path)
     try:
-        regular = stat.S_ISREG(path.stat().st_mode)
+        status = read_status()
     except OSError as error:
         problem = wording.describe_unreadable_file(error.strerror)
         _add_finding(discovery, path, problem, wording.REMOVE_OR_READABLE_REMEDY)
         return
-    if regular:  # reading a pipe or a device might never end
-        discovery.files.append(path)
+    if stat.S_ISREG(status.st_mode):  # reading a pipe or a device might never end
+        discovery.files[path] = status
     else:
         _add_finding(discovery, path, wording.NOT_REGULAR, wording.REMOVE_REMEDY)
 

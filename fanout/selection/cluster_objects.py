@@ -102,6 +102,11 @@ class ClusterObjectIndex:
             index.versions = self.versions
         return index
 
+    def with_changes(self, changes: Kinds) -> "ClusterObjectIndex":
+        """Return an index with another content of some objects, all of which are in this one."""
+        kinds = {kind: {**self._kinds[kind], **names} for kind, names in changes.items()}
+        return self.with_objects({**self._kinds, **kinds})
+
     def get(self, group: str, kind: str, namespace: str, name: str) -> Object | None:
         """Return the object, or None; a cluster-scoped one has the namespace ``""``."""
         return self._kinds.get((group, kind), {}).get((namespace, name))
@@ -151,6 +156,8 @@ class ClusterObjectIndex:
 
 def _retain_unchanged(previous: Names, present: Names) -> Names:
     """Return the present objects of a kind; those with unchanged content are the previous ones."""
+    if present is previous:
+        return previous
     retained = {
         name: previous[name] if has_same_content(previous.get(name), item) else item
         for name, item in present.items()

@@ -90,7 +90,7 @@ def test_a_link_to_nothing_a_pipe_and_a_missing_root_are_told(tmp_path):
     (tmp_path / "gone.yaml").symlink_to("nowhere.yaml")
     os.mkfifo(tmp_path / "pipe.yaml")
     found = discover_manifests([tmp_path, tmp_path / "missing"])
-    assert found.files == []
+    assert not found.files
     missing = wording.describe_unreadable_file("No such file or directory")
     assert [(Path(it.where.file).name, it.problem) for it in found.findings] == [
         ("gone.yaml", missing),
