@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from companies import company
-from fleet import PACKAGE, PROMOTION, Fleet
+from fleet import PACKAGE, POLICY, PROMOTION, Fleet
 
 TEXT = PACKAGE["deployment.yaml"]
 ANN = ("--by", "Ann <ann@x.org>")
@@ -226,6 +226,23 @@ def test_a_variant_is_named_by_its_policy_and_target(fleet: Fleet):
     assert by_stage.startswith("Variant monitoring/dev/ams: Verifying, ")
     assert fleet.run("explain", "monitoring/ams").out == by_stage
     assert fleet.run("explain", "monitoring/nobody").code == 1
+
+
+def test_a_variant_has_the_commands_of_its_stage(fleet: Fleet):
+    approval = "requires: [{name: signed, approval: {atLeast: 1, from: [sre]}}]"
+    fleet.write("policy.yaml", POLICY.replace("verification: [{name: e2e, report: {}}]", approval))
+    switch_off(fleet)
+    of_stage, of_variant = (
+        unblocking(fleet.run("explain", subject).out)
+        for subject in ("monitoring/dev", "monitoring/dev/ams")
+    )
+    approve = ["approve", "monitoring", "--stage", "dev", "--revision", "v2"]
+    assert of_stage == [approve, ["promote", "monitoring", "--stage", "dev", "--reason", "WHY"]]
+    own = ["--stage", "dev", "--variant", "ams"]
+    assert of_variant == [
+        ["approve", "monitoring", *own, "--revision", "v2"],
+        ["promote", "monitoring", *own, "--reason", "WHY"],
+    ]
 
 
 def test_colors_are_for_terminals(fleet: Fleet):

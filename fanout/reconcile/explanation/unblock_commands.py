@@ -66,13 +66,14 @@ class CommandBuilder:
         self.names = names
         self.namespace = namespace
         # By identity. Stages after a blocked one share its commands, in a diamond several times.
-        self._built: dict[int, tuple[str, ...]] = {}
+        # The blocker is kept beside its commands, so that no other object gets its id.
+        self._built: dict[int, tuple[Blocker, tuple[str, ...]]] = {}
 
     def build(self, blocker: Blocker) -> tuple[str, ...]:
         """Return the commands that end the blocker; any one of them may be enough."""
         if id(blocker) not in self._built:
-            self._built[id(blocker)] = tuple(dict.fromkeys(self._build(blocker)))
-        return self._built[id(blocker)]
+            self._built[id(blocker)] = blocker, tuple(dict.fromkeys(self._build(blocker)))
+        return self._built[id(blocker)][1]
 
     def _build(self, blocker: Blocker) -> Iterator[str]:
         build_by_reason: dict[str, Callable[[Blocker], Iterator[str]]] = {
