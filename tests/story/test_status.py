@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from companies import company
-from fleet import PACKAGE, Fleet
+from fleet import PACKAGE, POLICY, Fleet
 
 ANN = ("--by", "Ann <ann@x.org>")
 
@@ -63,6 +63,25 @@ def test_what_needs_a_person_comes_first_with_the_command_that_decides(fleet: Fl
     assert "    fanout resolve monitoring --variant ams --reason WHY" in section
     [urgent] = view["needsPerson"]
     assert (urgent["policy"], urgent["reason"]) == ("monitoring", "MergeConflict")
+
+
+def test_nobody_is_to_approve_what_has_failed_in_an_earlier_stage(fleet: Fleet):
+    approval = "{name: signed, approval: {atLeast: 1, from: [sre]}}"
+    fleet.write("policy.yaml", POLICY.replace(", soak: 1h}", f"}}, requires: [{approval}]"))
+    fleet.site("cph", "prod", "edge")
+    fleet.settle()
+
+    def urgent() -> list[tuple[str, str]]:
+        view = fleet.run("status", "-o", "json").json["status"]
+        return [(it.get("stage", ""), it["reason"]) for it in view["needsPerson"]]
+
+    assert ("prod", "ApprovalMissing") in urgent()
+    fleet.report("dev", "v1", "failed")
+    fleet.settle()
+    assert urgent() == [("dev", "VerificationFailed")]
+    blockers = fleet.run("explain", "monitoring/prod", "-o", "json").json["status"]["blockers"]
+    assert {it["reason"] for it in blockers} == {"AfterFailed", "ApprovalMissing"}
+    assert not any(it["needsPerson"] for it in blockers)
 
 
 def test_the_view_is_as_the_schema_says(fleet: Fleet):

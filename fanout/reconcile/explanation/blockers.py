@@ -4,7 +4,7 @@ Built from the result of a pass, so that an explanation always agrees with what 
 and problems that differ only in the names of their variant are one blocker.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -180,7 +180,7 @@ def find_blockers(item: PolicyResult, problems: Iterable[PassProblem]) -> tuple[
     omitted = reasons_by_stage.get("", set()) | _LISTED_ELSEWHERE
     for hold in decision.holds:
         if hold.reason not in omitted:
-            groups.add(hold, needs_person=needs_person(hold.reason))
+            groups.add(hold, needs_person=_needs_person(hold.reason))
     for name, stage_evaluation in decision.stages.items():
         _add_stage_holds(groups, stage_evaluation, reasons_by_stage.get(name, set()))
     shared = {(str(it.reason), it.sentence) for it in decision.holds}
@@ -201,13 +201,14 @@ def _add_stage_holds(
     groups: _BlockerGroups, evaluation: StageEvaluation, variant_reasons: set[str]
 ) -> None:
     """Add the holds of the stage that none of its variants has, and those of newer revisions."""
+    stage_reasons = {str(it.reason) for it in evaluation.holds}
     for hold in evaluation.holds:
         if hold.reason not in variant_reasons | NOT_BLOCKING:
             groups.add(
                 hold,
                 evaluation.name,
                 revision=evaluation.candidate,
-                needs_person=needs_person(hold.reason),
+                needs_person=_needs_person(hold.reason, stage_reasons),
             )
     for alternative in evaluation.alternatives:
         for hold in alternative.holds if alternative.newer else ():
@@ -236,7 +237,7 @@ def _add_variant_holds(
             evaluation.stage,
             evaluation.name,
             evaluation.candidate,
-            needs_person=is_last or failed or needs_person(hold.reason),
+            needs_person=is_last or failed or _needs_person(hold.reason, reasons),
             failed=failed,
         )
 
@@ -256,7 +257,7 @@ def _add_problems(
         groups.add_problem(
             problem,
             stages.get(problem.subject, ""),
-            needs_person=problem.needs_fix or is_waiting or needs_person(problem.reason),
+            needs_person=problem.needs_fix or is_waiting or _needs_person(problem.reason),
         )
 
 
@@ -268,8 +269,14 @@ def _shorten_conflict(problem: PassProblem, conflicts: Mapping[str, int]) -> Pas
     return replace(problem, sentence=sentence)
 
 
-def needs_person(reason: str) -> bool:
-    """Return whether only a person can end a hold of this reason, by a decision or a repair."""
+def _needs_person(reason: str, all_reasons: Collection[str] = ()) -> bool:
+    """Return whether only a person can end a hold of this reason, by a decision or a repair.
+
+    `all_reasons`: those of its variant or stage.
+    """
+    # Nobody should approve a revision that has failed in an earlier stage.
+    if reason == Reason.APPROVAL_MISSING and Reason.AFTER_FAILED in all_reasons:
+        return False
     return reason in NEEDS_REPAIR or reason in _DECISION_NEEDED
 
 
