@@ -61,6 +61,15 @@ def test_a_table_fits_the_terminal(sentence, width, expected):
     assert max(map(len, expected)) <= width
 
 
+def test_cells_are_cut_before_the_head_of_another_column():
+    heads, rows = ("POLICY", "REVISION", "WAITS FOR"), [("monitoring", "v1", "ApprovalMissing +1")]
+    text = format_fitted(heads, rows, 36, (0, 2, 1), (1, 1, 1))
+    assert text.splitlines() == [
+        "POLICY       REVISION   WAITS FOR",
+        "monitoring   v1         ApprovalMis…",
+    ]
+
+
 def test_a_table_without_heads_has_no_mark():
     text = format_fitted((), ROWS, 40, (0, 1, 2), (0, 0, 12))
     assert text.splitlines() == [

@@ -49,6 +49,14 @@ def test_a_narrow_terminal_gets_the_sentence_below():
     assert lines == ["production ApprovalMissing", "  two people approve it"]
 
 
+@pytest.mark.parametrize("width", [None, 80, 30])
+def test_a_row_may_end_in_an_empty_cell(width):
+    rows = [("prod", "Halted", ""), ("dev", "NoDraft", " ")]
+    lines = [line.split() for line in wrap_rows(rows, width, "  ")]
+    assert lines == [["prod", "Halted"], ["dev", "NoDraft"]]
+    assert not any(line.endswith(" ") for line in wrap_rows(rows, width, "  "))
+
+
 HOSTILE = ["\x1b[31mred", "\u202eright to left", "a\x07b", "x" * 10_000]
 
 

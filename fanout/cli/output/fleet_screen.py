@@ -29,7 +29,7 @@ _FRAME_LINES = 5  # headline, empty lines, and the next instant
 _STATE = "STATE"
 _HEADS = ("POLICY", "STAGE", "REVISION", "READY", _STATE, "WAITS FOR", "NEXT")
 _PRIORITIES = (0, 0, 2, 1, 0, 1, 3)
-_CAN_CUT = (True, True, True, False, False, True, False)
+_CUT_WIDTHS = (12, 10, 10, 0, 0, 16, 0)  # 16: the reason ApprovalMissing and a mark
 _MAX_KEYS = 2  # of merge conflicts in one line
 _MAX_TEXT_LINES = 3  # of one sentence; `fanout explain` prints all of it
 
@@ -138,7 +138,9 @@ def _format_stages(
     if layout.width is None:
         text = format_full([heads, *rows])
     else:
-        text = format_fitted(heads, rows, layout.width, _PRIORITIES[:columns], _CAN_CUT[:columns])
+        text = format_fitted(
+            heads, rows, layout.width, _PRIORITIES[:columns], _CUT_WIDTHS[:columns]
+        )
     yield from _paint_states(text.splitlines(), rows, layout)
     if shown < len(policies):
         yield from wrap_text(_count_further(policies[shown:]), layout.width)

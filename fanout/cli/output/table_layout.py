@@ -61,16 +61,18 @@ def format_fitted(
     """Format a table of at most `width` characters per line.
 
     `priorities`: importance of each column, 0 first; `cut_widths`: width to which its cells may
-    be cut before columns are left out, or 0. Without `heads` there is no head line.
+    be cut before columns are left out, or 0; the head is not cut. Without `heads` there is no
+    head line.
     """
     lines = [heads, *rows] if heads else [*rows]
     if not lines:
         return ""
     naturals = [max(map(cell_width, cells)) for cells in zip(*lines, strict=True)]
-    columns = zip(naturals, cut_widths, priorities, strict=True)
+    head_widths = map(cell_width, heads) if heads else [0] * len(naturals)
+    columns = zip(naturals, head_widths, cut_widths, priorities, strict=True)
     sizes = [
-        ColumnSize(natural, min(natural, cut_width or natural), priority)
-        for natural, cut_width, priority in columns
+        ColumnSize(natural, min(natural, max(cut_width or natural, head_width)), priority)
+        for natural, head_width, cut_width, priority in columns
     ]
     widths = fit_columns(sizes, width)
     texts = [_format_line(line, widths) for line in lines]

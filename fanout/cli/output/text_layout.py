@@ -65,8 +65,9 @@ def wrap_rows(
             yield from wrap_text(head, width, indent, indent)
             yield from wrap_text(row[-1], width, indent + "  ", indent + "  ", max_lines)
         else:
-            lines = wrap_text(row[-1], width, deep, deep, max_lines)
-            yield from (head + lines[0][len(deep) :], *lines[1:])
+            lines = wrap_text(row[-1], width, deep, deep, max_lines) or [deep]
+            yield (head + lines[0][len(deep) :]).rstrip()
+            yield from lines[1:]
 
 
 def wrap_command(command: str, width: int | None, indent: str) -> Iterator[str]:
