@@ -15,7 +15,7 @@ class HistoryMeta(ViewMeta):
 
 
 class AdmissionView(Model):
-    """Admission of a publication: the objects and the person that let it in."""
+    """Admission of a publication: the objects and the person that released it."""
 
     type: Literal[
         "Automatic",

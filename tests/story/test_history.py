@@ -1,4 +1,4 @@
-"""The history of a policy: what was in force when, and what let it in, over the real command."""
+"""The history of a policy: what was in force when, and what released it, over the real command."""
 
 import shutil
 import subprocess
@@ -56,7 +56,7 @@ def admissions(fleet: Fleet, variant: str) -> list[tuple[str, str]]:
 # ---- what was in force when --------------------------------------------------------------------
 
 POLICY_TABLE = """\
-BEGAN (UTC)        STAGE   REVISION   VARIANTS   PASSED     LET IN BY
+BEGAN (UTC)        STAGE   REVISION   VARIANTS   PASSED     RELEASED BY
 2026-03-02 11:09   prod    v1         2          <none>     Ann, rollback: bad
 2026-03-02 11:08   prod    v2         2          after 0s   Ann, promote with override after, soak: urgent
 2026-03-02 11:06   dev     v2         1          <none>     automatic (everything)

@@ -392,7 +392,7 @@ def _format_variants(item: Object, *, wide: bool) -> str:
 
 
 def _format_author(item: Object) -> str:
-    """Return who wrote the record, or who let the publication in, as their address."""
+    """Return who wrote the record, or who released the publication, as their address."""
     status = item["status"]
     author = status["admission"]["by"] if item["kind"] == PUBLICATION else status["by"]
     return normalize_person(author) if author else ""

@@ -1,4 +1,4 @@
-"""`fanout history`: print what was in force when, and what let it in."""
+"""`fanout history`: print what was in force when, and what released it."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -74,7 +74,7 @@ _STAGE_COLUMNS = (
     TableColumn("PASSED", _format_passed, priority=2),
     TableColumn("STATE", lambda item: item["status"]["state"], wide=True),
     TableColumn("DROPPED", lambda item: item["status"]["dropped"], wide=True),
-    TableColumn("LET IN BY", _format_stage_admissions, cut_width=22),
+    TableColumn("RELEASED BY", _format_stage_admissions, cut_width=22),
 )
 _PUBLICATION_COLUMNS = (
     TableColumn(
@@ -89,7 +89,7 @@ _PUBLICATION_COLUMNS = (
     TableColumn("EVIDENCE", _format_evidence, priority=2),
     TableColumn("APPROVED BY", _format_approvals, wide=True),
     TableColumn("DROPPED", lambda item: len(item["status"]["dropped"]), priority=3),
-    TableColumn("LET IN BY", lambda item: item["status"]["admission"]["message"], cut_width=22),
+    TableColumn("RELEASED BY", lambda item: item["status"]["admission"]["message"], cut_width=22),
     TableColumn("REPOSITORY", lambda item: item["spec"]["repository"], wide=True),
     TableColumn("PATH", lambda item: item["spec"]["path"], wide=True),
     TableColumn("VALUES", lambda item: "; ".join(item["status"]["dropped"]), wide=True),

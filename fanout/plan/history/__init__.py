@@ -1,1 +1,1 @@
-"""History of what a policy published: what was in force when, and what let it in."""
+"""History of what a policy published: what was in force when, and what released it."""

@@ -30,7 +30,7 @@ class AdmissionType(StrEnum):
 
 @frozen
 class Admission:
-    """Objects and person that let a publication in."""
+    """Objects and person that released a publication."""
 
     type: AdmissionType
     by: str = ""  # "name <email>"; "": no person, or unknown
@@ -44,7 +44,7 @@ def find_admission(
     commit: PublicationCommit | None,
     records: Sequence[RecordEntry],
 ) -> Admission:
-    """Return what let a publication in; `records` are all of its policy, in record order."""
+    """Return what released a publication; `records` are all of its policy, in record order."""
     merged_by = commit.author if commit is not None else ""
     if publication.is_unchanged:
         return Admission(AdmissionType.UNCHANGED)

@@ -1,11 +1,11 @@
-"""Wording of what let publications in."""
+"""Wording of what released publications."""
 
 from fanout.api.gate_vocabulary import Action
 from fanout.plan.history.admission import Admission, AdmissionType
 
 
 def describe_admission(admission: Admission) -> str:
-    """Return one phrase about what let a publication in, and who."""
+    """Return one phrase about what released a publication, and who."""
     person = format_person(admission.by)
     match admission.type:
         case AdmissionType.AUTOMATIC:

@@ -12,7 +12,7 @@ from fanout.values import frozen, replace
 
 @frozen
 class HistoryEntry:
-    """A publication, what let it in, its approvals and its evidence."""
+    """A publication, what released it, its approvals and its evidence."""
 
     recorded: RecordedPublication
     admission: Admission
