@@ -613,7 +613,7 @@ class ScenarioSpec(ScenarioModel):
 
     def resolve_instant(self, when: datetime | timedelta | None) -> datetime:
         """Return a moment as an instant; a distance counts from `now`, absent is `now`."""
-        assert self.now is not None, "validation wants it"
+        assert self.now is not None, "validation requires now"
         return when if isinstance(when, datetime) else self.now + (when or timedelta(0))
 
 

@@ -174,7 +174,7 @@ def _split_url(url: str) -> tuple[str, str, str, str | None]:
     """Return user, host, path, and the password or None."""
     if "://" not in url:
         match = _SCP.fullmatch(url)
-        assert match is not None, "protocol_of has matched it"
+        assert match is not None, "a URL without :// is in scp syntax"
         return match["user"] or "", match["host"], match["path"], None
     try:
         parts = urlsplit(url)

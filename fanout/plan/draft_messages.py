@@ -10,8 +10,8 @@ from fanout.selection.variant_naming import install_of
 def build_draft_trailers(variant: RenderedVariant, install: str) -> DraftTrailers:
     """Build the trailers of the draft that is written for a rendered variant."""
     assert variant.draft_content is not None, "a draft is rendered before it is written"
-    assert variant.rendering is not None, "and what it was before people's edits is known"
-    assert variant.selected.inputs is not None, "and has inputs"
+    assert variant.rendering is not None, "draft content is merged from a rendering"
+    assert variant.selected.inputs is not None, "a rendered variant has inputs"
     spec = variant.spec
     return DraftTrailers(
         install=install,

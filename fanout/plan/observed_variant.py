@@ -132,7 +132,7 @@ class ObservedVariant:
         recorded = self.published.pristine if self.published else ""
         if recorded in ("", self.vendored_tree):
             return self.vendored_tree
-        assert self.published is not None, "its pristine rendering is known"
+        assert self.published is not None, "only a publication has a recorded pristine rendering"
         return recorded if recorded == self.published.tree else None
 
     @property

@@ -197,7 +197,7 @@ class _ProgramRun:
         # WNOWAIT leaves the process to be reaped: its number has to stay valid until the
         # group is killed.
         status = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
-        assert status is not None, "it has ended"
+        assert status is not None, "without WNOHANG waitid returns a status"
         return status.si_status if status.si_code == os.CLD_EXITED else -status.si_status
 
 

@@ -426,7 +426,7 @@ def _rewrite_lines(
     edits = tuple(Edit(0, edit.path[prefix_length:], edit.value) for edit in earlier_changes.edits)
     document_alone = Manifest.parse(lines.encode(), "")
     data = rewrite_manifest(document_alone, {0: earlier_changes._replace(edits=edits, text=None)})
-    assert data is not None, "it is not dropped"
+    assert data is not None, "only a document without content is dropped"
     fields = [Edit(0, path, value) for path, value in changes.field_edits]
     text = apply_rearranged_lists(
         Manifest.parse(data, "").apply_edits_to_text(fields).decode(), changes.rearranged_lists

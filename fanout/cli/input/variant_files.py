@@ -121,13 +121,13 @@ class VariantFiles:
 
     def read_rendering(self) -> Files:
         """Return the rendering of the candidate without downstream edits."""
-        assert self.variant.rendering is not None, "it has been rendered"
+        assert self.variant.rendering is not None, "open_variant_files renders the variant"
         return self._resolve_content(self.variant.rendering)
 
     def read_merged(self) -> Files:
         """Return the rendering of the candidate with downstream edits merged into it."""
         content = self.variant.draft_content
-        assert content is not None, "it has been rendered"
+        assert content is not None, "open_variant_files renders the variant"
         return self._resolve_content(content)
 
     def read_published(self) -> Files:
@@ -179,8 +179,8 @@ def _render_again(program: Program, variant: RenderedVariant) -> RenderedVariant
     if selected.earlier_publication is not None:
         kept = _keep_published(selected, selected.earlier_publication)
         return RollbackSelector(program.world.git).load_content(kept)
-    assert selected.package is not None, "the caller has looked"
-    assert selected.inputs is not None, "the caller has looked"
+    assert selected.package is not None, "a candidate has its package"
+    assert selected.inputs is not None, "a candidate has inputs"
     package, spec, inputs = selected.package, selected.spec, selected.inputs
     answers = program.reconciler.function_results
     rendered = answers.run_until_answered(

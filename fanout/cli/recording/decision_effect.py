@@ -130,7 +130,7 @@ def report_undrafted(
     Suspended variants are left out: they get no draft before they are resumed, and the
     gates say so.
     """
-    assert item.decision is not None, "the caller has looked"
+    assert item.decision is not None, "only evaluated policies take decisions"
     decisions = item.decision.variants
     number = sum(
         not is_in_force(variant, revision)
@@ -213,7 +213,7 @@ def _format_head(waiting: int, total: int, has_published: bool) -> str:
 def _format_reasons(
     item: PolicyResult, stage: str, waiting: Sequence[RenderedVariant], revision: str
 ) -> Iterator[str]:
-    assert item.decision is not None, "the caller has looked"
+    assert item.decision is not None, "only evaluated policies take decisions"
     stage_decision = item.decision.stages.get(stage)
     if stage_decision is not None and stage_decision.candidate == revision:
         holds = [item.decision.variants[variant.spec.name].holds for variant in waiting]

@@ -181,7 +181,7 @@ def list_unpublished(
 
 
 def _describe(item: PolicyResult, variant: VariantEvaluation) -> PendingVariant:
-    assert item.decision is not None, "the caller has looked"
+    assert item.decision is not None, "only variants of evaluated policies have a state"
     stage = item.decision.stages.get(variant.stage)
     return PendingVariant(variant.name, variant.state.value, _can_proceed(variant, stage))
 

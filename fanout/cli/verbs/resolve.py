@@ -135,7 +135,7 @@ def _group_choices(
     groups: dict[tuple[str, frozenset[tuple[str, MergeSide]]], list[str]] = {}
     for variant, conflicts in drafts:
         draft = find_release_draft(variant)
-        assert draft is not None, "it has disputes"
+        assert draft is not None, "only a draft has conflicts"
         choices = _choose_sides(conflicts, default_side, by_key)
         if choices:
             key = (draft.trailers.revision, frozenset(choices.items()))

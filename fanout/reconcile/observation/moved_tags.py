@@ -80,7 +80,7 @@ def mark_lost_tags(
 
 def describe_lost_tag(variant: ObservedVariant) -> str:
     """Describe the lost upstream tag of the published revision, and the remedy."""
-    assert variant.published is not None, "it has lost a tag"
+    assert variant.published is not None, "only a publication can lose its tag"
     published = variant.published
     return wording.describe_lost_upstream_tag(
         variant.missing_tag,

@@ -86,7 +86,7 @@ def _upstream_refs(resolved_policy: ResolvedPolicy) -> tuple[str, ...]:
     upstream = resolved_policy.upstream_spec
     if upstream.revision.commit:
         return ("refs/heads/*",)
-    assert resolved_policy.upstream is not None, "its refs are asked for"
+    assert resolved_policy.upstream is not None, "only policies with an upstream are listed"
     tags = f"refs/tags/{join_upstream_path(resolved_policy.upstream, upstream.package)}/*"
     # A package cloned by hand may follow a branch instead of a tag.
     return (tags, "refs/heads/*") if adopts_existing(resolved_policy) else (tags,)

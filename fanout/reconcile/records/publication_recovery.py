@@ -91,7 +91,7 @@ def recover_replaced_draft(
             merge=state.head,
             out_of_band=True,  # what is on record is the release of the newer draft
         )
-    assert published is not None, "it is on record, in Git or both"
+    assert published is not None, "a recovered publication is on record or in Git"
     # The package seemed to be nobody's.
     is_taken = variant.obstacle is not None and variant.obstacle.reason == Reason.PATH_TAKEN
     return replace(
@@ -115,7 +115,7 @@ def _may_be_replaced(variant: ObservedVariant) -> bool:
     if not variant.is_unrecorded:
         is_first = variant.is_unmanaged and variant.status_line.grant is not None
         return variant.reverted_publication is not None or (is_first and draft is not None)
-    assert published is not None, "it was found in Git"
+    assert published is not None, "a publication without a record is in Git"
     return draft is not None and (draft.trailers.revision, draft.trailers.digest) != (
         published.revision,
         published.digest,

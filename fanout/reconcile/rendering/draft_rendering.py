@@ -179,8 +179,8 @@ class DraftRenderer:
         """Return the variant with its content. Raises InputPending, or what rendering raises."""
         if variant.is_rollback:
             return self.rollback_selector.load_content(variant)
-        assert variant.package is not None, "wants_draft has looked"
-        assert variant.inputs is not None, "wants_draft has looked"
+        assert variant.package is not None, "a variant with inputs has a package"
+        assert variant.inputs is not None, "wants_draft is true only for variants with inputs"
         content = render_variant(
             variant.package, variant.spec, variant.inputs, self.function_results.results
         )

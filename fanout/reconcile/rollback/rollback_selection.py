@@ -59,7 +59,7 @@ class RollbackSelector:
     def load_content(self, variant: SelectedVariant) -> RenderedVariant:
         """Return the variant with its earlier content. Raises what Git raises."""
         publication = variant.earlier_publication
-        assert publication is not None, "the caller has looked"
+        assert publication is not None, "only an earlier publication has earlier content"
         with self.git.reader(variant.observed.repository_state.remote) as reader:
             try:
                 pristine, _ = _read_tree(reader, publication.pristine_tree)

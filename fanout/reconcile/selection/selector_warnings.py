@@ -145,7 +145,7 @@ def _check_dependencies(
 def _check_object_selectors(policy: UpstreamPolicy, declared: DeclaredObjects) -> Iterator[Finding]:
     for index, total in find_unmatched(policy, declared.objects):
         selector = policy.spec.targets[index].object_selector
-        assert selector is not None, "it has chosen nothing"
+        assert selector is not None, "only an objectSelector can match no object"
         group = group_of(selector.api_version)
         kind = f"{selector.kind}.{group}" if group else selector.kind
         if total:

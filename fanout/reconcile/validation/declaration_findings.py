@@ -93,7 +93,7 @@ def _find_policy_findings(
     resolved_policy: ResolvedPolicy, checks: _TargetChecks, locate: Locate
 ) -> Iterator[Finding]:
     declaration, declared = resolved_policy.declaration, checks.declared
-    assert declaration is not None, "it was named for one of them"
+    assert declaration is not None, "a policy is resolved from a declaration"
     problems_by_field: defaultdict[tuple[str, Severity], list[PassProblem]] = defaultdict(list)
     for target_problem in _find_target_problems(resolved_policy, checks):
         target = resolved_policy.targets.get(target_problem.target)
@@ -145,7 +145,7 @@ def _find_target_problems(
     resolved_policy: ResolvedPolicy, checks: _TargetChecks
 ) -> Iterator[_TargetProblem]:
     declaration, declared = resolved_policy.declaration, checks.declared
-    assert declaration is not None, "it was named for one of them"
+    assert declaration is not None, "a policy is resolved from a declaration"
     for failure in resolved_policy.failures:
         # The sentence of a pass begins with the place, which the finding has by itself.
         place = f"{declared.where(declaration, failure.field)}: "

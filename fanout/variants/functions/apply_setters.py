@@ -56,7 +56,7 @@ def _scalar_value(
             f"there is no value for {', '.join(dict.fromkeys(missing_names))}",
             "add it; it cannot be derived from the current value",
         )
-    assert facts.size_limiter is not None, "it looks at the text"
+    assert facts.size_limiter is not None, "a function that reads texts has a size limiter"
     return infer_value(
         fill_pattern(pattern, setter_values, facts.size_limiter, path), spelling, path, item
     )

@@ -302,7 +302,7 @@ def _insert_groups(
 ) -> str:
     if not config.expression:
         return text
-    assert facts.size_limiter is not None, "it looks at the text"
+    assert facts.size_limiter is not None, "a function that reads texts has a size limiter"
     return facts.size_limiter.substitute(
         _GROUP_REFERENCE, text, lambda match: groups[int(match[1])] or "", path
     )
