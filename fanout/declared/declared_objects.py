@@ -15,7 +15,7 @@ from fanout.declared.declaration_failure import DeclarationFailure, GroupKind, o
 from fanout.declared.finding import Finding
 from fanout.declared.object_key import ObjectKey, ObjectPosition
 from fanout.errors import ErrorLocation
-from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
 from fanout.values import frozen
 
 _PATH_PART = re.compile(r"\[(\d+)\]|\[\"([^\"]*)\"\]|([^.\[]+)")
@@ -58,6 +58,14 @@ class DeclaredObjects:
         for it in (*self.unread, *self.unusable):
             if it.concerns(kind, namespace):
                 yield it.source
+
+    def find_unusable_targets(self, policy: UpstreamPolicy) -> Iterator[str]:
+        """Yield what may declare targets of a policy or their repositories, and cannot be used."""
+        for entry in policy.spec.targets:
+            if (selector := entry.object_selector) is not None:
+                kind = (group_of(selector.api_version), selector.kind)
+                yield from self.find_unusable(kind, policy.metadata.namespace)
+        yield from self.find_unusable(own_kind(Repository), policy.metadata.namespace)
 
     def find_unusable_own(self, kind: type[KRMObject], namespace: str) -> Iterator[str]:
         """Yield what may declare an object of fanout in a namespace, and cannot be used."""

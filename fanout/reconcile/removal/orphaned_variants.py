@@ -8,10 +8,8 @@ then waits (design §3, §6).
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from fanout.api.git_repository import Repository
 from fanout.api.reasons import Reason
 from fanout.api.upstream_policy import REMOVAL_LIMIT, UpstreamPolicy
-from fanout.declared.declaration_failure import GroupKind, own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import Hold, PolicyFacts
@@ -42,7 +40,6 @@ from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.repository_listing import orphans_packages
 from fanout.reconcile.ownership.path_ownership import PathOwnership, trailer_owner
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-from fanout.selection.cluster_objects import group_of
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.variant_naming import variant_digest
 from fanout.selection.variant_spec import TargetFailure
@@ -57,19 +54,8 @@ def find_removal_doubt(declared: DeclaredObjects, policy: UpstreamPolicy | None)
     if policy is None:
         return ""
     # Expressions that fail are not among these: their targets are present, by their keys.
-    for kind in _list_target_kinds(policy):
-        source = next(declared.find_unusable(kind, policy.metadata.namespace), "")
-        if source:
-            return wording.describe_unusable_declaration(source)
-    return ""
-
-
-def _list_target_kinds(policy: UpstreamPolicy) -> Iterator[GroupKind]:
-    """Yield the kinds of the policy's targets, and Repository, which all are published to."""
-    for entry in policy.spec.targets:
-        if entry.object_selector is not None:
-            yield group_of(entry.object_selector.api_version), entry.object_selector.kind
-    yield own_kind(Repository)
+    source = next(declared.find_unusable_targets(policy), "")
+    return wording.describe_unusable_declaration(source) if source else ""
 
 
 @frozen

@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from fanout.api.field_errors import suggest_name
+from fanout.api.git_repository import Repository
 from fanout.api.package_variant import PackageVariant
 from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.declared.declaration_failure import own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
 from fanout.reconcile import validation_wording as wording
@@ -24,24 +26,22 @@ def find_unmatched_selectors(
 ) -> tuple[Finding, ...]:
     """Return a warning for every objectSelector of these policies that matches no object.
 
-    Returns nothing while a file cannot be read, because it may contain a match.
+    Selectors are left out that may match what cannot be read or used.
     """
-    if declared.unread:
-        return ()
     return tuple(it for policy in policies for it in _check_object_selectors(policy, declared))
 
 
 def find_unmatched_dependencies(declared: DeclaredObjects) -> tuple[Finding, ...]:
     """Return a warning for every `dependsOn` on a target that its policy does not have.
 
-    Returns nothing while a file cannot be read, because it may contain the target.
+    Policies are left out that may have targets in what cannot be read or used.
     """
     dependent_variants = [
         it
         for it in declared.variants
         if any(dependency.target for dependency in it.spec.depends_on)
     ]
-    if declared.unread or not dependent_variants:
+    if not dependent_variants:
         return ()
     referenced_policies = {
         (it.metadata.namespace, dependency.policy)
@@ -51,7 +51,8 @@ def find_unmatched_dependencies(declared: DeclaredObjects) -> tuple[Finding, ...
     targets_by_policy: dict[tuple[str, str], dict[str, None]] = {}
     for policy in declared.policies:
         namespace, name = policy.metadata.namespace, policy.metadata.name
-        if (namespace, name) in referenced_policies:
+        is_referenced = (namespace, name) in referenced_policies
+        if is_referenced and not any(declared.find_unusable_targets(policy)):
             repository_by_name = usable_repositories(namespace, declared.repositories)
             targets, _ = select_targets(
                 policy, TargetInventory(repository_by_name, declared.objects)
@@ -102,11 +103,15 @@ def _find_source(
 
 
 def find_unmatched_repositories(declared: DeclaredObjects) -> tuple[Finding, ...]:
-    """Return a warning for every repositorySelector that matches no repository."""
-    if declared.unread:
-        return ()
+    """Return a warning for every repositorySelector that matches no repository.
+
+    Policies are left out that may use a Repository that cannot be read or used.
+    """
     return tuple(
-        it for policy in declared.policies for it in _check_repository_selectors(policy, declared)
+        it
+        for policy in declared.policies
+        if not any(declared.find_unusable(own_kind(Repository), policy.metadata.namespace))
+        for it in _check_repository_selectors(policy, declared)
     )
 
 
@@ -147,6 +152,8 @@ def _check_object_selectors(policy: UpstreamPolicy, declared: DeclaredObjects) -
         selector = policy.spec.targets[index].object_selector
         assert selector is not None, "only an objectSelector can match no object"
         group = group_of(selector.api_version)
+        if any(declared.find_unusable((group, selector.kind), policy.metadata.namespace)):
+            continue
         kind = f"{selector.kind}.{group}" if group else selector.kind
         if total:
             problem = wording.describe_unmatched_selector(total, selector.kind)
