@@ -9,11 +9,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from fanout.api.field_errors import Severity
+from fanout.api.git_repository import Repository
 from fanout.api.object_meta import GROUP
 from fanout.api.package_variant import Function
 from fanout.api.reasons import Reason
 from fanout.api.stages import Stage
 from fanout.api.upstream_policy import FunctionTemplate, VariantTemplate
+from fanout.declared.declaration_failure import own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
 from fanout.errors import InvalidInput
@@ -58,12 +60,9 @@ def find_target_findings(
 ) -> tuple[Finding, ...]:
     """Evaluate all policies.
 
-    Fields for which `reported_findings` has an error are left out.
-
-    Returns nothing while a file cannot be read, because it may contain what is missing.
+    Fields for which `reported_findings` has an error are left out, and missing objects that a
+    file may declare that cannot be read.
     """
-    if declared.unread:
-        return ()
     fields_with_errors = {
         (it.where.object, it.where.field) for it in reported_findings if it.severity == "error"
     }
@@ -112,6 +111,8 @@ def _find_policy_findings(
         for group in group_problems(problems):
             yield Finding(where, _format_group(group, resolved_policy, locate), "", severity)
     if resolved_policy.upstream_policy is not None:
+        if any(declared.find_unusable_targets(resolved_policy.upstream_policy)):
+            return
         for index, stage in enumerate(resolved_policy.upstream_policy.spec.stages):
             yield from _find_unmatched_groups(resolved_policy, index, stage, declared)
 
@@ -146,7 +147,11 @@ def _find_target_problems(
 ) -> Iterator[_TargetProblem]:
     declaration, declared = resolved_policy.declaration, checks.declared
     assert declaration is not None, "a policy is resolved from a declaration"
+    repository_scope = (own_kind(Repository), declaration.metadata.namespace)
+    is_repository_unread = any(it.concerns(*repository_scope) for it in declared.unread)
     for failure in resolved_policy.failures:
+        if failure.reason == Reason.UNKNOWN_REPOSITORY and is_repository_unread:
+            continue
         # The sentence of a pass begins with the place, which the finding has by itself.
         place = f"{declared.where(declaration, failure.field)}: "
         problem = failure.problem.removeprefix(place)
@@ -174,6 +179,8 @@ def _find_variant_problems(
             yield _TargetProblem(
                 field, spec.target, spec.offline_error.removeprefix(place), Reason.OFFLINE
             )
+    if declared.unread:  # a source may be of any kind
+        return
     for index, problem in find_missing_sources(spec, declared.objects):
         field = _injector_field(resolved_policy, spec.target, index)
         sentence = wording.describe_missing_source(problem)
