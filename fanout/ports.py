@@ -56,6 +56,12 @@ class Inventory(Protocol):
         Errors are part of the value. Which objects changed shows in a comparison of two values.
         """
 
+    def require(self, kinds: Collection[tuple[str, str]]) -> bool:
+        """Return whether the next reading has objects of kinds that this one lacks.
+
+        `kinds`: group and kind of what packages inject, known only once they are read.
+        """
+
 
 # ---- Git ---------------------------------------------------------------------------------------
 

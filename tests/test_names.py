@@ -26,7 +26,7 @@ FIELD = """
     freight function functions git group groups head heads health history hook hooks http
     identity image jsonpath
     import in injectable injection injector jinja join json junit kargo key keys kind kinds kpt
-    kptfile krm kubeconform kubernetes label labels list manifest manifests map mapping merge
+    kptfile krm kube kubeconform kubernetes label labels list manifest manifests map mapping merge
     merged merger mirror name names namespace object objects on operator operators origin orphan
     orphaned overlay overridable override owned owner ownership pack package packages patch path
     paths
@@ -39,7 +39,7 @@ FIELD = """
     requirement
     resolve resolved resource resources resume retry reverted revision revisions revoke rewound
     rollback rollbacks rollout runtime sandbox schedule scheduled schema schemas scope scopes
-    secret secrets selection selector setter setters skip snapshot source sources spec specs
+    secret secrets selection selector served setter setters skip snapshot source sources spec specs
     stage
     stages starlark status stopped strategy suspend svg sync tag tags target targets template
     templates test trailer trailers transport tree trees trigger triggers unavailable update upsert
@@ -63,7 +63,7 @@ TECHNICAL = """
     access accounting action actions address addresses aggregation alignment ast attributes
     author auto automatic awaited backend backoff barrier bars base baseline batch bug builder
     built builtin cache canonical case catalog changed chars class cleanup client close closed
-    closures characters code
+    closures characters code connection
     collisions color column command comment completion confirmation content control conversion
     counts
     converted counter counters cross damaged detection detector diagnostics digest discovery disk

@@ -29,6 +29,17 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "The branch of the Repository has no commit, or its name is wrong.",
         "Push a first commit to the branch, or correct `spec.branch` of the Repository.",
     ),
+    Reason.CLUSTER_DENIED: Remedy(
+        "The user of the kubeconfig context may not list a kind. Policies that read the kind are "
+        "held.",
+        "Bind a role with the verbs `get`, `list` and `watch` on the resource that the message "
+        "names.",
+    ),
+    Reason.CLUSTER_UNAVAILABLE: Remedy(
+        "The API server cannot be reached, or does not serve a kind that is read.",
+        "Check the address in the kubeconfig file, and the CustomResourceDefinitions; "
+        "`fanout crds` prints those of fanout.",
+    ),
     Reason.CONFLICT_DECIDED: Remedy(
         "A decision, a commit or the field `onConflict` dropped one side of a merge conflict.",
         "None; the message lists the dropped values.",
@@ -267,6 +278,11 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "written to the downstream repositories of the policy.",
         "Restore the records repository from its backup. If there is no backup, run "
         "`fanout sweep --new-records`.",
+    ),
+    Reason.RECORDS_NOT_CONFIGURED: Remedy(
+        "Objects are read from a cluster. A records repository on one machine would not be the "
+        "one that other machines use.",
+        "Add `--records URL`, set FANOUT_RECORDS, or set `records` in the FanoutConfiguration.",
     ),
     Reason.RECORDS_REWOUND: Remedy(
         "The records repository was restored from an older copy, or its branch was reset.",

@@ -44,6 +44,8 @@ class Reason(StrEnum):
     BUDGET_EXHAUSTED = "BudgetExhausted", "the in-flight limit is reached"
     CHECK_SETTLING = "CheckSettling", "the settle time of a check is running"
     CHECK_TIMED_OUT = "CheckTimedOut", "a check had no result before its timeout"
+    CLUSTER_DENIED = "ClusterDenied", "the API server denied access"
+    CLUSTER_UNAVAILABLE = "ClusterUnavailable", "the API server gave no usable response"
     CONFLICT_DECIDED = "ConflictDecided", "a merge conflict was resolved"
     CONTRADICTION = "Contradiction", "reports of one check contradict each other"
     DEADLINE_EXCEEDED = "DeadlineExceeded", "a variant was in flight longer than its deadline"
@@ -131,6 +133,10 @@ class Reason(StrEnum):
     READY = "Ready", "all variants are published and verified"
     RECORD_UNREADABLE = "RecordUnreadable", "a record cannot be read"
     RECORDS_LOST = "RecordsLost", "the records of the policy are missing"
+    RECORDS_NOT_CONFIGURED = (
+        "RecordsNotConfigured",
+        "no records repository is named for objects of a cluster",
+    )
     RECORDS_REWOUND = "RecordsRewound", "the records were reset to an older state"
     RECORDS_UNREADABLE = "RecordsUnreadable", "the records repository cannot be read"
     REF_NAME_CLASH = "RefNameClash", "another ref of the remote has a conflicting name"

@@ -5,16 +5,18 @@ that has nothing to do.
 """
 
 import sys
-from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Collection, Iterable
+from typing import Protocol
 
 from fanout.cli.command_errors import not_found
+from fanout.cli.lazy_import import load_extra, load_module
 from fanout.cli.settings import STANDARD_INPUT, Settings
 from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.manifest_cache import ManifestCache
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
 from fanout.gates.gate_wording import format_names
+from fanout.ports import Inventory
 
 _NO_FILES = "check -f and FANOUT_FILES"
 
@@ -33,16 +35,17 @@ def build_not_found(
     )
 
 
-def check_files(paths: Sequence[Path], declared: DeclaredObjects, namespace: str) -> None:
-    """Raise InvalidInput if the files declare no object, or the namespace has none."""
+def check_declared(settings: Settings, declared: DeclaredObjects) -> None:
+    """Raise InvalidInput if no object is declared, or none in the namespace of the settings."""
+    namespace = settings.namespace
     if not (
         _find_namespaces(declared) or declared.unread or declared.faults or len(declared.objects)
     ):
-        raise InvalidInput(
-            f"{' and '.join(map(str, paths))}: no objects",
-            reason="NoFiles",
-            remedy=f"files end in .yaml, .yml or .json; {_NO_FILES}",
-        )
+        places = " and ".join(map(str, settings.files))
+        remedy = f"files end in .yaml, .yml or .json; {_NO_FILES}"
+        if settings.uses_cluster:
+            places, remedy = "the cluster", "create objects of fanout.dev in it"
+        raise InvalidInput(f"{places}: no objects", reason="NoFiles", remedy=remedy)
     if namespace and namespace not in _find_namespaces(declared) and not declared.unread:
         raise build_not_found("namespace", [namespace], _find_namespaces(declared))
 
@@ -73,6 +76,32 @@ def _find_namespaces(declared: DeclaredObjects) -> set[str]:
     kinds = (declared.repositories, declared.policies, declared.variants, declared.promotions)
     used = {item.metadata.namespace for kind in kinds for item in kind}
     return used | {key.namespace for key in declared.left_out}
+
+
+class DeclarationSource(Inventory, Protocol):
+    """Inventory of a command, with what tells whether a pass can be answered from a snapshot."""
+
+    def digest(self) -> str:
+        """Return a digest of what is declared now, without reading it; "" if there is none."""
+
+    def last_digest(self) -> str:
+        """Return the digest of what was read last; "" if there is none."""
+
+
+def open_inventory(settings: Settings) -> DeclarationSource:
+    """Open what objects are read from: a cluster, or the files of `-f`. Raises InvalidInput."""
+    if settings.uses_cluster:
+        return _open_cluster(settings)
+    return open_files(settings, ManifestCache(settings.state_dir / "parsed"))
+
+
+def _open_cluster(settings: Settings) -> DeclarationSource:
+    """Open the API server of a kubeconfig context. Raises InvalidInput."""
+    # Loaded here only: the client of Kubernetes takes as long as a pass without work.
+    connections = load_extra("kube.api_connection", "kubernetes", "--context")
+    connection = connections.open_connection(settings.kubeconfig, settings.context)
+    inventory: DeclarationSource = load_module("kube.api_inventory").ApiInventory(connection)
+    return inventory
 
 
 def open_files(settings: Settings, parse_cache: ManifestCache | None = None) -> FileCluster:

@@ -7,7 +7,25 @@ runs do not need is loaded on its first use.
 import importlib
 from typing import Any
 
+from fanout.cli.command_errors import invalid_setting
+
 
 def load_module(module: str) -> Any:
     """Import and return the module of this name below `fanout`, such as `cli.main`."""
     return importlib.import_module(f"fanout.{module}")
+
+
+def load_extra(module: str, extra: str, option: str) -> Any:
+    """Import and return a module that needs an extra, for this option of the command line.
+
+    Raises InvalidInput if a library of the extra is not installed.
+    """
+    try:
+        return load_module(module)
+    except ModuleNotFoundError as error:
+        library = str(error.name).partition(".")[0]
+        if library == "fanout":
+            raise
+        problem = f"the library {library} is not installed"
+        remedy = f"install the extra: pip install 'fanout[{extra}]'"
+        raise invalid_setting(problem, remedy, option) from error

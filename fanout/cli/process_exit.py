@@ -52,6 +52,7 @@ USAGE_REASONS = frozenset(
         "NoObjectId",
         "NotFound",
         "NotInStage",
+        "RecordsNotConfigured",
         "TargetGone",
         "UnknownKind",
     }

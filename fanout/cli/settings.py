@@ -54,6 +54,8 @@ class Settings:
     """Settings of every verb. A flag overrides the environment, and the environment the default."""
 
     files: tuple[Path, ...] = ()  # directories or files with objects; none: no file mode
+    context: str = ""  # of the kubeconfig file; "": its current one
+    kubeconfig: Path | None = None  # None: as kubectl finds it
     namespace: str = ""  # "": all namespaces
     config: Path | None = None  # a FanoutConfiguration
     state_dir: Path = Path(".fanout")  # mirrors, caches and the default records repository
@@ -68,6 +70,11 @@ class Settings:
     verbosity: int = 0
     color: Color = Color.AUTO
     now_override: datetime | None = None  # --now
+
+    @property
+    def uses_cluster(self) -> bool:
+        """True if objects are read from an API server, and not from files."""
+        return bool(self.context or self.kubeconfig)
 
     def now(self) -> datetime:
         """Return `--now`, or the present time in UTC in whole seconds, as Git stores it."""
@@ -120,10 +127,7 @@ def resolve_settings(
     cannot print it uses its default. Raises InvalidInput that names the flag or the
     variable.
     """
-    if flags.get("all_namespaces") and flags.get("namespace"):
-        raise invalid_setting(
-            "-n and --all-namespaces exclude each other", "keep one of them", "--all-namespaces"
-        )
+    _refuse_exclusive_flags(flags)
     sources: dict[str, tuple[Any, str]] = {
         name: (environment[variable], variable)
         for name, variable in ENVIRONMENT_VARIABLES.items()
@@ -139,7 +143,7 @@ def resolve_settings(
             case "files":
                 parts = value.split(os.pathsep) if isinstance(value, str) else value
                 values["files"] = tuple(Path(part) for part in parts if part)
-            case "config" | "state_dir":
+            case "config" | "state_dir" | "kubeconfig":
                 values[name] = Path(value)
             case "color":
                 values["color"] = _parse_choice(Color, value, origin)
@@ -158,6 +162,20 @@ def resolve_settings(
     if values.get("output") not in formats:
         values["output"], values["template"] = formats[0], ""
     return Settings(**values)
+
+
+def _refuse_exclusive_flags(flags: Mapping[str, Any]) -> None:
+    """Raise InvalidInput for flags of which only one can be used."""
+    if flags.get("all_namespaces") and flags.get("namespace"):
+        raise invalid_setting(
+            "-n and --all-namespaces exclude each other", "keep one of them", "--all-namespaces"
+        )
+    if flags.get("files") and (flags.get("context") or flags.get("kubeconfig")):
+        raise invalid_setting(
+            "-f reads objects from files, and --context and --kubeconfig from a cluster",
+            "drop -f, or the other option",
+            "--files",
+        )
 
 
 def _parse_output(value: str, origin: str) -> tuple[OutputFormat, str]:

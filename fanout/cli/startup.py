@@ -15,18 +15,18 @@ from urllib.parse import urlsplit
 from fanout.api.fanout_configuration import FanoutConfiguration, ForgeHost
 from fanout.api.git_repository import Repository
 from fanout.cli.completion_index import PolicyNames, VariantNames, update_index
-from fanout.cli.declarations import check_files, open_files
+from fanout.cli.declarations import DeclarationSource, check_declared, open_inventory
 from fanout.cli.lazy_import import load_module
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import Color, is_colored, print_message
-from fanout.cluster.file_cluster import FileCluster, read_configuration
+from fanout.cluster.file_cluster import read_configuration
 from fanout.cluster.file_secrets import FileSecrets
-from fanout.cluster.manifest_cache import ManifestCache
 from fanout.cluster.policy_state_store import ObservedHeads, PolicyStateStore
 from fanout.cluster.record_overlay import RecordOverlay
 from fanout.cluster.records_repository import LocalRepository, RecordsRepository
 from fanout.cluster.sweep_log_store import SweepLogStore
 from fanout.declared.declared_objects import DeclaredObjects
+from fanout.errors import InvalidInput
 from fanout.git.mirror import create_bare
 from fanout.git.mirror_store import MirrorStore
 from fanout.plan.actions import ActionResult
@@ -182,7 +182,7 @@ class Program:
     settings: Settings
     configuration: FanoutConfiguration
     world: World
-    cluster: FileCluster
+    inventory: DeclarationSource
     reconciler: Reconciler
     redactor: Redactor
     sweeps: SweepLogStore
@@ -190,13 +190,13 @@ class Program:
     overlay: RecordOverlay | None = None  # the records of a dry run
 
     def read_declared(self) -> DeclaredObjects:
-        """Read the declared objects of the files, restricted to the namespace of the settings."""
+        """Read the declared objects."""
         with self.world.counters.times.phase("files"):
-            return self.cluster.read()
+            return self.inventory.read()
 
     def check_input(self) -> None:
-        """Raise InvalidInput if the files declare no object, or none in the namespace."""
-        check_files(self.settings.files, self.read_declared(), self.settings.namespace)
+        """Raise InvalidInput if no object is declared, or none in the namespace."""
+        check_declared(self.settings, self.read_declared())
 
     def find_noop_result(self, mode: PassMode) -> PassPlan | None:
         """Return the result of a no-op pass if nothing changed since, else None.
@@ -206,7 +206,7 @@ class Program:
         """
         phase = self.world.counters.times.phase
         with phase("files"):
-            files_digest = self.cluster.digest()
+            files_digest = self.inventory.digest()
         with phase("listings"):
             noop_result = self.noop_snapshot.find_plan(mode, files_digest, self.settings.now())
         # A pass follows and must not list the same refs a second time.
@@ -216,8 +216,12 @@ class Program:
 
     def observe(self, mode: PassMode) -> PassPlan:
         """Run one pass up to its plan, and change nothing."""
-        declared, files_digest = self.read_declared(), self.cluster.last_digest()
+        declared, files_digest = self.read_declared(), self.inventory.last_digest()
         observed = self.reconciler.plan_pass(declared, self.settings.now(), mode)
+        # Packages may inject kinds that no policy names.
+        if self.inventory.require(self.reconciler.list_injected_kinds()):
+            declared = self.read_declared()
+            observed = self.reconciler.plan_pass(declared, self.settings.now(), mode)
         self._store_noop(mode, files_digest, declared, observed)
         self._store_names(mode, observed)
         return observed
@@ -240,7 +244,7 @@ class Program:
             observed = self.observe(mode)
             outcomes = (ActionResult(it, is_done=True) for it in observed.plan.actions)
             return PassReport(observed, tuple(outcomes))
-        declared, files_digest = self.read_declared(), self.cluster.last_digest()
+        declared, files_digest = self.read_declared(), self.inventory.last_digest()
         report = run_pass(self.world, self.reconciler, declared, self.settings.now(), mode)
         self._store_noop(mode, files_digest, declared, report.pass_plan)
         self._store_names(mode, report.pass_plan)
@@ -288,7 +292,7 @@ def open_program(
     yet. A `long_running` program makes many passes and writes a log: it keeps more in
     memory, and its costs are not printed at the end.
     """
-    cluster = open_files(settings, ManifestCache(settings.state_dir / "parsed"))
+    inventory = open_inventory(settings)
     configuration = load_configuration(settings)
     counters, redactor = Counters(), Redactor()
     expression_cache = settings.state_dir / "expressions.json"
@@ -319,7 +323,7 @@ def open_program(
             settings,
             configuration,
             world,
-            cluster,
+            inventory,
             reconciler,
             redactor,
             sweeps,
@@ -455,6 +459,12 @@ def _records_url(settings: Settings, configuration: FanoutConfiguration) -> tupl
     """Return the URL of the records repository, and whether it is configured."""
     url = settings.records or configuration.records
     if not settings.records and url == _default_value("records"):
+        if settings.uses_cluster:
+            raise InvalidInput(
+                "the records repository of the cluster is not configured",
+                reason="RecordsNotConfigured",
+                remedy="name it with --records, or in the FanoutConfiguration",
+            )
         return str((settings.state_dir / "records.git").absolute()), False
     return url, True
 

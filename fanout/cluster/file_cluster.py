@@ -10,7 +10,7 @@ its place.
 import hashlib
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
@@ -190,6 +190,10 @@ class FileCluster:
         faults = (it for content in unread.values() for it in content.findings)
         all_unread = (*declared.unread, *map(DeclarationFailure, unread))
         return replace(declared, faults=(*declared.faults, *faults), unread=all_unread)
+
+    def require(self, kinds: Collection[tuple[str, str]]) -> bool:  # noqa: ARG002 as of the port
+        """Return False: files are read with all their kinds."""
+        return False
 
     def digest(self) -> str:
         """Return a digest of all files as they are now, without parsing.

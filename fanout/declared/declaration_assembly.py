@@ -12,12 +12,13 @@ from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.scenario import Scenario
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.cross_references import InvalidObjects, cross_check
-from fanout.declared.declaration_failure import DeclarationFailure
+from fanout.declared.declaration_failure import DeclarationFailure, GroupKind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
 from fanout.declared.object_key import ObjectKey, ObjectPosition
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.values import frozen
+from fanout.variants.functions.kind_scopes import CRD_KIND, read_scopes
 
 Kind = TypeVar("Kind", bound=KRMObject)
 
@@ -29,6 +30,7 @@ class Declarations:
     _: KW_ONLY
     own_objects: Mapping[ObjectKey, tuple[KRMObject, ObjectPosition]]  # usable ones of fanout
     objects: ClusterObjectIndex  # of other kinds
+    scopes: Mapping[GroupKind, bool] = field(default_factory=dict)  # besides those of definitions
     findings: Sequence[Finding] = ()
     broken: Sequence[tuple[ObjectKey, ObjectPosition]] = ()  # with errors of their own
     repeated: Iterable[ObjectKey] = field(default=())  # of fanout, declared more than once
@@ -63,6 +65,10 @@ def assemble_declared(declarations: Declarations) -> DeclaredObjects:
         promotions=_select_kind(PromotionPolicy, items),
         scenarios=_select_kind(Scenario, items),
         objects=declarations.objects,
+        scopes={
+            **declarations.scopes,
+            **read_scopes(declarations.objects.of_kind(*CRD_KIND).values()),
+        },
         faults=tuple(sorted(dict.fromkeys(findings), key=_sort_key)),
         left_out=tuple(left_out),
         broken=tuple(declarations.broken),

@@ -39,6 +39,8 @@ class DeclaredObjects:
     promotions: tuple[PromotionPolicy, ...] = ()
     scenarios: tuple[Scenario, ...] = ()
     objects: ClusterObjectIndex = field(default_factory=ClusterObjectIndex)
+    # of custom kinds, by group and kind: whether their objects are in namespaces
+    scopes: Mapping[GroupKind, bool] = field(default_factory=dict, repr=False)
     faults: tuple[Finding, ...] = ()
     left_out: tuple[ObjectKey, ...] = ()
     broken: tuple[tuple[ObjectKey, ObjectPosition], ...] = field(default=(), repr=False)

@@ -63,7 +63,6 @@ from fanout.reconcile.variant_dependencies import find_dependents
 from fanout.reconcile.world import World
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
 from fanout.values import frozen, replace
-from fanout.variants.functions.kind_scopes import CRD_KIND, read_scopes
 
 
 @frozen
@@ -135,6 +134,10 @@ class Reconciler:
         self._resolution_memo = ResolutionMemo(world.sandbox)
         self._ownership_memo = OwnershipMemo()
         self._repository_drafts = RepositoryDrafts()
+
+    def list_injected_kinds(self) -> frozenset[tuple[str, str]]:
+        """Return group and kind of what the upstream packages of the last passes inject."""
+        return self._packages.list_injected_kinds()
 
     def plan_pass(self, declared: DeclaredObjects, now: datetime, mode: PassMode) -> PassPlan:
         """Make one pass up to its plan; nothing is changed yet.
@@ -294,7 +297,7 @@ class Reconciler:
             ),
             function_results=self.function_results,
             rollback_selector=self._rollback,
-            scopes=read_scopes(declared.objects.of_kind(*CRD_KIND).values()),
+            scopes=declared.scopes,
         )
         prober = CheckProber(world.sandbox, world.probes, declared.objects, now)
         return PolicyEvaluator(

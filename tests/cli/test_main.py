@@ -116,7 +116,7 @@ def test_help_lists_options_that_most_verbs_share_apart(capsys):
     assert run_arguments(["render", "--help"]) == ExitCode.OK
     own, shared = capsys.readouterr().out.split("\nOptions:\n")[1].split("\nGlobal options:\n")
     assert [line.split()[0] for line in own.splitlines() if line[2:3] == "-"] == ["--to"]
-    assert len([line for line in shared.splitlines() if line[2:3] == "-"]) == 11
+    assert len([line for line in shared.splitlines() if line[2:3] == "-"]) == 13
     assert shared.index("--files") < shared.index("--color") < shared.index("--help")
 
 

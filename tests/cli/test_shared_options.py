@@ -130,6 +130,8 @@ RECORDS = ("--records", "other.git")
 # one of them.
 EFFECTS: dict[str, tuple[Sequence[str], Mapping[str, str], Sequence[str]]] = {
     "files": ((), {}, ("-f", MISSING)),
+    "context": ((), {}, ("--context", MISSING)),
+    "kubeconfig": ((), {}, ("--kubeconfig", MISSING)),
     "namespace": ((), {}, ("--namespace", "elsewhere")),
     "all_namespaces": ((), {"FANOUT_NAMESPACE": "elsewhere"}, ("-A",)),
     "config": ((), {}, ("--config", MISSING)),

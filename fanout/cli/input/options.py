@@ -68,6 +68,16 @@ _SHARED_OPTIONS: dict[str, Option] = {
         metavar="DIR",
         help="Directory or file with objects; can be repeated.  [FANOUT_FILES]",
     ),
+    "context": _shared_option(
+        "--context",
+        metavar="NAME",
+        help="Read objects from a cluster, as this context of the kubeconfig file.",
+    ),
+    "kubeconfig": _shared_option(
+        "--kubeconfig",
+        metavar="FILE",
+        help="Read objects from a cluster, with this kubeconfig file.",
+    ),
     "namespace": namespace_option("Only objects of this namespace.", "-n"),
     "all_namespaces": _shared_option(
         "-A",
@@ -118,7 +128,9 @@ _SHARED_OPTIONS: dict[str, Option] = {
 
 
 ERROR_OPTIONS = ("verbosity", "color")  # of every verb that can fail for another reason than usage
-PASS_OPTIONS = tuple(_SHARED_OPTIONS)  # of verbs that observe repositories
+READ_OPTIONS = tuple(_SHARED_OPTIONS)  # of verbs that observe repositories and change nothing
+# of verbs that change something: what changes in a cluster is declared there
+PASS_OPTIONS = tuple(it for it in READ_OPTIONS if it not in ("context", "kubeconfig"))
 
 # For verbs that record or publish.
 _RECORD_OPTIONS: dict[str, Option] = {
@@ -205,8 +217,11 @@ detailed_option: Option = click.option(
 
 
 def shared_options(function: Function) -> Function:
-    """Add all options that verbs share; for the group itself."""
-    return _apply_options(_SHARED_OPTIONS, function)
+    """Add the options that verbs share; for the group itself.
+
+    Those of a cluster stand behind the verb only: a verb that ignored one would read other objects.
+    """
+    return _apply_options({name: _SHARED_OPTIONS[name] for name in PASS_OPTIONS}, function)
 
 
 def selector_option(noun: str) -> Option:

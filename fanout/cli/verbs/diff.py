@@ -5,7 +5,7 @@ from itertools import pairwise
 import click
 
 from fanout.cli.input.completion import complete_variants
-from fanout.cli.input.options import VerbCommand, detailed_option, with_settings
+from fanout.cli.input.options import READ_OPTIONS, VerbCommand, detailed_option, with_settings
 from fanout.cli.input.variant_files import VariantFiles, open_variant_files
 from fanout.cli.output.merge_view import format_masked_three_way, print_patch
 from fanout.cli.process_exit import ExitCode, detailed_exit_code
@@ -30,7 +30,7 @@ from fanout.package.package_patch import format_masked_patch
     help="Print what upstream and downstream changed since their common base, and the conflicts.",
 )
 @detailed_option
-@with_settings()
+@with_settings(READ_OPTIONS)
 def command(settings: Settings, variant: str, against: str, each_side: bool, **how: bool) -> int:
     """Compare the next draft of a variant with the published package.
 

@@ -16,7 +16,7 @@ from fanout.cli.input.name_lookup import (
     target_names,
     unique_names,
 )
-from fanout.cli.input.options import VerbCommand, selector_option, with_settings
+from fanout.cli.input.options import READ_OPTIONS, VerbCommand, selector_option, with_settings
 from fanout.cli.input.variant_files import open_variant_files
 from fanout.cli.output.explanation_text import (
     ExplanationLayout,
@@ -61,7 +61,7 @@ from fanout.values import replace
     shell_complete=complete_subjects,
 )
 @selector_option("policies")
-@with_settings(formats=REPORT_FORMATS)
+@with_settings(READ_OPTIONS, formats=REPORT_FORMATS)
 def command(settings: Settings, subject: str, selector: str) -> ExitCode:
     """Explain what blocks a rollout, and how to unblock it.
 

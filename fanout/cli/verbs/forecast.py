@@ -12,7 +12,7 @@ from fanout.api.view_base import HoldView, ViewMeta
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import complete_policies, complete_revisions
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.output.pass_output import report_file_errors
 from fanout.cli.output.printer import Object, TableColumn, print_objects
 from fanout.cli.process_exit import ExitCode
@@ -53,7 +53,7 @@ _COLUMNS = (
     help="Time from publication until a variant of the stage is ready; can be "
     "repeated.  [default: median of the ready variants]",
 )
-@with_settings(formats=tuple(OutputFormat))
+@with_settings(READ_OPTIONS, formats=tuple(OutputFormat))
 def command(
     settings: Settings, policy: str, revision: str | None, takes: Sequence[str]
 ) -> ExitCode:

@@ -30,7 +30,7 @@ from fanout.cli.input.completion import (
     singular_of,
 )
 from fanout.cli.input.name_lookup import target_names
-from fanout.cli.input.options import VerbCommand, selector_option, with_settings
+from fanout.cli.input.options import READ_OPTIONS, VerbCommand, selector_option, with_settings
 from fanout.cli.output import get_tables
 from fanout.cli.output.pass_output import report_file_errors
 from fanout.cli.output.printer import Object, print_objects
@@ -243,7 +243,7 @@ _OBJECT_BUILDERS: Mapping[str, Callable[[PassPlan], list[dict[str, Any]]]] = {
     help="Only variants, targets and drafts in this state, such as Held.",
 )
 @click.option("-w", "--watch", is_flag=True, help="Keep running, and print each change.")
-@with_settings(formats=tuple(OutputFormat))
+@with_settings(READ_OPTIONS, formats=tuple(OutputFormat))
 def command(
     settings: Settings,
     resource_type: str,

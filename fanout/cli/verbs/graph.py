@@ -7,7 +7,7 @@ import click
 from fanout.cli.declarations import check_policies
 from fanout.cli.input.completion import complete_policies
 from fanout.cli.input.name_lookup import find_policy
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.output.graph.dot_drawing import draw_dot
 from fanout.cli.output.graph.mermaid_drawing import draw_mermaid
 from fanout.cli.output.graph.stage_graph import StageGraph, build_graph
@@ -35,7 +35,7 @@ _DRAWERS = {"mermaid": draw_mermaid, "dot": draw_dot, "svg": draw_svg}
     show_default=True,
     help="Output format.",
 )
-@with_settings()
+@with_settings(READ_OPTIONS)
 def command(settings: Settings, policy: str, language: str) -> ExitCode:
     """Draw the stages of a policy with their state.
 

@@ -11,7 +11,7 @@ from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import complete_subjects
 from fanout.cli.input.name_lookup import find_named_variants, find_policy, match_orphaned
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.output.get_tables import describe_unread
 from fanout.cli.output.pass_output import report_file_errors
 from fanout.cli.output.printer import Object, TableColumn, check_output, print_objects
@@ -107,7 +107,7 @@ _PUBLICATION_COLUMNS = (
 )
 @click.option("--limit", type=click.IntRange(min=1), help="Print at most this many entries.")
 @click.option("--reverse", is_flag=True, help="Print the oldest entry first.")
-@with_settings(formats=tuple(OutputFormat))
+@with_settings(READ_OPTIONS, formats=tuple(OutputFormat))
 def command(
     settings: Settings, subject: str, since: str, limit: int | None, *, reverse: bool
 ) -> ExitCode:

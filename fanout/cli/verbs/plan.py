@@ -8,7 +8,7 @@ import click
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.declarations import check_policies
 from fanout.cli.input.completion import complete_policies
-from fanout.cli.input.options import VerbCommand, detailed_option, with_settings
+from fanout.cli.input.options import READ_OPTIONS, VerbCommand, detailed_option, with_settings
 from fanout.cli.output.pass_output import print_plan, report_file_errors
 from fanout.cli.process_exit import ExitCode, detailed_exit_code
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
@@ -27,7 +27,7 @@ from fanout.reconcile.pass_scope import PassMode
     help="Save the plan in this file, for `fanout sweep --plan FILE`.",
 )
 @detailed_option
-@with_settings(formats=REPORT_FORMATS)
+@with_settings(READ_OPTIONS, formats=REPORT_FORMATS)
 def command(
     settings: Settings, policies: tuple[str, ...], drafts_only: bool, out: Path | None, **how: bool
 ) -> int:

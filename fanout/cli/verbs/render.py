@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from fanout.cli.input.completion import complete_variants
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.input.package_directory import require_new_directory, write_files
 from fanout.cli.input.variant_files import open_variant_files
 from fanout.cli.output.printer import write_stdout
@@ -62,7 +62,7 @@ def _is_applicable(value: Any) -> bool:
     type=click.Path(path_type=Path, file_okay=False),
     help="Write the files to this new or empty directory.",
 )
-@with_settings()
+@with_settings(READ_OPTIONS)
 def command(settings: Settings, variant: str, to: Path | None) -> None:
     """Print the files of a variant.
 

@@ -21,7 +21,7 @@ from fanout.api.durations import parse_duration
 from fanout.api.field_errors import InvalidValue
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.options import PASS_OPTIONS, VerbCommand, with_settings
-from fanout.cli.lazy_import import load_module
+from fanout.cli.lazy_import import load_extra, load_module
 from fanout.cli.notification_delivery import build_notifier
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import Settings
@@ -120,7 +120,7 @@ def build_dependencies(
 
     clock = program.settings.now
     return LoopDependencies(
-        program.cluster,
+        program.inventory,
         program.reconciler.find_concerned,
         run,
         program.sweeps,
@@ -162,7 +162,9 @@ def _serve(
     if hooks is not None:
         routes[hooks] = "--hooks", _build_hook_routes(program, loop, secret_names)
     if listen is not None:
-        server, module = (_load_extra(f"serve.{it}", "--listen") for it in _MONITORING_MODULES)
+        server, module = (
+            load_extra(f"serve.{it}", "serve", "--listen") for it in _MONITORING_MODULES
+        )
         world = program.world
         metrics = module.RunMetrics(
             version("fanout"),
@@ -176,7 +178,7 @@ def _serve(
         routes[listen] = option, [*others, *server.route_monitoring(metrics, loop.health)]
     with ExitStack() as stack:
         for address, (option, served) in routes.items():
-            server = _load_extra("serve.http_server", option)
+            server = load_extra("serve.http_server", "serve", option)
             actual = stack.enter_context(server.serve_http(address, option, served))
             if address == hooks:
                 _log.info("Receiving webhooks", address=actual, hosts=sorted(secret_names))
@@ -200,26 +202,13 @@ def _build_hook_routes(
             "name the secret that its webhooks are signed with",
             "--hooks",
         )
-    server, receivers = (_load_extra(f"serve.{it}", "--hooks") for it in _HOOK_MODULES)
+    server, receivers = (load_extra(f"serve.{it}", "serve", "--hooks") for it in _HOOK_MODULES)
     secrets = partial(FileSecrets(program.redactor, program.settings.state_dir / "secrets").get, "")
     events = program.world.counters.events
     routes: list[Any] = server.route_hooks(
         receivers.HookReceiver(secret_names, secrets, loop.notify, events)
     )
     return routes
-
-
-def _load_extra(name: str, option: str) -> Any:
-    """Load a module that needs the extra `serve`. Raises InvalidInput where it is missing."""
-    try:
-        return load_module(name)
-    except ModuleNotFoundError as error:
-        library = str(error.name).partition(".")[0]
-        if library == "fanout":
-            raise
-        problem = f"the library {library} is not installed"
-        remedy = "install the extra: pip install 'fanout[serve]'"
-        raise invalid_setting(problem, remedy, option) from error
 
 
 def _parse_interval(text: str) -> timedelta:

@@ -5,7 +5,7 @@ import time
 
 import click
 
-from fanout.cli.input.options import VerbCommand, selector_option, with_settings
+from fanout.cli.input.options import READ_OPTIONS, VerbCommand, selector_option, with_settings
 from fanout.cli.output.explanation_text import ExplanationLayout
 from fanout.cli.output.fleet_screen import format_fleet_status
 from fanout.cli.output.pass_output import report_file_errors
@@ -31,7 +31,7 @@ _CLEAR_SCREEN = "\x1b[H\x1b[2J"
     "-w", "--watch", is_flag=True, help="Keep running, and print the state again after each change."
 )
 @selector_option("policies")
-@with_settings(formats=_FORMATS)
+@with_settings(READ_OPTIONS, formats=_FORMATS)
 def command(settings: Settings, watch: bool, selector: str) -> ExitCode:
     """Print the state of the whole fleet on one screen.
 

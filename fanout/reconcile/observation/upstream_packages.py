@@ -175,6 +175,11 @@ class UpstreamPackages:
                 del self._prepared[old]
         return self._prepared[key]
 
+    def list_injected_kinds(self) -> frozenset[tuple[str, str]]:
+        """Return group and kind of the injection points of the packages read so far."""
+        packages = self._prepared.values()
+        return frozenset((point.group, point.kind) for it in packages for point in it.points)
+
     def _read(self, repository: Repository, path: str, name: str, commit: str) -> UpstreamPackage:
         with self.git.reader(build_remote(repository)) as reader:
             if not reader.has(commit):

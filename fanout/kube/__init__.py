@@ -1,0 +1,1 @@
+"""Kubernetes mode: objects of an API server, read over the transport of the official client."""

@@ -1,0 +1,30 @@
+"""Sentences about the API server of a cluster, and what it serves."""
+
+KUBECONFIG_REMEDY = "run `kubectl config get-contexts`, and name one with --context"
+CLUSTER_REMEDY = "check the address of the kubeconfig file, and that the API server runs"
+PERMISSION_REMEDY = "have an administrator grant it, as with the ClusterRole fanout-viewer"
+NOT_SERVED_REMEDY = "install its CustomResourceDefinition, or correct the policy that names it"
+SECRETS_UNREAD = "fanout reads no Secrets as targets, sources or checks"
+SECRETS_REMEDY = "name another kind in the policy"
+DEFINITIONS_REMEDY = "run `fanout crds | kubectl apply --server-side -f -`"
+
+
+def describe_kubeconfig(context: str, error: Exception) -> str:
+    """Say that the kubeconfig file, or a context of it, cannot be used."""
+    subject = f"context {context}" if context else "the kubeconfig file"
+    return f"{subject} cannot be used: {error}"
+
+
+def describe_unreachable(address: str, error: Exception) -> str:
+    """Say that the API server cannot be reached, and why."""
+    return f"the API server {address} cannot be reached: {error}"
+
+
+def describe_no_json(address: str, path: str) -> str:
+    """Say that the API server returned something else than JSON."""
+    return f"the API server {address} returned no JSON for {path}"
+
+
+def describe_unserved_kind(kind: str, group: str) -> str:
+    """Say that the API server has no resource of a kind."""
+    return f"the API server does not serve kind {kind}" + (f" of group {group}" if group else "")

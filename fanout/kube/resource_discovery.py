@@ -1,0 +1,82 @@
+"""Discovery: which kinds an API server serves, at which paths, and in which scope."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fanout.kube.api_connection import ApiConnection
+from fanout.values import frozen
+
+# One document for all groups, since Kubernetes 1.30 in this version.
+_ACCEPT = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+@frozen
+class ResourceType:
+    """A kind in one version, as an API server serves it."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str  # last part of its path
+    is_namespaced: bool
+
+    @property
+    def api_version(self) -> str:
+        """The `apiVersion` of its objects."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def path(self) -> str:
+        """Path of the list of its objects in all namespaces."""
+        prefix = f"/apis/{self.group}" if self.group else "/api"
+        return f"{prefix}/{self.version}/{self.plural}"
+
+
+class ServedKinds:
+    """Kinds that an API server can list."""
+
+    def __init__(self, resource_types: Iterator[ResourceType]) -> None:
+        """Index the types; of each kind the version that the server prefers comes first."""
+        self._versions: dict[tuple[str, str], dict[str, ResourceType]] = {}
+        for item in resource_types:
+            versions = self._versions.setdefault((item.group, item.kind), {})
+            versions.setdefault(item.version, item)
+
+    def find(self, group: str, kind: str, version: str = "") -> ResourceType | None:
+        """Return the type of a kind in this version; default: the preferred version."""
+        versions = self._versions.get((group, kind), {})
+        if version:
+            return versions.get(version)
+        return next(iter(versions.values()), None)
+
+    def groups(self, kind: str) -> tuple[str, ...]:
+        """Return the API groups that have a kind of this name."""
+        return tuple(group for group, name in self._versions if name == kind)
+
+    def scopes(self) -> Mapping[tuple[str, str], bool]:
+        """Return whether objects are in namespaces, by (group, kind)."""
+        return {
+            kind: next(iter(versions.values())).is_namespaced
+            for kind, versions in self._versions.items()
+        }
+
+
+def discover_kinds(connection: ApiConnection) -> ServedKinds:
+    """Ask the API server for all kinds that it can list. Raises Denied and Unavailable."""
+    documents = [connection.get(path, accept=_ACCEPT) for path in ("/api", "/apis")]
+    return ServedKinds(item for document in documents for item in _read_groups(document))
+
+
+def _read_groups(document: Any) -> Iterator[ResourceType]:
+    for group in document.get("items", ()):
+        name = group["metadata"].get("name", "")
+        for version in group.get("versions", ()):
+            for resource in version.get("resources", ()):
+                if "list" in resource.get("verbs", ()):
+                    yield ResourceType(
+                        group=name,
+                        version=version["version"],
+                        kind=resource["responseKind"]["kind"],
+                        plural=resource["resource"],
+                        is_namespaced=resource["scope"] == "Namespaced",
+                    )

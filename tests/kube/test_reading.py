@@ -1,0 +1,247 @@
+"""Commands on the objects of a real kube-apiserver, compared with the same objects in files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from fleet import Fleet, Result
+from kube_server import KubeServer
+
+pytestmark = pytest.mark.kube
+
+CLUSTERS = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: clusters.infra.example.com}
+spec:
+  group: infra.example.com
+  scope: Namespaced
+  names: {kind: Cluster, plural: clusters, singular: cluster}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+"""
+READER = """\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: reader-NAMESPACE}
+rules:
+- {apiGroups: [fanout.dev], resources: ["*"], verbs: [get, list, watch]}
+- {apiGroups: [infra.example.com], resources: [clusters], verbs: [get, list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: reader-NAMESPACE}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reader-NAMESPACE}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: carol}]
+"""
+
+
+class Twin:
+    """A fleet whose objects are in files and in the namespace of an API server."""
+
+    def __init__(self, server: KubeServer, namespace: str, root: Path) -> None:
+        self.server, self.namespace = server, namespace
+        self.fleet = Fleet.build(root)
+        server.kubectl("apply", "-f", "-", stdin=CLUSTERS)
+        server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        self.move()
+        self.apply()
+
+    def move(self) -> None:
+        """Write the namespace into all objects of the files."""
+        for path in (self.fleet.root / "policies").glob("*.yaml"):
+            documents = list(yaml.safe_load_all(path.read_text()))
+            for document in documents:
+                document["metadata"]["namespace"] = self.namespace
+            path.write_text(yaml.safe_dump_all(documents))
+
+    def apply(self) -> None:
+        """Make the objects of the API server those of the files."""
+        directory = str(self.fleet.root / "policies")
+        self.server.kubectl("apply", "-f", directory, namespace=self.namespace)
+
+    def ask(self, *line: str, by: str = "admin", records: bool = True) -> Result:
+        """Run a command on the objects of the API server."""
+        shared = [
+            "--state-dir",
+            str(self.fleet.root / "other"),
+            "--now",
+            self.fleet.now.isoformat(),
+        ]
+        shared += ["--kubeconfig", str(self.server.kubeconfig), "--context", by]
+        if records:
+            shared += ["--records", str(self.fleet.records().path)]
+        return self.fleet.run(*line, *shared, "-n", self.namespace, files=False)
+
+    def show(self, *line: str) -> Result:
+        """Run a command on the objects in the files."""
+        return self.fleet.run(*line, "-n", self.namespace)
+
+
+@pytest.fixture
+def twin(crds: KubeServer, kube_namespace: str, tmp_path: Path) -> Twin:
+    return Twin(crds, kube_namespace, tmp_path)
+
+
+SERVER_FIELDS = ("creationTimestamp", "observedGeneration")
+
+
+def without_server_fields(value: Any) -> Any:
+    """Drop what only objects have that an API server stored."""
+    if isinstance(value, dict):
+        return {
+            name: without_server_fields(it)
+            for name, it in value.items()
+            if name not in SERVER_FIELDS
+        }
+    if isinstance(value, list):
+        return [without_server_fields(it) for it in value]
+    return value
+
+
+def describe(result: Result) -> str:
+    return json.dumps(without_server_fields(result.json), indent=1)
+
+
+LINES = (
+    ("plan", "-o", "json"),
+    ("get", "variants", "-o", "json"),
+    ("get", "targets", "-o", "json"),
+    ("get", "stages", "-o", "json"),
+    ("explain", "monitoring", "-o", "json"),
+    ("status", "-o", "json"),
+    ("forecast", "monitoring", "-o", "json"),
+    ("history", "monitoring", "-o", "json"),
+    ("diff", "ams"),
+    ("render", "ams"),
+    ("graph", "monitoring"),
+)
+
+
+def test_commands_show_the_same_from_files_and_from_the_cluster(twin: Twin):
+    for _ in range(3):
+        twin.show("sweep")
+        for line in LINES:
+            files, cluster = twin.show(*line), twin.ask(*line)
+            assert cluster.code == files.code, (line, cluster.err, files.err)
+            if "json" in line:
+                assert describe(cluster) == describe(files), line
+            else:
+                assert cluster.out == files.out, line
+        twin.fleet.report("dev", "v1", "passed", "-n", twin.namespace)
+
+
+def test_a_change_in_the_cluster_is_seen(twin: Twin):
+    twin.show("sweep")
+    twin.show("sweep")
+    meta = {"name": "ams", "namespace": twin.namespace}
+    changed = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
+    twin.server.patch(changed, {"data": {"retention": "30d"}})
+    actions = twin.ask("plan", "-o", "json").json["actions"]
+    assert [it["kind"] for it in actions if "ams" in it["variant"]] == ["WriteDraft"]
+
+
+def test_a_kind_that_must_not_be_listed_holds_who_reads_it_and_is_named(twin: Twin):
+    twin.show("sweep")
+    role = READER.replace("NAMESPACE", twin.namespace)
+    twin.server.kubectl("apply", "-f", "-", stdin=role)
+    told = twin.ask("plan", by="carol")
+    assert told.code == 3
+    assert 'cannot list resource "configmaps"' in " ".join(told.err.split())
+    assert "Remove" not in told.out
+
+
+def test_a_user_without_rights_is_told(twin: Twin):
+    told = twin.ask("plan", by="bob")
+    assert told.code == 3
+    assert 'User "bob" cannot list resource "upstreampolicies"' in " ".join(told.err.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "by", "words"),
+    [
+        (("plan",), "nobody", "context nobody cannot be used"),
+        (("plan", "-f", "."), "admin", "--context"),
+    ],
+    ids=["an unknown context", "files too"],
+)
+def test_bad_settings_are_refused_by_name(twin: Twin, line: tuple[str, ...], by: str, words: str):
+    told = twin.ask(*line, by=by)
+    assert told.code == 1
+    assert words in " ".join(told.err.split())
+
+
+def test_a_verb_that_reads_files_alone_takes_no_context(twin: Twin):
+    for line in (("sweep", "--context", "admin"), ("--context", "admin", "sweep")):
+        told = twin.show(*line)
+        assert told.code == 1
+        assert "No such option '--context'" in told.err
+
+
+def test_records_have_no_default(twin: Twin):
+    told = twin.ask("plan", records=False)
+    assert told.code == 1
+    assert "--records" in told.err
+    assert not (twin.fleet.root / "other" / "records.git").exists()
+
+
+def test_an_object_that_no_schema_caught_is_left_out_with_its_path(twin: Twin):
+    twin.show("sweep")
+    path = twin.fleet.root / "policies" / "promotion.yaml"
+    promotion = yaml.safe_load(path.read_text())
+    promotion["metadata"]["name"] = "broken"
+    promotion["spec"]["schedule"] = "61 * * * *"
+    path.with_name("broken.yaml").write_text(yaml.safe_dump(promotion))
+    twin.apply()
+    told = twin.ask("plan")
+    assert told.code == 3
+    place = f"PromotionPolicy/{twin.namespace}/broken: spec.schedule: "
+    assert place in " ".join(told.err.split())
+
+
+INJECTED = """\
+apiVersion: infra.example.com/v1
+kind: Cluster
+metadata:
+  name: site
+  annotations: {kpt.dev/config-injection: required, config.kubernetes.io/local-config: "true"}
+spec: {}
+"""
+
+
+def test_kinds_that_only_packages_name_are_listed_too(twin: Twin):
+    """An injector without a kind is for all injection points of the package."""
+    policy = twin.fleet.root / "policies" / "policy.yaml"
+    document = yaml.safe_load(policy.read_text())
+    template = document["spec"]["targets"][0]["template"]
+    del template["injectors"][0]["kind"]
+    document["spec"]["targets"] = [
+        {"repositories": [{"name": "edge"}], "template": {**template, "stage": "dev"}}
+    ]
+    for name in ("stageExpr", "downstream"):
+        del document["spec"]["targets"][0]["template"][name]
+    document["spec"]["targets"][0]["template"]["injectors"] = [{"name": "ams"}]
+    policy.write_text(yaml.safe_dump(document))
+    twin.fleet.release("v2", {"site.yaml": INJECTED})
+    twin.apply()
+    files, cluster = (
+        twin.show("plan", "-o", "json"),
+        twin.ask("plan", "-o", "json", "--new-records"),
+    )
+    assert [it["kind"] for it in files.json["actions"]] == ["WriteDraft"]
+    assert cluster.json == files.json
+
+
+def test_a_kind_that_is_not_served_any_more_removes_nothing(twin: Twin):
+    twin.show("sweep")
+    twin.server.kubectl("delete", "crd", "clusters.infra.example.com")
+    told = twin.ask("plan")
+    assert told.code == 3
+    assert "does not serve kind Cluster of group infra.example.com" in " ".join(told.err.split())
+    assert "emove" not in told.out
