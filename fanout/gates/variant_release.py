@@ -170,19 +170,15 @@ class StageReleaseEvaluator:
         inputs = self._collect_inputs(variant, draft)
         grant = variant.facts.find_grant(draft)
         pin = inputs.pin
-        checks = (
-            variant.required
-            if pin is None
-            else tuple(_not_asked_again(variant.required, pin.revision))
-        )
+        checks = variant.required
+        if pin is not None:
+            checks = tuple(_not_asked_again(checks, pin.revision))
         requirements_pass = all(it.verdict is Verdict.PASSED for it in checks)
         # What a stage goes back to is what it had before: nothing is merged, so nobody is asked.
         conflict = conflict_hold(draft, inputs.applicable_decisions) if pin is None else None
-        blockers = (
-            self._closed_gates(inputs)
-            if conflict is None
-            else (conflict, *self._closed_gates(inputs))
-        )
+        blockers = self._closed_gates(inputs)
+        if conflict is not None:
+            blockers = (conflict, *blockers)
         is_gate_open = not blockers
         automation_hold = self._automation_hold(inputs)
         blockers += (automation_hold,) if automation_hold is not None else ()
@@ -206,21 +202,28 @@ class StageReleaseEvaluator:
         state = VariantState.DRAFTED if conflict is None else VariantState.HELD
         # A conflict that appears after the release does not take the release back.
         if is_released:
-            state = (
-                VariantState.PROPOSED
-                if is_gate_open and requirements_pass
-                else VariantState.RELEASED
-            )
+            is_proposed = is_gate_open and requirements_pass
+            state = VariantState.PROPOSED if is_proposed else VariantState.RELEASED
         holds = blockers if requirements_pass else (*blockers, *_unanswered_holds(checks))
         if is_released and draft.publish_hold is not None:
             holds = (*holds, draft.publish_hold)
         gate = self._evaluate_gate(inputs.overrides) if inputs.pin is None else None
         next_change = next_change_of_waiting(holds, checks, gate, self._evaluation.now)
         let_through = state is VariantState.PROPOSED and not blockers
-        result = self._build_result(variant, state, holds, checks, next_change, release=release)
-        publish = let_through and draft.publish_hold is None
-        released_by = self._find_releasers(inputs) if release else ()
-        return replace(result, let_through=let_through, publish=publish, released_by=released_by)
+        return VariantEvaluation(
+            variant.facts.name,
+            self._stage_rule.name,
+            variant.candidate,
+            state,
+            release=release,
+            released_by=self._find_releasers(inputs) if release else (),
+            publish=let_through and draft.publish_hold is None,
+            let_through=let_through,
+            checks=checks,
+            holds=holds,
+            answers=variant.answers,
+            next=next_change,
+        )
 
     def _find_releasers(self, inputs: _ReleaseInputs) -> tuple[str, ...]:
         """Return `Kind/name` of the objects that let the variant be released.
@@ -265,7 +268,8 @@ class StageReleaseEvaluator:
             source = self._evaluation.shared_objects.find_hold(
                 self._stage_rule.name, variant.facts, draft
             )
-            holds += [source] if source is not None else []
+            if source is not None:
+                holds.append(source)
         closed = self._evaluation.windows.closed_hold(rollout_begun=self._is_under_way)
         if closed is not None:
             pin_overrides = pin.decision.overrides if pin and pin.decision else _NO_OVERRIDES
@@ -362,8 +366,6 @@ class StageReleaseEvaluator:
         holds: tuple[Hold, ...],
         checks: tuple[CheckResult, ...],
         next_change: datetime | None,
-        *,
-        release: bool = False,
     ) -> VariantEvaluation:
         return VariantEvaluation(
             variant.facts.name,
@@ -374,7 +376,6 @@ class StageReleaseEvaluator:
             holds=holds,
             answers=variant.answers,
             next=next_change,
-            release=release,
         )
 
     @cached_property

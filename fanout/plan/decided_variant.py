@@ -5,7 +5,7 @@ from enum import StrEnum
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.gates.gate_facts import CheckAnswer
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.values import frozen, replace
+from fanout.values import frozen
 
 
 class VariantStep(StrEnum):
@@ -18,6 +18,9 @@ class VariantStep(StrEnum):
     SETTLE = "settle"  # record a publication found in Git and remove its draft
     ADOPT = "adopt"  # the published package equals the rendering; only the digest differs
     REMOVE = "remove"  # remove an obsolete draft
+
+
+_StepRelease = tuple[VariantStep, bool]  # step of a variant, and whether it is released
 
 
 @frozen
@@ -48,44 +51,45 @@ def plan_step(
         policy_suspended or not variant.observed.shares_draft
     ):
         step = VariantStep.SETTLE if variant.observed.is_unrecorded else VariantStep.KEEP
-        planned = DecidedVariant(variant, step)
+        release = False
     else:
-        planned = _choose_step(variant, decision, publish=publish)
-    return replace(planned, answers=decision.answers, evaluation=decision)
+        step, release = _choose_step(variant, decision, publish=publish)
+    return DecidedVariant(variant, step, release, decision.answers, decision)
 
 
 def _choose_step(
     variant: RenderedVariant, decision: VariantEvaluation, *, publish: bool
-) -> DecidedVariant:
+) -> _StepRelease:
+    """Choose the step, and whether it releases the variant."""
     if variant.changes_nothing:
-        return DecidedVariant(variant, VariantStep.ADOPT)
+        return VariantStep.ADOPT, False
     if variant.is_declined:
-        return DecidedVariant(variant, VariantStep.KEEP)
+        return VariantStep.KEEP, False
     if variant.observed.shares_draft:
-        step = _choose_shared_step(variant, decision, publish=publish)
-        if step is not None:
-            return step
+        shared_step = _choose_shared_step(variant, decision, publish=publish)
+        if shared_step is not None:
+            return shared_step
     elif variant.draft_content is not None:
-        return DecidedVariant(variant, VariantStep.WRITE)
+        return VariantStep.WRITE, False
     if publish and decision.publish:
         has_forge = variant.observed.repository_state.forge is not None
         how = VariantStep.MERGE if has_forge else VariantStep.PUBLISH
-        return DecidedVariant(variant, how, release=decision.release)
+        return how, decision.release
     if variant.observed.is_unrecorded:
-        return DecidedVariant(variant, VariantStep.SETTLE)
+        return VariantStep.SETTLE, False
     # A draft with edits is kept: its branch is the only place that has them.
     if (
         variant.observed.draft is not None
         and variant.selected.is_in_force
         and not variant.observed.draft.has_edits
     ):
-        return DecidedVariant(variant, VariantStep.REMOVE)
-    return DecidedVariant(variant, VariantStep.KEEP, release=publish and decision.release)
+        return VariantStep.REMOVE, False
+    return VariantStep.KEEP, publish and decision.release
 
 
 def _choose_shared_step(
     variant: RenderedVariant, decision: VariantEvaluation, *, publish: bool
-) -> DecidedVariant | None:
+) -> _StepRelease | None:
     """Choose whether the variant joins or leaves the draft of its stage; None: neither.
 
     Only what is released is in a draft of a stage. A package with edits does not leave: its
@@ -94,10 +98,10 @@ def _choose_shared_step(
     draft, is_released = variant.observed.draft, decision.state in _RELEASED
     is_due = variant.draft_content is not None
     if is_due and is_released and (publish or not decision.release):
-        return DecidedVariant(variant, VariantStep.WRITE, release=decision.release)
+        return VariantStep.WRITE, decision.release
     may_leave = draft is not None and not draft.has_edits and not variant.observed.is_unrecorded
     if may_leave and (is_due or not is_released):
-        return DecidedVariant(variant, VariantStep.REMOVE)
+        return VariantStep.REMOVE, False
     return None
 
 

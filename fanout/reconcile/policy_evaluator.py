@@ -309,10 +309,12 @@ class PolicyEvaluator:
             lines=decided.observed.status.requests,
             now=self.now,
         )
-        while held_variants := (
-            hold_back_moves(decided.rendered.variants, decided.decision)
-            or hold_back_stage_drafts(decided.rendered.variants, decided.decision)
-            or hold_back_requests(decided.rendered.variants, decided.decision, request_inputs)
+        while any(it.publish for it in decided.decision.variants.values()) and (
+            held_variants := (
+                hold_back_moves(decided.rendered.variants, decided.decision)
+                or hold_back_stage_drafts(decided.rendered.variants, decided.decision)
+                or hold_back_requests(decided.rendered.variants, decided.decision, request_inputs)
+            )
         ):
             rendered = RenderedPolicy(decided.rendered.selected, held_variants)
             observed = rendered.selected.observed

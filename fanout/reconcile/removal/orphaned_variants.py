@@ -97,6 +97,7 @@ def find_orphans(
     """Return variants on record or drafted that none of the policy's targets yields."""
     if resolved_policy.upstream_policy is None or not resolved_policy.is_complete:
         return ()
+    declared_names = {variant.name for variant in resolved_policy.variants}
     stages_by_variant: dict[str, dict[PackagePlace, str]] = {}
     for name, place, stage in find_drafts(
         trailer_owner(resolved_policy),
@@ -104,16 +105,15 @@ def find_orphans(
         # With `deletionPolicy: Orphan` a draft with a person's commits stays with them.
         includes_edited=not orphans_packages(resolved_policy),
     ):
-        stages_by_variant.setdefault(name, {}).setdefault(place, stage)
+        if name not in declared_names:
+            stages_by_variant.setdefault(name, {}).setdefault(place, stage)
     # The name of a variant ends with a digest of its target. So a failing target protects its
     # variant even though the failure left no name for it.
     failed_digests = {
         variant_digest(resolved_policy.namespace, resolved_policy.name, it.target)
         for it in resolved_policy.failures
     }
-    names = (status.variants.keys() | stages_by_variant.keys()) - {
-        variant.name for variant in resolved_policy.variants
-    }
+    names = (status.variants.keys() - declared_names) | stages_by_variant.keys()
     orphans = (
         locate_orphan(name, status.variants.get(name), stages_by_variant.get(name, {}))
         for name in sorted(names)

@@ -108,17 +108,21 @@ class DraftRenderer:
             "renders", sum(due and not variant.is_rollback for variant, due in due_variants)
         )
 
-        def render(variant: SelectedVariant, due: bool) -> RenderedVariant:
-            if not due:
-                return RenderedVariant(variant)
+        def render(variant: SelectedVariant) -> RenderedVariant:
             rendered = self._render_contained(variant)
             advance()
             return rendered
 
-        return complete(
-            [partial(render, variant, due) for variant, due in due_variants],
-            self.function_results.obtain,
+        rendered_variants = iter(
+            complete(
+                [partial(render, variant) for variant, due in due_variants if due],
+                self.function_results.obtain,
+            )
         )
+        return [
+            next(rendered_variants) if due else RenderedVariant(variant)
+            for variant, due in due_variants
+        ]
 
     def _prepare_package(
         self, observed: ObservedPolicy, revision: str
