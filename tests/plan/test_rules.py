@@ -206,8 +206,8 @@ def test_windows_are_those_of_all_and_only_some_let_a_rollout_finish():
     assert finishing_calendars(found) == {"patient"}
 
 
-def test_ten_thousand_stages_and_as_many_names_of_them():
-    stages = [{"name": f"s{number}"} for number in range(10_000)]
+def test_as_many_stages_and_names_of_them_as_validation_allows():
+    stages = [{"name": f"s{number}"} for number in range(64)]
     policy = UpstreamPolicy.model_validate(
         {
             "kind": "UpstreamPolicy",
@@ -219,6 +219,6 @@ def test_ten_thousand_stages_and_as_many_names_of_them():
             },
         }
     )
-    named = promotion(autoPromotion={"stages": [f"s{number}" for number in range(0, 10_000, 2)]})
+    named = promotion(autoPromotion={"stages": [f"s{number}" for number in range(0, 2_000, 2)]})
     rules = build_stage_rules(policy, [named], condition)
-    assert sum(rule.automatic for rule in rules) == 5_000
+    assert sum(rule.automatic for rule in rules) == 32
