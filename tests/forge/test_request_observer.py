@@ -325,7 +325,7 @@ def test_no_pass_is_skipped_while_a_check_waits_for_a_status(gitea, tmp_path):
 
 
 FAILURES = [
-    ("the right is missing", 403, Denied, "ForgeDenied", "the right"),
+    ("the right is missing", 403, Denied, "ForgeDenied", "grant the permission"),
     ("the token has expired", 401, Denied, "ForgeDenied", "renew the secret gitea"),
     ("a 404 for a repository that Git lists", 404, Denied, "ForgeDenied", "access"),
     ("too many calls", 429, RateLimited, "RateLimited", ""),
