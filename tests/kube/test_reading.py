@@ -1,13 +1,14 @@
 """Commands on the objects of a real kube-apiserver, compared with the same objects in files."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from fleet import Fleet, Result
-from kube_server import KubeServer
+from kube_server import KubeServer, running_kube_server
 
 pytestmark = pytest.mark.kube
 
@@ -84,9 +85,25 @@ class Twin:
         return self.fleet.run(*line, "-n", self.namespace)
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, printed_crds: str) -> Iterator[KubeServer]:
+    """A server of its own: policies of other tests name kinds that it does not serve."""
+    with running_kube_server(tmp_path_factory.mktemp("reading") / "kubernetes") as server:
+        server.kubectl("apply", "-f", "-", stdin=printed_crds)
+        yield server
+
+
 @pytest.fixture
-def twin(crds: KubeServer, kube_namespace: str, tmp_path: Path) -> Twin:
-    return Twin(crds, kube_namespace, tmp_path)
+def twin(server: KubeServer, tmp_path: Path) -> Iterator[Twin]:
+    meta = {"generateName": "test-"}
+    created = server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    made = Twin(server, created["metadata"]["name"], tmp_path)
+    yield made
+    # Objects with errors are faults of every plan.
+    policies = str(made.fleet.root / "policies")
+    server.kubectl(
+        "delete", "--ignore-not-found", "-f", policies, namespace=made.namespace, check=False
+    )
 
 
 SERVER_FIELDS = ("creationTimestamp", "observedGeneration")
