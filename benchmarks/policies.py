@@ -82,7 +82,7 @@ class CostObserver:
         self.costs: Queue[Cost | FanoutError] = Queue()
         self._counters = program.world.counters
         self._begin = time.process_time()
-        self._inventory, self._reading = program.cluster, 0.0
+        self._inventory, self._reading = program.inventory, 0.0
 
     def read(self) -> DeclaredObjects:
         """Read the declared objects, as the inventory of the loop."""

@@ -87,7 +87,7 @@ def test_names_are_as_if_all_were_asked(
     fleet: Fleet, change: Callable[[Fleet], None], kept: set[str]
 ):
     with fleet.opened() as program:
-        sandbox, cluster = program.world.sandbox, program.cluster
+        sandbox, cluster = program.world.sandbox, program.inventory
         before = resolve_policies(cluster.read(), sandbox)
         change(fleet)
         after = resolve_policies(cluster.read(), sandbox, before)
@@ -103,8 +103,8 @@ def test_who_had_no_answer_is_asked_again(fleet: Fleet):
                 "metadata: {name: ams}\nspec: {repository: edge}\n")  # fmt: skip
     with fleet.opened() as program:
         sandbox = program.world.sandbox
-        before = resolve_policies(program.cluster.read(), sandbox)
+        before = resolve_policies(program.inventory.read(), sandbox)
         [failure] = before[0].failures
         nothing(fleet)
-        after = resolve_policies(program.cluster.read(), sandbox, before)
+        after = resolve_policies(program.inventory.read(), sandbox, before)
     assert after[0].failures == (failure,)
