@@ -367,6 +367,7 @@ def test_a_draft_that_a_person_makes_change_nothing_is_published_once(fleet: For
         path = f"sites/{site}"
         files = {it: repo.file("main", it) for it in repo.files() if it.startswith(f"{path}/")}
         repo.commit(HEAD, files, by="ann")
+    fleet.await_mergeability("edge")
     fleet.write("promotion.yaml", PROMOTION)
     sweep(fleet, 3)
     assert [it["state"] for it in fleet.requests("edge")] == ["merged", "merged"]
