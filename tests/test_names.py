@@ -21,7 +21,9 @@ FIELD = """
     conflicts container context crd crds credentials cron declaration declarations declared declined
     delete deletion delta dependencies dependency deployment diff directory documentation
     downstream draft
-    drafted drafts due event events exec executable expression expressions field fields file files
+    drafted drafts due event events exec executable expired expression expressions field fields
+    file files
+    finalizer finalizers
     forge
     freight function functions git group groups head heads health history hook hooks http
     identity image jsonpath
@@ -44,7 +46,7 @@ FIELD = """
     stages starlark status stopped strategy suspend svg sync tag tags target targets template
     templates test trailer trailers transport tree trees trigger triggers unavailable update upsert
     upstream url urls validate validation validators verdict verdicts version versions warehouse
-    waves window windows withdraw yaml
+    watch watched waves window windows withdraw yaml
 """
 
 # The vocabulary of fanout's own: see docs/glossary.md and the design.

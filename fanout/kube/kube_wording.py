@@ -4,6 +4,9 @@ KUBECONFIG_REMEDY = "run `kubectl config get-contexts`, and name one with --cont
 CLUSTER_REMEDY = "check the address of the kubeconfig file, and that the API server runs"
 PERMISSION_REMEDY = "have an administrator grant it, as with the ClusterRole fanout-viewer"
 NOT_SERVED_REMEDY = "install its CustomResourceDefinition, or correct the policy that names it"
+SERVICE_ACCOUNT_REMEDY = "name a kubeconfig file with --kubeconfig, or run it in a pod"
+RETRY_REMEDY = "none: it is read and decided again"
+REFUSED_REMEDY = "correct the object"
 SECRETS_UNREAD = "fanout reads no Secrets as targets, sources or checks"
 SECRETS_REMEDY = "name another kind in the policy"
 DEFINITIONS_REMEDY = "run `fanout crds | kubectl apply --server-side -f -`"
@@ -13,6 +16,11 @@ def describe_kubeconfig(context: str, error: Exception) -> str:
     """Say that the kubeconfig file, or a context of it, cannot be used."""
     subject = f"context {context}" if context else "the kubeconfig file"
     return f"{subject} cannot be used: {error}"
+
+
+def describe_service_account(error: Exception) -> str:
+    """Say that the service account of a pod cannot be used."""
+    return f"the service account of the pod cannot be used: {error}"
 
 
 def describe_unreachable(address: str, error: Exception) -> str:
