@@ -18,7 +18,6 @@ from fanout.declared.finding import Finding
 from fanout.declared.object_key import ObjectKey, ObjectPosition
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.values import frozen
-from fanout.variants.functions.kind_scopes import CRD_KIND, read_scopes
 
 Kind = TypeVar("Kind", bound=KRMObject)
 
@@ -30,7 +29,7 @@ class Declarations:
     _: KW_ONLY
     own_objects: Mapping[ObjectKey, tuple[KRMObject, ObjectPosition]]  # usable ones of fanout
     objects: ClusterObjectIndex  # of other kinds
-    scopes: Mapping[GroupKind, bool] = field(default_factory=dict)  # besides those of definitions
+    served_scopes: Mapping[GroupKind, bool] = field(default_factory=dict)  # by an API server
     findings: Sequence[Finding] = ()
     broken: Sequence[tuple[ObjectKey, ObjectPosition]] = ()  # with errors of their own
     repeated: Iterable[ObjectKey] = field(default=())  # of fanout, declared more than once
@@ -65,10 +64,7 @@ def assemble_declared(declarations: Declarations) -> DeclaredObjects:
         promotions=_select_kind(PromotionPolicy, items),
         scenarios=_select_kind(Scenario, items),
         objects=declarations.objects,
-        scopes={
-            **declarations.scopes,
-            **read_scopes(declarations.objects.of_kind(*CRD_KIND).values()),
-        },
+        served_scopes=declarations.served_scopes,
         faults=tuple(sorted(dict.fromkeys(findings), key=_sort_key)),
         left_out=tuple(left_out),
         broken=tuple(declarations.broken),

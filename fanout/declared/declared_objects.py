@@ -17,6 +17,7 @@ from fanout.declared.object_key import ObjectKey, ObjectPosition
 from fanout.errors import ErrorLocation
 from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
 from fanout.values import frozen
+from fanout.variants.functions.kind_scopes import CRD_KIND, read_scopes
 
 _PATH_PART = re.compile(r"\[(\d+)\]|\[\"([^\"]*)\"\]|([^.\[]+)")
 
@@ -39,14 +40,20 @@ class DeclaredObjects:
     promotions: tuple[PromotionPolicy, ...] = ()
     scenarios: tuple[Scenario, ...] = ()
     objects: ClusterObjectIndex = field(default_factory=ClusterObjectIndex)
-    # of custom kinds, by group and kind: whether their objects are in namespaces
-    scopes: Mapping[GroupKind, bool] = field(default_factory=dict, repr=False)
+    # As an API server reports them; see `scopes`.
+    served_scopes: Mapping[GroupKind, bool] = field(default_factory=dict, repr=False)
     faults: tuple[Finding, ...] = ()
     left_out: tuple[ObjectKey, ...] = ()
     broken: tuple[tuple[ObjectKey, ObjectPosition], ...] = field(default=(), repr=False)
     unread: tuple[DeclarationFailure, ...] = ()
     unusable: tuple[DeclarationFailure, ...] = ()
     positions: Mapping[ObjectKey, ObjectPosition] = field(default_factory=dict, repr=False)
+
+    @property
+    def scopes(self) -> Mapping[GroupKind, bool]:
+        """Whether objects of custom kinds are in namespaces, by group and kind."""
+        definitions = self.objects.of_kind(*CRD_KIND).values()
+        return {**self.served_scopes, **read_scopes(definitions)}
 
     @property
     def own_count(self) -> int:

@@ -122,7 +122,7 @@ class ApiInventory:
             Declarations(
                 own_objects=reading.own_objects,
                 objects=ClusterObjectIndex(reading.objects),
-                scopes=served.scopes(),
+                served_scopes=served.scopes(),
                 findings=reading.findings,
                 broken=reading.broken,
                 unread=reading.unread,

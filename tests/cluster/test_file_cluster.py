@@ -54,6 +54,22 @@ def test_only_the_changed_file_is_parsed_again(tmp_path):
     assert list(after.objects.of_kind("", "ConfigMap")) == [("platform", "two")]
 
 
+DEFINITION = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.example.com}
+spec: {group: example.com, scope: SCOPE, names: {kind: Gadget}}
+"""
+
+
+def test_a_definition_that_is_corrected_changes_the_scope_of_its_kind(tmp_path):
+    write(tmp_path, {"a.yaml": REPOSITORY, "b.yaml": DEFINITION.replace("SCOPE", "Cluster")})
+    cluster = FileCluster([tmp_path])
+    assert cluster.read().scopes == {("example.com", "Gadget"): False}
+    write(tmp_path, {"b.yaml": DEFINITION.replace("SCOPE", "Namespaced")})
+    assert cluster.read().scopes == {("example.com", "Gadget"): True}
+
+
 def test_a_change_within_one_tick_of_the_clock_and_of_equal_size_is_seen(tmp_path):
     write(tmp_path, {"a.yaml": config_map("one")})
     cluster = FileCluster([tmp_path])

@@ -63,6 +63,8 @@ class ResolutionMemo:
         if changes:
             self._index.update(self._policies)
         readers |= {key for change in changes for key in self._index.find_readers(change)}
+        if declared.served_scopes != previous_declared.served_scopes:
+            readers |= {it.key for it in self._policies}
         return PolicyResolution(
             self._policies,
             frozenset(readers.union(it.key for it in resolved_again)),
