@@ -1,12 +1,18 @@
 """Kinds of cluster objects that declared policies choose as targets, inject or check."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 from fanout.api.object_meta import GROUP
 from fanout.api.package_variant import InjectionPointFilter, PackageVariant
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.selection.cluster_objects import group_of
-from fanout.values import frozen
+from fanout.values import frozen, replace
+
+# A variable at its root, and the field of it that an expression reads by name. A call is no
+# field, and a name in brackets is one only if it is a literal without escapes.
+_VARIABLE = r"(?<![\w.]){}\b"
+_FIELD = re.compile(r"""\.([A-Za-z_]\w*)(?!\w|\s*\()|\[(?:"(\w+)"|'(\w+)')\]""")
 
 
 @frozen
@@ -16,11 +22,12 @@ class RequiredKind:
     kind: str
     group: str | None = None  # None: any
     version: str = ""  # "": the one that the cluster prefers
+    reads_status: bool = False  # an expression may read the status of its objects
 
     @classmethod
-    def of(cls, api_version: str, kind: str) -> "RequiredKind":
+    def of(cls, api_version: str, kind: str, *, reads_status: bool = False) -> "RequiredKind":
         """Return the kind as an `apiVersion` and a `kind` name it."""
-        return cls(kind, group_of(api_version), api_version.rpartition("/")[2])
+        return cls(kind, group_of(api_version), api_version.rpartition("/")[2], reads_status)
 
 
 def list_required_kinds(
@@ -32,7 +39,15 @@ def list_required_kinds(
     """
     required = [it for policy in policies for it in _list_of_policy(policy)]
     required += [it for variant in variants for it in _list_injected(variant.spec.injectors)]
-    return tuple(it for it in dict.fromkeys(required) if it.group != GROUP)
+    merged: dict[RequiredKind, bool] = {}
+    for item in required:
+        key = replace(item, reads_status=False)
+        merged[key] = merged.get(key, False) or item.reads_status
+    return tuple(
+        replace(it, reads_status=reads_status)
+        for it, reads_status in merged.items()
+        if it.group != GROUP
+    )
 
 
 def has_open_injectors(
@@ -45,15 +60,45 @@ def has_open_injectors(
     return any(not it.kind for it in (*injectors, *by_hand))
 
 
+def may_read_status(texts: Iterable[str], variable: str) -> bool:
+    """Return whether an expression may read the field `status` of a variable.
+
+    Where it does more with the variable than read another field by its name, it may.
+    """
+    pattern = re.compile(_VARIABLE.format(variable))
+    for text in texts:
+        for match in pattern.finditer(text):
+            field = _FIELD.match(text, match.end())
+            if field is None or "status" in field.groups():
+                return True
+    return False
+
+
 def _list_of_policy(policy: UpstreamPolicy) -> Iterator[RequiredKind]:
+    # All texts, whether they are expressions or not: no kind of expression can be forgotten.
+    spec = policy.model_dump(mode="json", by_alias=True, exclude_unset=True)["spec"]
+    reads_target = may_read_status(_list_texts(spec), "target")
     for entry in policy.spec.targets:
-        if entry.object_selector is not None:
-            yield RequiredKind.of(entry.object_selector.api_version, entry.object_selector.kind)
+        if (selector := entry.object_selector) is not None:
+            yield RequiredKind.of(selector.api_version, selector.kind, reads_status=reads_target)
         yield from _list_injected(entry.template.injectors)
     for stage in policy.spec.stages:
         for check in (*stage.verification, *stage.requires):
-            if check.object is not None:
-                yield RequiredKind.of(check.object.api_version, check.object.kind)
+            if (asked := check.object) is not None:
+                texts = [asked.cel, asked.observed_revision or ""]
+                reads_object = may_read_status(texts, "object")
+                yield RequiredKind.of(asked.api_version, asked.kind, reads_status=reads_object)
+
+
+def _list_texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for child in value.values():
+            yield from _list_texts(child)
+    elif isinstance(value, list):
+        for child in value:
+            yield from _list_texts(child)
 
 
 def _list_injected(injectors: Iterable[InjectionPointFilter]) -> Iterator[RequiredKind]:

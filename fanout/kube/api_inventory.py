@@ -1,6 +1,6 @@
 """Declared objects of an API server: fanout's own kinds, and those that its policies name."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,7 @@ from fanout.declared.schedule_errors import find_schedule_errors
 from fanout.errors import Denied, ErrorLocation, InvalidInput
 from fanout.kube import kube_wording as wording
 from fanout.kube.api_connection import ApiConnection, NotServed
+from fanout.kube.kind_choice import KindChoice, choose_kinds
 from fanout.kube.object_listing import list_objects
 from fanout.kube.resource_discovery import ResourceType, ServedKinds, discover_kinds
 from fanout.selection.cluster_objects import ClusterObjectIndex
@@ -114,10 +115,10 @@ class ApiInventory:
             (it for it in items if isinstance(it, PackageVariant)),
         )
         injected = (RequiredKind(kind, group) for group, kind in sorted(self._injected))
-        chosen = _choose_versions((*named, *injected), served)
-        for kind, resource_type in chosen.items():
-            self._read_kind(kind, resource_type, reading)
-        self._listed = frozenset(chosen)
+        choices = choose_kinds((*named, *injected), served)
+        for kind, choice in choices.items():
+            self._read_kind(kind, choice, reading)
+        self._listed = frozenset(choices)
         return assemble_declared(
             Declarations(
                 own_objects=reading.own_objects,
@@ -139,28 +140,29 @@ class ApiInventory:
                 reason="ClusterUnavailable",
                 remedy=wording.DEFINITIONS_REMEDY,
             )
-        for data in self._list(own_kind(model), resource_type, reading):
+        # What fanout wrote into a status is no input of fanout.
+        for data in self._list(own_kind(model), resource_type, reading, with_status=False):
             # A policy's variants are written by fanout, and read by nobody who decides.
             if "policyRef" not in (data.get("spec") or {}):
                 _validate_own(data, reading)
 
-    def _read_kind(
-        self, kind: GroupKind, resource_type: ResourceType | None, reading: _Reading
-    ) -> None:
+    def _read_kind(self, kind: GroupKind, choice: KindChoice, reading: _Reading) -> None:
         if kind == _SECRET:
             _add_unread(kind, wording.SECRETS_UNREAD, wording.SECRETS_REMEDY, reading)
-        elif resource_type is None:
+        elif choice.resource_type is None:
             problem = wording.describe_unserved_kind(kind[1], kind[0])
             _add_unread(kind, problem, wording.NOT_SERVED_REMEDY, reading)
         else:
-            reading.objects += self._list(kind, resource_type, reading)
+            reading.objects += self._list(
+                kind, choice.resource_type, reading, with_status=choice.with_status
+            )
 
     def _list(
-        self, kind: GroupKind, resource_type: ResourceType, reading: _Reading
+        self, kind: GroupKind, resource_type: ResourceType, reading: _Reading, *, with_status: bool
     ) -> list[Object]:
         """Return the objects of a kind; none if it cannot be listed, which is noted."""
         try:
-            return list_objects(self._connection, resource_type)
+            return list_objects(self._connection, resource_type, with_status=with_status)
         except (Denied, NotServed) as error:
             _add_unread(kind, error.problem, error.remedy, reading)
             return []
@@ -173,8 +175,6 @@ def _add_unread(kind: GroupKind, problem: str, remedy: str, reading: _Reading) -
 
 
 def _validate_own(data: Object, reading: _Reading) -> None:
-    # What fanout wrote is no input of fanout.
-    data = {name: value for name, value in data.items() if name != "status"}
     key, position = ObjectKey.of(data), ApiPosition(data)
     item, errors = validate_object(data)
     errors = (*errors, *find_schedule_errors(item))
@@ -183,15 +183,3 @@ def _validate_own(data: Object, reading: _Reading) -> None:
         reading.own_objects[key] = item, position
     else:
         reading.broken.append((key, position))
-
-
-def _choose_versions(
-    required: Iterable[RequiredKind], served: ServedKinds
-) -> dict[GroupKind, ResourceType | None]:
-    """Return the kinds to list, each in the version that is asked for first; None: not served."""
-    chosen: dict[GroupKind, ResourceType | None] = {}
-    for item in required:
-        for group in served.groups(item.kind) if item.group is None else (item.group,):
-            resource_type = served.find(group, item.kind, item.version)
-            chosen[group, item.kind] = chosen.get((group, item.kind)) or resource_type
-    return chosen

@@ -11,20 +11,23 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _SERVER_FIELDS = ("managedFields", "resourceVersion", "selfLink")
 
 
-def list_objects(connection: ApiConnection, resource_type: ResourceType) -> list[Object]:
+def list_objects(
+    connection: ApiConnection, resource_type: ResourceType, *, with_status: bool
+) -> list[Object]:
     """List the objects of a kind in all namespaces, consistently.
 
     Without `resourceVersion` the answer is not older than the request: a restriction that the
     API server has acknowledged is in it. Raises Denied, NotServed and Unavailable.
     """
     items = connection.get(resource_type.path).get("items") or ()
-    return [without_server_fields(item, resource_type) for item in items]
+    return [build_object(item, resource_type, with_status=with_status) for item in items]
 
 
-def without_server_fields(item: Any, resource_type: ResourceType) -> Object:
-    """Return an object as its author wrote it, with apiVersion and kind.
+def build_object(item: Any, resource_type: ResourceType, *, with_status: bool) -> Object:
+    """Build an object as its author wrote it, with apiVersion and kind.
 
-    In lists of built-in kinds only the list has these.
+    In lists of built-in kinds only the list has these. A status that nobody reads is taken
+    off: controllers write it every few seconds, and each time the object would have changed.
     """
     meta = {name: value for name, value in item["metadata"].items() if name not in _SERVER_FIELDS}
     annotations = meta.get("annotations") or {}
@@ -33,9 +36,12 @@ def without_server_fields(item: Any, resource_type: ResourceType) -> Object:
         meta["annotations"] = others
         if not others:
             del meta["annotations"]
-    return {
+    built = {
         **item,
         "apiVersion": resource_type.api_version,
         "kind": resource_type.kind,
         "metadata": meta,
     }
+    if not with_status:
+        built.pop("status", None)
+    return built

@@ -10,6 +10,10 @@ import yaml
 from fleet import Fleet, Result
 from kube_server import KubeServer, running_kube_server
 
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.kube.api_connection import open_connection
+from fanout.kube.api_inventory import ApiInventory
+
 pytestmark = pytest.mark.kube
 
 CLUSTERS = """\
@@ -26,6 +30,7 @@ spec:
     storage: true
     schema:
       openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+    subresources: {status: {}}
 """
 READER = """\
 apiVersion: rbac.authorization.k8s.io/v1
@@ -83,6 +88,16 @@ class Twin:
     def show(self, *line: str) -> Result:
         """Run a command on the objects in the files."""
         return self.fleet.run(*line, "-n", self.namespace)
+
+    def read(self, by: str = "admin") -> DeclaredObjects:
+        """Read what the objects of the API server declare."""
+        return ApiInventory(open_connection(self.server.kubeconfig, by)).read()
+
+    def write_status(self, name: str, status: dict[str, Any]) -> None:
+        """Write the status of a Cluster, as its controller does."""
+        meta = {"name": name, "namespace": self.namespace}
+        cluster = {"apiVersion": "infra.example.com/v1", "kind": "Cluster", "metadata": meta}
+        self.server.apply({**cluster, "status": status}, subresource="status")
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +177,26 @@ def test_a_change_in_the_cluster_is_seen(twin: Twin):
     twin.server.patch(changed, {"data": {"retention": "30d"}})
     actions = twin.ask("plan", "-o", "json").json["actions"]
     assert [it["kind"] for it in actions if "ams" in it["variant"]] == ["WriteDraft"]
+
+
+def test_a_status_that_nobody_reads_changes_nothing(twin: Twin):
+    before = twin.read()
+    twin.write_status("ams", {"heartbeat": "2026-03-02T09:00:00Z"})
+    assert not [*twin.read().objects.find_changes(before.objects)]
+
+
+def test_a_status_that_an_expression_reads_is_an_input(twin: Twin):
+    twin.show("sweep")
+    path = twin.fleet.root / "policies" / "policy.yaml"
+    policy = yaml.safe_load(path.read_text())
+    policy["spec"]["targets"][0]["offlineWhen"] = "has(target.status)"
+    path.write_text(yaml.safe_dump(policy))
+    twin.apply()
+    before = twin.read()
+    twin.write_status("ams", {"phase": "Lost"})
+    [change] = twin.read().objects.find_changes(before.objects)
+    assert change.name == (twin.namespace, "ams")
+    assert "Offline" in {it["reason"] for it in twin.ask("plan", "-o", "json").json["holds"]}
 
 
 def test_a_kind_that_must_not_be_listed_holds_who_reads_it_and_is_named(twin: Twin):
