@@ -1,0 +1,255 @@
+"""The Kustomize base on a real kube-apiserver: rights of the controller and of each role."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kube_server import CONTROLLER, KubeError, KubeServer, running_kube_server
+
+pytestmark = pytest.mark.kube
+
+DEPLOY = Path(__file__).parent.parent.parent / "deploy"
+NAMESPACE = "shop"
+RBAC = "rbac.authorization.k8s.io"
+KINDS = (
+    *("repositories", "upstreampolicies", "packagevariants", "promotionpolicies"),
+    *("evidences", "approvals", "decisions"),
+)
+RECORDS = ("evidences", "approvals", "decisions")
+VERBS = ("report", "approve", "promote", "override", "suspend", "remove")
+CONFIGMAPS = """\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: fanout-reads-configmaps
+  labels: {rbac.fanout.dev/aggregate-to-reader: "true"}
+rules:
+- {apiGroups: [""], resources: [configmaps], verbs: [get, list, watch]}
+"""
+
+
+def bind(role: str, subject: dict[str, str]) -> dict[str, Any]:
+    return {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": f"{role}-{subject['name']}", "namespace": NAMESPACE},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": role},
+        "subjects": [subject],
+    }
+
+
+def user(name: str) -> dict[str, str]:
+    return {"apiGroup": RBAC, "kind": "User", "name": name}
+
+
+ACCOUNT = {"kind": "ServiceAccount", "name": "fanout-controller", "namespace": "fanout-system"}
+
+
+def aggregate(server: KubeServer) -> None:
+    """Fill the aggregated role, as the controller manager does, which does not run here."""
+    role = server.ask("GET", f"/apis/{RBAC}/v1/clusterroles/fanout-reader")
+    (selector,) = role["aggregationRule"]["clusterRoleSelectors"]
+    (label,) = selector["matchLabels"].items()
+    query = f"?labelSelector={label[0]}%3D{label[1]}"
+    roles = server.ask("GET", f"/apis/{RBAC}/v1/clusterroles{query}")["items"]
+    rules = [rule for it in roles for rule in it["rules"]]
+    server.patch({"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", **role}, {"rules": rules})
+
+
+def apply_base(server: KubeServer) -> None:
+    server.kubectl("apply", "--server-side", "-k", str(DEPLOY), namespace="fanout-system")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeServer]:
+    """A server of its own, with the base and one person for each role."""
+    with running_kube_server(tmp_path_factory.mktemp("roles") / "kubernetes") as server:
+        apply_base(server)
+        server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        for name in (NAMESPACE, "other"):
+            server.kubectl("create", "namespace", name)
+        yield server
+
+
+def may(server: KubeServer, person: str, verb: str, resource: str, *line: str) -> bool:
+    """Ask as `kubectl auth can-i` does, in the namespace of the bindings unless `line` says."""
+    where = line or ("-n", NAMESPACE)
+    done = server.kubectl("auth", "can-i", verb, resource, *where, by=person, check=False)
+    assert done.stdout.strip() in ("yes", "no"), done.stderr
+    return done.stdout.strip() == "yes"
+
+
+def rights(server: KubeServer, person: str) -> set[str]:
+    """Return all rights of a person about fanout's kinds, as the API server lists them."""
+    review = server.ask(
+        "POST",
+        "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+        {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectRulesReview",
+            "spec": {"namespace": NAMESPACE},
+        },
+        by=person,
+    )
+    return {
+        f"{verb} {resource}"
+        for rule in review["status"]["resourceRules"]
+        if "fanout.dev" in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+READ = {f"{verb} *" for verb in ("get", "list", "watch")}
+
+
+def on(*verbs: str) -> set[str]:
+    return {f"{verb} {it}" for verb in verbs for it in ("upstreampolicies", "packagevariants")}
+
+
+def write(*kinds: str, verbs: tuple[str, ...] = ("create",)) -> set[str]:
+    return {f"{verb} {kind}" for verb in verbs for kind in kinds}
+
+
+ROLES = [
+    ("fanout-viewer", READ),
+    ("fanout-reporter", READ | write("evidences") | on("report")),
+    ("fanout-approver", READ | write("approvals") | on("approve")),
+    ("fanout-promoter", READ | write("decisions") | on("promote", "suspend")),
+    (
+        "fanout-admin",
+        READ
+        | write(*KINDS[:4], verbs=("create", "update", "patch", "delete"))
+        | write(*RECORDS, verbs=("create", "delete"))
+        | on(*VERBS),
+    ),
+]
+
+
+@pytest.mark.parametrize(("role", "expected"), ROLES, ids=[row[0] for row in ROLES])
+def test_a_role_gives_exactly_these_rights_in_its_namespace(server, role, expected):
+    assert rights(server, "carol") == set()
+    binding = bind(role, user("carol"))
+    server.create(binding)
+    try:
+        assert rights(server, "carol") == expected
+        assert not may(server, "carol", "get", "upstreampolicies.fanout.dev", "-n", "other")
+        assert not may(server, "carol", "get", "secrets")
+    finally:
+        server.delete(binding)
+
+
+def record(kind: str, by: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "fanout.dev/v1alpha1",
+        "kind": kind,
+        "metadata": {
+            "generateName": "r-",
+            "namespace": NAMESPACE,
+            "annotations": {"fanout.dev/by": by},
+        },
+        "spec": {"policy": "monitoring", "stage": "prod", **spec},
+    }
+
+
+Record = tuple[str, dict[str, Any]]  # kind, and what it says beside its policy
+EVIDENCE: Record = ("Evidence", {"check": "e2e", "status": "passed", "revision": "v1"})
+APPROVAL: Record = ("Approval", {"check": "ok", "revision": "v1", "trees": ["a" * 40]})
+AGREED: dict[str, Any] = {"revision": "v1", "reason": "as agreed"}
+PUBLICATION: Record = ("Decision", {"action": "Publish", **AGREED})
+SUSPENSION: Record = ("Decision", {"action": "Suspend"})
+OVERRIDE: Record = ("Decision", {"action": "Publish", "overrides": ["soak"], **AGREED})
+REMOVAL: Record = ("Decision", {"action": "ConfirmRemoval", "variants": ["a"]})
+SPEAKERS: dict[str, list[Record]] = {
+    "fanout-viewer": [],
+    "fanout-reporter": [EVIDENCE],
+    "fanout-approver": [APPROVAL],
+    "fanout-promoter": [PUBLICATION, SUSPENSION],
+    "fanout-admin": [EVIDENCE, APPROVAL, PUBLICATION, SUSPENSION, OVERRIDE, REMOVAL],
+}
+
+
+@pytest.mark.parametrize("role", SPEAKERS)
+def test_who_has_a_role_can_record_what_it_is_for_and_nothing_else(server, role):
+    binding = bind(role, user("bob"))
+    server.create(binding)
+    try:
+        for kind, spec in SPEAKERS["fanout-admin"]:
+            manifest = record(kind, "bob", **spec)
+            if (kind, spec) in SPEAKERS[role]:
+                server.create(manifest, by="bob")
+            else:
+                with pytest.raises(KubeError) as refused:
+                    server.create(manifest, by="bob")
+                assert refused.value.status == 403
+    finally:
+        server.delete(binding)
+
+
+def test_the_controller_writes_what_is_its_own_and_nothing_else(server):
+    allowed = {(verb, kind) for verb in ("get", "list", "watch") for kind in KINDS}
+    allowed |= {(verb, "packagevariants") for verb in ("create", "patch", "delete")}
+    allowed |= {("patch", "upstreampolicies")} | {("delete", kind) for kind in RECORDS}
+    asked = [
+        (verb, kind)
+        for verb in ("get", "list", "watch", "create", "update", "patch", "delete")
+        for kind in KINDS
+    ]
+    answers = {
+        (verb, kind) for verb, kind in asked
+        if may(server, CONTROLLER, verb, f"{kind}.fanout.dev", "--all-namespaces")
+    }  # fmt: skip
+    assert answers == allowed
+    for kind in KINDS:
+        assert may(server, CONTROLLER, "patch", f"{kind}.fanout.dev", "--subresource=status")
+    for verb in VERBS:
+        assert not may(server, CONTROLLER, verb, "upstreampolicies.fanout.dev")
+    assert may(server, CONTROLLER, "create", "events")
+    assert not may(server, CONTROLLER, "list", "configmaps")
+
+
+def test_the_controller_reads_its_own_admission_policies_and_no_others(server):
+    path = "/apis/admissionregistration.k8s.io/v1"
+    for name in ("records.fanout.dev", "packagevariants.fanout.dev"):
+        for plural in ("validatingadmissionpolicies", "validatingadmissionpolicybindings"):
+            server.ask("GET", f"{path}/{plural}/{name}", by=CONTROLLER)
+    with pytest.raises(KubeError):
+        server.ask("GET", f"{path}/validatingadmissionpolicies/other", by=CONTROLLER)
+    with pytest.raises(KubeError):
+        server.ask("GET", f"{path}/validatingadmissionpolicies", by=CONTROLLER)
+
+
+def test_secrets_are_readable_where_a_namespace_binds_it_and_never_listed(server):
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "edge-token"}}
+    for namespace in (NAMESPACE, "other"):
+        server.create({**secret, "metadata": {"name": "edge-token", "namespace": namespace}})
+    assert not may(server, CONTROLLER, "get", "secrets")
+    server.create(bind("fanout-secret-reader", ACCOUNT))
+    assert may(server, CONTROLLER, "get", "secrets")
+    path = "/api/v1/namespaces"
+    server.ask("GET", f"{path}/{NAMESPACE}/secrets/edge-token", by=CONTROLLER)
+    for denied in (f"{path}/{NAMESPACE}/secrets", f"{path}/other/secrets/edge-token"):
+        with pytest.raises(KubeError) as refused:
+            server.ask("GET", denied, by=CONTROLLER)
+        assert refused.value.status == 403
+
+
+def test_a_labeled_role_gives_the_controller_a_kind_to_read(server):
+    server.kubectl("apply", "-f", "-", stdin=CONFIGMAPS)
+    aggregate(server)
+    assert may(server, CONTROLLER, "watch", "configmaps", "--all-namespaces")
+    assert not may(server, CONTROLLER, "update", "configmaps", "--all-namespaces")
+
+
+def test_the_base_is_applied_twice_without_a_change(server):
+    def versions() -> set[tuple[str, str]]:
+        resources = ("crd,clusterroles,clusterrolebindings,serviceaccounts,configmaps,deployments",)
+        line = ("get", *resources, "-n", "fanout-system", "-o", "yaml")
+        items = yaml.safe_load(server.kubectl(*line).stdout)["items"]
+        return {(it["metadata"]["uid"], it["metadata"]["resourceVersion"]) for it in items}
+
+    before = versions()
+    apply_base(server)
+    assert versions() == before
