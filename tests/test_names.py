@@ -75,7 +75,7 @@ TECHNICAL = """
     failure failures fallback fast fastimport filter finding findings fire flag flags flow
     format graph
     hosted idempotency ids index input inputs instant interface inventory item layout layouts
-    lazy limit limited limiter limits line listen listing location locations lock log logged
+    lazy limit limited limiter limits line listed listen listing location locations lock log logged
     logging lookup
     mermaid
     delivery metric notification notifications notifier notify outbox pause send sender thread

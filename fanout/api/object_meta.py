@@ -220,3 +220,4 @@ class Label(StrEnum):
     STAGE = "fanout.dev/stage"
     CONFIG_INJECTION = "kpt.dev/config-injection"
     INJECTED_RESOURCE = "kpt.dev/injected-resource"
+    REQUESTED_AT = "reconcile.fanout.dev/requestedAt"

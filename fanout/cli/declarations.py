@@ -100,7 +100,8 @@ def _open_cluster(settings: Settings) -> DeclarationSource:
     # Loaded here only: the client of Kubernetes takes as long as a pass without work.
     connections = load_extra("kube.api_connection", "kubernetes", "--context")
     connection = connections.open_connection(settings.kubeconfig, settings.context)
-    inventory: DeclarationSource = load_module("kube.api_inventory").ApiInventory(connection)
+    source = load_module("kube.object_listing").ListedObjects(connection)
+    inventory: DeclarationSource = load_module("kube.api_inventory").ApiInventory(source)
     return inventory
 
 

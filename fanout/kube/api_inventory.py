@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from fanout.api.field_errors import FieldPath, format_path
+from fanout.api.field_errors import FieldError, FieldPath, format_path
 from fanout.api.git_repository import Repository
 from fanout.api.object_meta import GROUP, KRMObject
 from fanout.api.package_variant import PackageVariant
@@ -22,13 +22,13 @@ from fanout.declared.required_kinds import (
     list_required_kinds,
 )
 from fanout.declared.schedule_errors import find_schedule_errors
-from fanout.errors import Denied, ErrorLocation, InvalidInput
+from fanout.errors import Bug, Denied, ErrorLocation, InvalidInput
 from fanout.kube import kube_wording as wording
-from fanout.kube.api_connection import ApiConnection, NotServed
+from fanout.kube.api_connection import NotServed
 from fanout.kube.kind_choice import KindChoice, choose_kinds
-from fanout.kube.object_listing import list_objects
-from fanout.kube.resource_discovery import ResourceType, ServedKinds, discover_kinds
-from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.kube.object_listing import ListedKind, ObjectSource, without_request
+from fanout.kube.resource_discovery import ServedKinds
+from fanout.selection.cluster_objects import ClusterObjectIndex, Names
 from fanout.selection.variant_spec import Object
 from fanout.values import frozen
 
@@ -54,35 +54,53 @@ class ApiPosition:
         return ErrorLocation(f"{kind}/{namespace}/{name}", format_path(path))
 
 
+@frozen
+class _ValidatedObject:
+    """An object of fanout as it was last validated: usable if there is an item and no error."""
+
+    data: Object
+    item: KRMObject | None
+    errors: tuple[FieldError, ...]
+
+
 @dataclass(slots=True)
 class _Reading:
     """Objects read so far, and what could not be read or used."""
 
     own_objects: dict[ObjectKey, tuple[KRMObject, ApiPosition]] = field(default_factory=dict)
-    objects: list[Object] = field(default_factory=list)
+    objects: dict[GroupKind, Names] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     broken: list[tuple[ObjectKey, ApiPosition]] = field(default_factory=list)
     unread: list[DeclarationFailure] = field(default_factory=list)
 
 
 class ApiInventory:
-    """Objects of an API server as listed once: a command judges one state of the cluster."""
+    """Declared objects of an API server, read by one thread at a time.
 
-    def __init__(self, connection: ApiConnection) -> None:
-        """List nothing yet."""
-        self._connection = connection
+    What did not change from one reading to the next stays the same object.
+    """
+
+    def __init__(self, source: ObjectSource) -> None:
+        """Read nothing yet."""
+        self._source = source
         self._injected: frozenset[GroupKind] = frozenset()  # by packages, besides what is named
         self._listed: frozenset[GroupKind] = frozenset()
+        self._validated: dict[ObjectKey, _ValidatedObject] = {}
+        self._objects = ClusterObjectIndex()
         self._declared: DeclaredObjects | None = None
+        self._version = 0  # of the source, at most as new as what is declared
 
     def read(self) -> DeclaredObjects:
-        """Return what is declared; lists it the first time.
+        """Return what is declared; the same value if nothing changed.
 
         Raises InvalidInput if fanout's kinds are not installed, Unavailable if the API server
         cannot be reached. A kind that must not be listed is in `unread`.
         """
-        if self._declared is None:
-            self._declared = self._read_objects(discover_kinds(self._connection))
+        version = self._source.version()
+        if self._declared is None or version != self._version:
+            self._declared = self._read_objects(self._source.served())
+            # Asked before: what changed during the reading is read again.
+            self._version = version
         return self._declared
 
     def require(self, kinds: Collection[GroupKind]) -> bool:
@@ -107,8 +125,7 @@ class ApiInventory:
 
     def _read_objects(self, served: ServedKinds) -> DeclaredObjects:
         reading = _Reading()
-        for model in _OWN_KINDS:
-            self._read_own_kind(model, served, reading)
+        own_kinds = [self._read_own_kind(model, served, reading) for model in _OWN_KINDS]
         items = [item for item, _ in reading.own_objects.values()]
         named = list_required_kinds(
             (it for it in items if isinstance(it, UpstreamPolicy)),
@@ -116,13 +133,16 @@ class ApiInventory:
         )
         injected = (RequiredKind(kind, group) for group, kind in sorted(self._injected))
         choices = choose_kinds((*named, *injected), served)
-        for kind, choice in choices.items():
-            self._read_kind(kind, choice, reading)
+        listed_kinds = [self._read_kind(*it, reading) for it in choices.items()]
         self._listed = frozenset(choices)
+        present = {*reading.own_objects, *(key for key, _ in reading.broken)}
+        self._validated = {key: it for key, it in self._validated.items() if key in present}
+        self._source.retain([*own_kinds, *(it for it in listed_kinds if it is not None)])
+        self._objects = self._objects.with_objects(reading.objects)
         return assemble_declared(
             Declarations(
                 own_objects=reading.own_objects,
-                objects=ClusterObjectIndex(reading.objects),
+                objects=self._objects,
                 served_scopes=served.scopes(),
                 findings=reading.findings,
                 broken=reading.broken,
@@ -132,7 +152,8 @@ class ApiInventory:
 
     def _read_own_kind(
         self, model: type[KRMObject], served: ServedKinds, reading: _Reading
-    ) -> None:
+    ) -> ListedKind:
+        """Read the objects of one of fanout's kinds, and return how it was listed."""
         resource_type = served.find(GROUP, model.__name__)
         if resource_type is None:
             raise InvalidInput(
@@ -141,45 +162,62 @@ class ApiInventory:
                 remedy=wording.DEFINITIONS_REMEDY,
             )
         # What fanout wrote into a status is no input of fanout.
-        for data in self._list(own_kind(model), resource_type, reading, with_status=False):
-            # A policy's variants are written by fanout, and read by nobody who decides.
-            if "policyRef" not in (data.get("spec") or {}):
-                _validate_own(data, reading)
+        listed_kind = ListedKind(resource_type)
+        for data in self._list(own_kind(model), listed_kind, reading).values():
+            self._add_own(data, reading)
+        return listed_kind
 
-    def _read_kind(self, kind: GroupKind, choice: KindChoice, reading: _Reading) -> None:
+    def _read_kind(
+        self, kind: GroupKind, choice: KindChoice, reading: _Reading
+    ) -> ListedKind | None:
+        """Read the objects of a kind, and return how it was listed, if it was."""
         if kind == _SECRET:
             _add_unread(kind, wording.SECRETS_UNREAD, wording.SECRETS_REMEDY, reading)
         elif choice.resource_type is None:
             problem = wording.describe_unserved_kind(kind[1], kind[0])
             _add_unread(kind, problem, wording.NOT_SERVED_REMEDY, reading)
         else:
-            reading.objects += self._list(
-                kind, choice.resource_type, reading, with_status=choice.with_status
-            )
+            listed_kind = ListedKind(choice.resource_type, choice.with_status)
+            reading.objects[kind] = self._list(kind, listed_kind, reading)
+            return listed_kind
+        return None
 
-    def _list(
-        self, kind: GroupKind, resource_type: ResourceType, reading: _Reading, *, with_status: bool
-    ) -> list[Object]:
+    def _list(self, kind: GroupKind, listed_kind: ListedKind, reading: _Reading) -> Names:
         """Return the objects of a kind; none if it cannot be listed, which is noted."""
         try:
-            return list_objects(self._connection, resource_type, with_status=with_status)
-        except (Denied, NotServed) as error:
+            return self._source.objects(listed_kind)
+        except (Denied, NotServed, Bug) as error:
             _add_unread(kind, error.problem, error.remedy, reading)
-            return []
+            return {}
+
+    def _add_own(self, data: Object, reading: _Reading) -> None:
+        key, position = ObjectKey.of(data), ApiPosition(data)
+        validated = self._validate(key, data)
+        reading.findings += (
+            build_finding(key.identity, position, error) for error in validated.errors
+        )
+        if validated.item is not None and not validated.errors:
+            reading.own_objects[key] = validated.item, position
+        else:
+            reading.broken.append((key, position))
+
+    def _validate(self, key: ObjectKey, data: Object) -> _ValidatedObject:
+        """Validate an object, or return the result of before.
+
+        An object that says the same is the same one: memos compare by identity.
+        """
+        previous = self._validated.get(key)
+        if previous is not None and previous.data is data:
+            return previous
+        item, errors = validate_object(without_request(data))
+        if previous is not None and previous.item == item:
+            item = previous.item
+        validated = _ValidatedObject(data, item, (*errors, *find_schedule_errors(item)))
+        self._validated[key] = validated
+        return validated
 
 
 def _add_unread(kind: GroupKind, problem: str, remedy: str, reading: _Reading) -> None:
     source = ".".join(part for part in reversed(kind) if part)
     reading.unread.append(DeclarationFailure(source, kind))
     reading.findings.append(Finding(ErrorLocation(source), problem, remedy))
-
-
-def _validate_own(data: Object, reading: _Reading) -> None:
-    key, position = ObjectKey.of(data), ApiPosition(data)
-    item, errors = validate_object(data)
-    errors = (*errors, *find_schedule_errors(item))
-    reading.findings += (build_finding(key.identity, position, error) for error in errors)
-    if item is not None and not errors:
-        reading.own_objects[key] = item, position
-    else:
-        reading.broken.append((key, position))

@@ -1,29 +1,90 @@
-"""Lists of the objects of a kind, without what the API server adds to them."""
+"""Objects of an API server as their authors wrote them, and their lists."""
 
-from typing import Any
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Any, Protocol
 
+from fanout.api.object_meta import GROUP, Label
 from fanout.kube.api_connection import ApiConnection
-from fanout.kube.resource_discovery import ResourceType
+from fanout.kube.resource_discovery import ResourceType, ServedKinds, discover_kinds
+from fanout.selection.cluster_objects import Names
 from fanout.selection.variant_spec import Object
+from fanout.values import frozen
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 # Bookkeeping of the API server that changes without the object.
 _SERVER_FIELDS = ("managedFields", "resourceVersion", "selfLink")
 
 
-def list_objects(
-    connection: ApiConnection, resource_type: ResourceType, *, with_status: bool
-) -> list[Object]:
-    """List the objects of a kind in all namespaces, consistently.
+@frozen
+class ListedKind:
+    """A kind that is listed, and whether with the status of its objects."""
 
-    Without `resourceVersion` the answer is not older than the request: a restriction that the
-    API server has acknowledged is in it. Raises Denied, NotServed and Unavailable.
+    resource_type: ResourceType
+    with_status: bool = False
+
+
+class ObjectSource(Protocol):
+    """Objects of an API server, by kind: listed once, or watched."""
+
+    def version(self) -> int:
+        """Return a number that changes whenever objects or kinds change."""
+
+    def served(self) -> ServedKinds:
+        """Return the kinds that are served. Raises Denied and Unavailable."""
+
+    def objects(self, kind: ListedKind) -> Names:
+        """Return the objects of a kind in order of namespace and name.
+
+        An unchanged kind is the same mapping. Raises Denied or NotServed if the kind cannot be
+        listed, Bug if an object cannot be read, Unavailable without a usable response.
+        """
+
+    def retain(self, kinds: Collection[ListedKind]) -> None:
+        """Forget all other kinds."""
+
+
+class ListedObjects:
+    """Source of a command: each kind is listed once, when it is asked for."""
+
+    def __init__(self, connection: ApiConnection) -> None:
+        self._connection = connection
+
+    def version(self) -> int:
+        """Return 0: a command judges one state of the cluster."""
+        return 0
+
+    def served(self) -> ServedKinds:
+        """Ask the API server for all kinds that it can list."""
+        return discover_kinds(self._connection)
+
+    def objects(self, kind: ListedKind) -> Names:
+        """List a kind consistently: the answer is not older than the request."""
+        # Without `resourceVersion` a restriction that the API server has acknowledged is in it.
+        items = self._connection.get(kind.resource_type.path).get("items") or ()
+        convert = build_converter(kind)
+        objects = [item for item in map(convert, items) if item is not None]
+        by_name = {_name_of(item): item for item in objects}
+        return {name: by_name[name] for name in sorted(by_name)}
+
+    def retain(self, kinds: Collection[ListedKind]) -> None:
+        """Do nothing: nothing is kept."""
+
+
+def build_converter(kind: ListedKind) -> Callable[[Any], Object | None]:
+    """Return the function that makes declared objects of what the API server sends for a kind.
+
+    It returns None for objects that declare nothing.
     """
-    items = connection.get(resource_type.path).get("items") or ()
-    return [build_object(item, resource_type, with_status=with_status) for item in items]
+    return partial(_convert_own if kind.resource_type.group == GROUP else build_declared, kind)
 
 
-def build_object(item: Any, resource_type: ResourceType, *, with_status: bool) -> Object:
+def _convert_own(kind: ListedKind, item: Any) -> Object | None:
+    # A policy's variants are written by fanout, and read by nobody who decides.
+    return None if "policyRef" in (item.get("spec") or {}) else build_declared(kind, item)
+
+
+def build_declared(kind: ListedKind, item: Any) -> Object:
     """Build an object as its author wrote it, with apiVersion and kind.
 
     In lists of built-in kinds only the list has these. A status that nobody reads is taken
@@ -38,10 +99,23 @@ def build_object(item: Any, resource_type: ResourceType, *, with_status: bool) -
             del meta["annotations"]
     built = {
         **item,
-        "apiVersion": resource_type.api_version,
-        "kind": resource_type.kind,
+        "apiVersion": kind.resource_type.api_version,
+        "kind": kind.resource_type.kind,
         "metadata": meta,
     }
-    if not with_status:
+    if not kind.with_status:
         built.pop("status", None)
     return built
+
+
+def without_request(item: Object) -> Object:
+    """Return an object of fanout without the annotation that asks for a pass."""
+    annotations = item["metadata"].get("annotations") or {}
+    if Label.REQUESTED_AT not in annotations:
+        return item
+    others = {name: value for name, value in annotations.items() if name != Label.REQUESTED_AT}
+    return {**item, "metadata": {**item["metadata"], "annotations": others}}
+
+
+def _name_of(item: Object) -> tuple[str, str]:
+    return item["metadata"].get("namespace", ""), item["metadata"]["name"]

@@ -1,12 +1,14 @@
 """Discovery: which kinds an API server serves, at which paths, and in which scope."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fanout.kube.api_connection import ApiConnection
 from fanout.values import frozen
 
 # One document for all groups, since Kubernetes 1.30 in this version.
+_VERSION = re.compile(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?")
 _ACCEPT = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
@@ -35,7 +37,7 @@ class ResourceType:
 class ServedKinds:
     """Kinds that an API server can list."""
 
-    def __init__(self, resource_types: Iterator[ResourceType]) -> None:
+    def __init__(self, resource_types: Iterable[ResourceType]) -> None:
         """Index the types; of each kind the version that the server prefers comes first."""
         self._versions: dict[tuple[str, str], dict[str, ResourceType]] = {}
         for item in resource_types:
@@ -48,6 +50,18 @@ class ServedKinds:
         if version:
             return versions.get(version)
         return next(iter(versions.values()), None)
+
+    def with_kinds(
+        self, types_by_kind: Mapping[tuple[str, str], Sequence[ResourceType]]
+    ) -> "ServedKinds":
+        """Return these kinds with others in place of some; a kind without types is not served."""
+        others = (
+            item
+            for kind, versions in self._versions.items()
+            if kind not in types_by_kind
+            for item in versions.values()
+        )
+        return ServedKinds((*others, *(it for types in types_by_kind.values() for it in types)))
 
     def groups(self, kind: str) -> tuple[str, ...]:
         """Return the API groups that have a kind of this name."""
@@ -80,3 +94,12 @@ def _read_groups(document: Any) -> Iterator[ResourceType]:
                         plural=resource["resource"],
                         is_namespaced=resource["scope"] == "Namespaced",
                     )
+
+
+def version_rank(version: str) -> tuple[int, int, int]:
+    """Return a key by which Kubernetes prefers versions: v2, v1, v2beta1, v2alpha1, others."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return (-1, 0, 0)
+    major, stability, minor = match.groups()
+    return (("alpha", "beta", None).index(stability), int(major), int(minor or 0))

@@ -168,7 +168,7 @@ def _retain_unchanged(previous: Names, present: Names) -> Names:
     return previous if is_unchanged else retained
 
 
-def has_same_content(previous: Object | None, present: Object | None) -> bool:
-    """Return whether two objects are equal, also in the types of their values."""
+def has_same_content(previous: object, present: object) -> bool:
+    """Return whether two objects, or values with a repr, are equal, also in their types."""
     # In Python 1, 1.0 and true are equal, which YAML and a label selector distinguish.
     return previous is present or (previous == present and repr(previous) == repr(present))

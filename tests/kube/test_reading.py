@@ -13,6 +13,7 @@ from kube_server import KubeServer, running_kube_server
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.kube.api_connection import open_connection
 from fanout.kube.api_inventory import ApiInventory
+from fanout.kube.object_listing import ListedObjects
 
 pytestmark = pytest.mark.kube
 
@@ -91,7 +92,8 @@ class Twin:
 
     def read(self, by: str = "admin") -> DeclaredObjects:
         """Read what the objects of the API server declare."""
-        return ApiInventory(open_connection(self.server.kubeconfig, by)).read()
+        connection = open_connection(self.server.kubeconfig, by)
+        return ApiInventory(ListedObjects(connection)).read()
 
     def write_status(self, name: str, status: dict[str, Any]) -> None:
         """Write the status of a Cluster, as its controller does."""

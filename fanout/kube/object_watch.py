@@ -1,0 +1,190 @@
+"""Objects of one kind: listed once, and kept up to date by a watch on a thread of its own."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from random import uniform
+from threading import Event, Lock, Thread
+from typing import Any, Generic, TypeVar
+
+import structlog
+
+from fanout.errors import Bug, Denied, FanoutError
+from fanout.kube.api_connection import ApiConnection, NotServed, WatchExpired
+from fanout.kube.resource_discovery import ResourceType
+from fanout.selection.cluster_objects import has_same_content
+from fanout.telemetry.error_isolation import BARRIER
+
+Value = TypeVar("Value")
+
+WATCH_SECONDS = 240  # after which the server ends a watch, and the next one begins
+FIRST_PAUSE, MAX_PAUSE = 0.5, 60.0  # seconds before another attempt
+
+_log = structlog.get_logger()
+
+
+class ObjectWatch(Generic[Value]):
+    """Values of the objects of one kind, by namespace and name.
+
+    `convert` makes the value of an object as the API server sent it; None leaves the object
+    out. An event that does not change the value changes nothing. For several threads.
+    """
+
+    def __init__(
+        self,
+        connection: ApiConnection,
+        resource_type: ResourceType,
+        convert: Callable[[Any], Value | None],
+        notify: Callable[[], None],
+    ) -> None:
+        """Watch nothing yet. `notify` is called on the thread of the watch after a change."""
+        self._connection = connection
+        self._resource_type = resource_type
+        self._convert = convert
+        self._notify = notify
+        self._lock = Lock()
+        self._values: dict[tuple[str, str], Value] = {}
+        self._snapshot: Mapping[tuple[str, str], Value] | None = None  # None: to be made
+        self._failure: FanoutError | None = None
+        self._version = 0  # resource version that the values are at least as new as
+        self._must_list = True
+        self._stopped = Event()
+
+    def start(self) -> None:
+        """List the objects, and start the thread that watches them.
+
+        A kind that cannot be listed is tried again by the thread. Raises Unavailable if the
+        API server gives no usable response.
+        """
+        with suppress(Denied, NotServed):  # as the failure
+            self.refresh()
+        Thread(target=self._run, name=f"watch {self._resource_type.plural}", daemon=True).start()
+
+    def stop(self) -> None:
+        """End the watch; the thread ends with the next event at the latest."""
+        self._stopped.set()
+
+    def values(self) -> Mapping[tuple[str, str], Value]:
+        """Return the values in order of namespace and name; the same mapping if none changed.
+
+        Raises Denied or NotServed if the kind could not be listed.
+        """
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            if self._snapshot is None:
+                self._snapshot = {name: self._values[name] for name in sorted(self._values)}
+            return self._snapshot
+
+    def refresh(self) -> None:
+        """List the objects now: the values are not older than the begin of the call.
+
+        Raises Denied, NotServed or Unavailable.
+        """
+        with self._lock:
+            version_before = self._version
+        try:
+            # Without a resourceVersion the list is consistent: it has what the API server
+            # acknowledged before.
+            document = self._connection.get(self._resource_type.path)
+        except (Denied, NotServed) as error:
+            self._fail(error)
+            raise
+        version = _read_version(document)
+        values = self._convert_all(document)
+        with self._lock:
+            # A lower version than before tells of a storage that was restored. Otherwise events
+            # that came during the call may have made the values newer than the list.
+            if version_before <= version < self._version:
+                return
+            is_same = values == self._values and self._failure is None
+            self._values, self._version = values, version
+            self._failure, self._must_list = None, False
+            if is_same:
+                return
+            self._snapshot = None
+        self._notify()
+
+    def _convert_all(self, document: Any) -> dict[tuple[str, str], Value]:
+        values: dict[tuple[str, str], Value] = {}
+        for item in document.get("items") or ():
+            value = self._convert(item)
+            if value is not None:
+                values[_name_of(item)] = value
+        return values
+
+    def _fail(self, error: FanoutError) -> None:
+        with self._lock:
+            is_new = self._failure is None or str(self._failure) != str(error)
+            self._failure, self._must_list = error, True
+        if is_new:
+            self._notify()
+
+    # ---- on the thread of the watch ------------------------------------------------------------
+
+    def _run(self) -> None:
+        attempts, last_problem = 0, ""
+        while not self._stopped.is_set():
+            try:
+                with BARRIER:
+                    if self._must_list:
+                        self.refresh()
+                    self._follow()
+                attempts, last_problem = 0, ""
+                continue
+            except (Denied, NotServed, Bug) as error:
+                self._fail(error)
+                failure: FanoutError = error
+            except FanoutError as error:  # the API server; what it said last still stands
+                failure = error
+            if str(failure) != last_problem and not isinstance(failure, WatchExpired):
+                last_problem = str(failure)
+                _log.warning("Watch ended", kind=self._resource_type.kind, problem=last_problem)
+            # A storage that was restored may count its versions from another number.
+            self._must_list = True
+            attempts += 1
+            # Full jitter: all watches end together when an API server restarts.
+            self._stopped.wait(uniform(0, min(FIRST_PAUSE * 2.0 ** min(attempts, 10), MAX_PAUSE)))  # noqa: S311
+
+    def _follow(self) -> None:
+        """Apply events until the server ends the watch."""
+        query = (
+            f"watch=1&allowWatchBookmarks=true&resourceVersion={self._version}"
+            f"&timeoutSeconds={WATCH_SECONDS}"
+        )
+        with self._connection.watch(f"{self._resource_type.path}?{query}") as events:
+            for event in events:
+                if self._stopped.is_set():
+                    return
+                if self._apply(event["type"], event["object"]):
+                    self._notify()
+
+    def _apply(self, event_type: str, item: Any) -> bool:
+        """Apply one event; return whether a value changed."""
+        version = int(item["metadata"]["resourceVersion"])
+        value = self._convert(item) if event_type in ("ADDED", "MODIFIED") else None
+        with self._lock:
+            # `refresh` may have listed what this watch has yet to tell.
+            if version <= self._version:
+                return False
+            self._version = version
+            if event_type == "BOOKMARK":
+                return False
+            name = _name_of(item)
+            if has_same_content(self._values.get(name), value):
+                return False
+            if value is None:
+                del self._values[name]
+            else:
+                self._values[name] = value
+            self._snapshot = None
+            return True
+
+
+def _name_of(item: Any) -> tuple[str, str]:
+    meta = item["metadata"]
+    return meta.get("namespace", ""), meta["name"]
+
+
+def _read_version(document: Any) -> int:
+    """Return the resource version of a list; versions are comparable numbers since 1.35."""
+    return int(document["metadata"]["resourceVersion"])

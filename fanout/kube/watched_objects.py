@@ -1,0 +1,145 @@
+"""Objects of all kinds that a controller reads, each listed once and watched."""
+
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from typing import Any
+
+from fanout.api.object_meta import GROUP
+from fanout.kube.api_connection import ApiConnection
+from fanout.kube.object_listing import ListedKind, build_converter
+from fanout.kube.object_watch import ObjectWatch
+from fanout.kube.resource_discovery import (
+    ResourceType,
+    ServedKinds,
+    discover_kinds,
+    version_rank,
+)
+from fanout.selection.cluster_objects import Names
+from fanout.selection.variant_spec import Object
+from fanout.values import frozen
+
+DEFINITION_TYPE = ResourceType(
+    "apiextensions.k8s.io",
+    "v1",
+    "CustomResourceDefinition",
+    "customresourcedefinitions",
+    is_namespaced=False,
+)
+_ESTABLISHED = "Established"
+
+
+@frozen
+class _CustomKind:
+    """A kind as its CustomResourceDefinition describes it."""
+
+    types: tuple[ResourceType, ...]  # the version that is preferred first
+    is_served: bool  # False: not established yet, or being deleted with all its objects
+
+
+class WatchedObjects:
+    """Source of a process that stays: kinds are watched from the first time they are asked for.
+
+    Which custom kinds there are is watched, too: a definition that is being deleted takes its
+    objects with it, and none of them must look as if a person had removed it.
+    """
+
+    def __init__(self, connection: ApiConnection, notify: Callable[[], None]) -> None:
+        """Watch nothing yet. `notify` is called on another thread after each change."""
+        self._connection = connection
+        self._notify = notify
+        self._lock = Lock()
+        self._version = 0
+        self._watches: dict[ListedKind, ObjectWatch[Object]] = {}
+        self._definitions = ObjectWatch(
+            connection, DEFINITION_TYPE, _read_definition, self._note_change
+        )
+        self._discovered: ServedKinds | None = None
+        self._custom_kinds: frozenset[tuple[str, str]] = frozenset()  # that were ever defined
+
+    def start(self) -> None:
+        """Begin to watch the definitions of kinds.
+
+        Raises Denied if they must not be listed, and Unavailable without a usable response.
+        """
+        self._definitions.start()
+        self._definitions.values()
+
+    def stop(self) -> None:
+        """End all watches."""
+        self._definitions.stop()
+        for watch in self._watches.values():
+            watch.stop()
+
+    def version(self) -> int:
+        """Return a number that changes whenever objects or kinds change."""
+        with self._lock:
+            return self._version
+
+    def served(self) -> ServedKinds:
+        """Return the kinds that are served now; definitions have the last word."""
+        definitions = self._definitions.values().values()
+        if self._discovered is None:
+            self._discovered = discover_kinds(self._connection)
+        defined = {(it.types[0].group, it.types[0].kind): it for it in definitions}
+        self._custom_kinds |= defined.keys()
+        return self._discovered.with_kinds(
+            {
+                kind: defined[kind].types if kind in defined and defined[kind].is_served else ()
+                for kind in self._custom_kinds
+            }
+        )
+
+    def objects(self, kind: ListedKind) -> Names:
+        """Return the objects of a kind, which is listed the first time and watched from then on."""
+        watch = self._watches.get(kind)
+        if watch is None:
+            watch = ObjectWatch(
+                self._connection, kind.resource_type, build_converter(kind), self._note_change
+            )
+            watch.start()
+            self._watches[kind] = watch
+        return watch.values()
+
+    def retain(self, kinds: Collection[ListedKind]) -> None:
+        """End the watches of all other kinds."""
+        for kind in self._watches.keys() - set(kinds):
+            self._watches.pop(kind).stop()
+
+    def refresh(self) -> None:
+        """List fanout's own kinds and the definitions anew.
+
+        What the API server acknowledged before the call is in what is read afterwards. Raises
+        Denied, NotServed or Unavailable.
+        """
+        own = [watch for it, watch in self._watches.items() if it.resource_type.group == GROUP]
+        watches: list[ObjectWatch[Any]] = [self._definitions, *own]
+        with ThreadPoolExecutor(len(watches)) as executor:
+            for result in [executor.submit(watch.refresh) for watch in watches]:
+                result.result()
+
+    def _note_change(self) -> None:
+        with self._lock:
+            self._version += 1
+        self._notify()
+
+
+def _read_definition(item: Any) -> _CustomKind:
+    """Return the kind that a CustomResourceDefinition defines."""
+    spec, conditions = item["spec"], item.get("status", {}).get("conditions", ())
+    types = (
+        ResourceType(
+            spec["group"],
+            version["name"],
+            spec["names"]["kind"],
+            spec["names"]["plural"],
+            is_namespaced=spec["scope"] == "Namespaced",
+        )
+        for version in spec["versions"]
+        if version["served"]
+    )
+    return _CustomKind(
+        tuple(sorted(types, key=lambda it: version_rank(it.version), reverse=True)),
+        "deletionTimestamp" not in item["metadata"]
+        and any(it["type"] == _ESTABLISHED and it["status"] == "True" for it in conditions),
+    )
