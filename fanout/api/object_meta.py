@@ -81,7 +81,9 @@ class ObjectMeta(Model):
         default=None, description="Set by Kubernetes; fanout accepts and ignores it."
     )
     deletion_timestamp: datetime | None = Field(
-        default=None, description="Set by Kubernetes; fanout accepts and ignores it."
+        default=None,
+        description="Set by Kubernetes when the object is deleted. An UpstreamPolicy with it has"
+        " no targets, and its variants are removed; so is a PackageVariant.",
     )
     deletion_grace_period_seconds: StrictInt | None = Field(
         default=None, description="Set by Kubernetes; fanout accepts and ignores it."
@@ -174,6 +176,11 @@ class KRMObject(Model):
     def identity(self) -> str:
         """Kind and name for messages: `UpstreamPolicy/monitoring`."""
         return f"{self.kind}/{self.metadata.name}"
+
+    @property
+    def is_being_deleted(self) -> bool:
+        """Whether somebody deleted the object, and a finalizer keeps it."""
+        return self.metadata.deletion_timestamp is not None
 
 
 class LabelOperator(StrEnum):

@@ -613,9 +613,10 @@ def describe_stuck(stage: str, sentence: str) -> str:
 # Removal.
 
 
-def describe_removal_of_all(number: int) -> str:
-    """Describe a removal of all variants of a policy."""
-    return f"no target exists any more; {pluralize(number, 'variant')} would be removed"
+def describe_removal_of_all(number: int, *, is_deleted: bool) -> str:
+    """Describe a removal of all variants of a policy; `is_deleted`: it was deleted itself."""
+    cause = "the policy was deleted" if is_deleted else "no target exists any more"
+    return f"{cause}; {pluralize(number, 'variant')} would be removed"
 
 
 def describe_removal_limit(number: int, total: int, limit: int) -> str:

@@ -67,6 +67,16 @@ class RemovalFacts:
     calendars: tuple[PublicationCalendar, ...] = ()  # the windows: all must be open
     has_unreadable_calendar: bool = False  # there may be a window that could not be read
     safety_hold: Hold | None = None  # why a missing target may still exist
+    is_deleted: bool = False  # the policy itself, so that it has no targets
+    keeps_packages: bool = False  # `deletionPolicy: Orphan`
+
+    @property
+    def needs_consent(self) -> bool:
+        """Return whether a mistake could remove packages that are wanted.
+
+        Somebody who deletes a policy and keeps its packages has said both.
+        """
+        return not (self.is_deleted and self.keeps_packages)
 
 
 @frozen
@@ -185,12 +195,16 @@ def _limit_hold(
     removal_facts: RemovalFacts, confirmations: Mapping[str, RemovalConfirmation]
 ) -> Hold | None:
     """Return the hold for more removals than `removalLimit`, or for all, or None."""
+    if not removal_facts.needs_consent:
+        return None
     # Confirmed removals do not count: the limit guards against a mistake, and somebody has looked.
     unconfirmed = len(removal_facts.orphaned) - len(confirmations)
     total = removal_facts.present_count + len(removal_facts.orphaned)
     limit = compute_removal_limit(removal_facts.limit, total)
     if unconfirmed and not removal_facts.present_count and not _is_unlimited(removal_facts.limit):
-        sentence = gate_wording.describe_removal_of_all(unconfirmed)
+        sentence = gate_wording.describe_removal_of_all(
+            unconfirmed, is_deleted=removal_facts.is_deleted
+        )
     elif unconfirmed > limit:
         sentence = gate_wording.describe_removal_limit(unconfirmed, total, limit)
     else:
@@ -246,11 +260,12 @@ class _RemovalInputs:
             orphan.held,
             self._edited_hold(orphan, confirmation),
         ]
-        if confirmation is None:
+        is_agreed = confirmation is not None or not removal_facts.needs_consent
+        if not is_agreed:
             candidates += [self.limit_hold, self._automation_hold(orphan)]
         # A confirmation overrides the limit and the automation switch, but not closed windows.
         candidates.append(self.window_hold)
-        if confirmation is None and not removal_facts.sweep:
+        if not is_agreed and not removal_facts.sweep:
             candidates.append(
                 Hold(
                     Reason.SWEEP_AWAITED,

@@ -152,8 +152,10 @@ class PolicyEvaluator:
                     refuse_rewound_branch(inputs.resolved_policy.title, inputs.policy_state.rewound)
                 if inputs.resolved_policy.error is not None:
                     raise inputs.resolved_policy.error
-                revisions = find_revisions(
-                    inputs.resolved_policy, inputs.listings, status.revisions
+                revisions = (
+                    {}
+                    if inputs.resolved_policy.is_being_deleted
+                    else find_revisions(inputs.resolved_policy, inputs.listings, status.revisions)
                 )
                 present_status = with_merged_removals(
                     status, inputs.resolved_policy, inputs.path_ownership, self.now

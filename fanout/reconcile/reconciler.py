@@ -485,7 +485,8 @@ def _find_declaration_warnings(
     policies = [
         resolved_policy.upstream_policy
         for resolved_policy in covered
-        if resolved_policy.upstream_policy is not None and resolved_policy.is_complete
+        if resolved_policy.upstream_policy is not None
+        if resolved_policy.is_complete and not resolved_policy.is_being_deleted
     ]
     unmatched_warnings = (
         warning for _, warning in group_findings(find_unmatched_selectors(declared, policies))

@@ -166,7 +166,14 @@ SENTENCES = [
     (wording.describe_stuck("prod", "stage prod is halted"),
      "rollout is stuck; stage prod is halted"),
     # Removal.
-    (wording.describe_removal_of_all(2), "no target exists any more; 2 variants would be removed"),
+    (
+        wording.describe_removal_of_all(2, is_deleted=False),
+        "no target exists any more; 2 variants would be removed",
+    ),
+    (
+        wording.describe_removal_of_all(1, is_deleted=True),
+        "the policy was deleted; 1 variant would be removed",
+    ),
     (wording.describe_removal_limit(5, 9, 3),
      "5 of 9 variants would be removed (removalLimit: 3)"),
     (wording.describe_removed_edits(["the package a", "the draft b"]),

@@ -205,7 +205,9 @@ def _find_closed_window(
     unread = not are_all_promotions_read(declared, item.resolved_policy.namespace)
     window_hold = closed_window_hold(windows, now, has_unreadable_calendar=unread)
     orphaned = {orphan.name for orphan in item.orphans}
-    is_swept = item.resolved_policy.upstream_policy is not None and orphaned.issuperset(names)
+    policy = item.resolved_policy
+    is_declared = policy.upstream_policy is not None or policy.is_being_deleted
+    is_swept = is_declared and orphaned.issuperset(names)
     if window_hold is not None and not is_swept:
         problem, reason = describe_hold(window_hold), window_hold.reason
         raise InvalidInput(

@@ -54,6 +54,8 @@ def mark_lost_tags(
     Without its tag no rule allows the revision: the candidate silently becomes an older
     one.
     """
+    if resolved_policy.is_being_deleted:
+        return variants
     assert resolved_policy.upstream is not None, "a policy without its upstream is not asked"
     listing = listings[build_remote(resolved_policy.upstream).key]
     if isinstance(listing, FanoutError):

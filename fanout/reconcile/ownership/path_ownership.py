@@ -173,12 +173,21 @@ def _find_orphan_paths(
     resolved_policy: ResolvedPolicy, recorded_paths: RecordedPaths
 ) -> Iterator[PackagePlace]:
     """Yield paths of a policy's variants whose targets are gone."""
-    if resolved_policy.upstream_policy is None:
-        return
     present_variants = {variant.name for variant in resolved_policy.variants}
     for name in recorded_paths.variants_by_policy.get(resolved_policy.records_key, ()):
-        if name not in present_variants:
+        if name not in present_variants and may_remove(resolved_policy, name):
             yield from recorded_paths.all_paths_by_owner[resolved_policy.namespace, name]
+
+
+def may_remove(resolved_policy: ResolvedPolicy, variant: str) -> bool:
+    """Return whether a variant on record that is not declared is the policy's to remove.
+
+    A hand-written variant removes itself, when it is being deleted. The others of its namespace
+    share its records.
+    """
+    if resolved_policy.upstream_policy is not None:
+        return True
+    return resolved_policy.is_being_deleted and variant == resolved_policy.name
 
 
 def trailer_owner(resolved_policy: ResolvedPolicy) -> str:

@@ -7,6 +7,7 @@ then waits (design §3, §6).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 
 from fanout.api.reasons import Reason
 from fanout.api.upstream_policy import REMOVAL_LIMIT, UpstreamPolicy
@@ -14,6 +15,7 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import Hold, PolicyFacts
 from fanout.gates.gate_wording import describe_hold
+from fanout.gates.percentages import Amount
 from fanout.gates.removal_gate import (
     OrphanedVariant,
     RemovalConfirmation,
@@ -38,7 +40,7 @@ from fanout.plan.removal.removal_plan import (
 )
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.repository_listing import orphans_packages
-from fanout.reconcile.ownership.path_ownership import PathOwnership, trailer_owner
+from fanout.reconcile.ownership.path_ownership import PathOwnership, may_remove, trailer_owner
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.variant_naming import variant_digest
@@ -49,9 +51,9 @@ from fanout.values import frozen, replace
 def find_removal_doubt(declared: DeclaredObjects, policy: UpstreamPolicy | None) -> str:
     """Return why missing targets of a policy cannot be considered gone; "" if they can.
 
-    A hand-written variant (None) has no targets.
+    A hand-written variant (None) has no targets, and nor has a policy that is being deleted.
     """
-    if policy is None:
+    if policy is None or policy.is_being_deleted:
         return ""
     # Expressions that fail are not among these: their targets are present, by their keys.
     source = next(declared.find_unusable_targets(policy), "")
@@ -95,7 +97,10 @@ def find_orphans(
     repository_states: Iterable[RepositoryState],
 ) -> tuple[OrphanLocations, ...]:
     """Return variants on record or drafted that none of the policy's targets yields."""
-    if resolved_policy.upstream_policy is None or not resolved_policy.is_complete:
+    is_hand_written = resolved_policy.upstream_policy is None
+    if not resolved_policy.is_complete or (
+        is_hand_written and not resolved_policy.is_being_deleted
+    ):
         return ()
     declared_names = {variant.name for variant in resolved_policy.variants}
     stages_by_variant: dict[str, dict[PackagePlace, str]] = {}
@@ -117,7 +122,7 @@ def find_orphans(
     orphans = (
         locate_orphan(name, status.variants.get(name), stages_by_variant.get(name, {}))
         for name in sorted(names)
-        if name.rpartition("-")[2] not in failed_digests
+        if name.rpartition("-")[2] not in failed_digests and may_remove(resolved_policy, name)
     )
     branches = _find_removal_branches(resolved_policy, repository_states)
     return tuple(_with_removal_branches(it, branches) for it in orphans)
@@ -127,12 +132,11 @@ def _find_removal_branches(
     resolved_policy: ResolvedPolicy, repository_states: Iterable[RepositoryState]
 ) -> Mapping[PackagePlace, str]:
     """Return the branch that removes a package, by its place."""
-    owner = trailer_owner(resolved_policy)
     return {
         (repository_state.identity, path): draft.ref.removeprefix("refs/heads/")
         for repository_state in repository_states
         for draft in repository_state.removal_drafts.values()
-        if draft.policy == owner
+        if draft.policy == resolved_policy.title
         for path in draft.trees_by_path
     }
 
@@ -253,8 +257,6 @@ def _evaluate_gate(
     removal_inputs: RemovalInputs,
 ) -> RemovalEvaluation:
     facts = removal_inputs.facts
-    upstream_policy = resolved_policy.upstream_policy
-    assert upstream_policy is not None, "only a policy has targets"
     return evaluate_removals(
         RemovalFacts(
             policy=resolved_policy.name,
@@ -266,7 +268,7 @@ def _evaluate_gate(
             ),
             orphaned=orphaned,
             now=facts.now,
-            limit=REMOVAL_LIMIT if (limit := upstream_policy.spec.removal_limit) is None else limit,
+            limit=_find_limit(resolved_policy),
             confirmations=read_confirmations(removal_inputs.records),
             decisions=facts.records.decisions,
             suspended=facts.suspended,
@@ -274,8 +276,17 @@ def _evaluate_gate(
             calendars=facts.calendars,
             has_unreadable_calendar=facts.has_unreadable_calendar,
             safety_hold=_build_safety_hold(removal_inputs.removal_doubt),
+            is_deleted=resolved_policy.is_being_deleted,
+            keeps_packages=orphans_packages(resolved_policy),
         )
     )
+
+
+def _find_limit(resolved_policy: ResolvedPolicy) -> Amount:
+    if resolved_policy.upstream_policy is None:
+        return Fraction(1)  # deleted by its name, so nobody has to ask
+    limit = resolved_policy.upstream_policy.spec.removal_limit
+    return REMOVAL_LIMIT if limit is None else limit
 
 
 # A removal with one of these ends, also where a pull request for it is open; others delay it.

@@ -80,6 +80,11 @@ class ResolvedPolicy:
         return self.upstream_policy or self.package_variant
 
     @property
+    def is_being_deleted(self) -> bool:
+        """Return True if the declared object was deleted: it has no variants any more."""
+        return self.declaration is not None and self.declaration.is_being_deleted
+
+    @property
     def upstream_spec(self) -> Upstream:
         """Return the upstream as declared. Raises Bug for a variant that is only on record."""
         if self.declaration is None:
@@ -124,6 +129,10 @@ def resolve_policies(
         key = declaration_key(declaration)
         if key in unchanged:
             return previous_by_key[key]
+        if declaration.is_being_deleted:
+            # Without targets and upstream: no expression, and no repository of theirs, can hold
+            # the removal of what it has downstream.
+            return _unresolved(declaration)
         usable = usable_by_namespace[declaration.metadata.namespace]
         outcome = run_isolated(
             partial(_resolve_package_variant, declaration, declared, usable)
