@@ -3,10 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from fanout.api.field_errors import FieldError, FieldPath, find_similar_name, format_path
-from fanout.api.git_repository import Repository
-from fanout.api.kind_registry import KINDS
-from fanout.api.object_meta import GROUP
+from fanout.api.field_errors import FieldError, FieldPath, format_path
 from fanout.cluster import cluster_wording as wording
 from fanout.cluster.manifest_documents import ManifestContent, SourcePosition
 from fanout.declared.declaration_assembly import Declarations, assemble_declared, build_finding
@@ -72,7 +69,6 @@ def _find_duplicate_objects(
 
 Locate = Callable[[str], Mapping[ObjectKey, Sequence[SourcePosition]]]
 _NAME_PATH: FieldPath = ("metadata", "name")
-_ALLOWED_NAMESPACES = "allowedNamespaces"
 
 
 def merge_declared(
@@ -99,7 +95,6 @@ def merge_declared(
     discovery_findings = tuple(discovery_findings)
     unread = [DeclarationFailure(content.where.file) for content in discovery_findings]
     unread += (DeclarationFailure(at) for at, content in contents.items() if content.unread)
-    left_out = {**_group(broken), **duplicates}
     return assemble_declared(
         Declarations(
             own_objects={key: pair for key, pair in own_objects.items() if key not in duplicates},
@@ -113,7 +108,7 @@ def merge_declared(
             broken=broken,
             repeated=duplicates,
             unread=unread,
-            unusable=tuple(_describe_unusable(contents, plain_duplicates, left_out)),
+            unusable=tuple(_describe_unusable(contents, plain_duplicates)),
         )
     )
 
@@ -170,48 +165,13 @@ def _locate_duplicates(
 def _describe_unusable(
     contents: Mapping[str, ManifestContent],
     duplicates: Mapping[ObjectKey, Sequence[SourcePosition]],
-    left_out: Mapping[ObjectKey, Sequence[SourcePosition]],
 ) -> Iterator[DeclarationFailure]:
-    """Describe the objects that would be, or would hold, a target.
-
-    `duplicates` are plain objects, `left_out` those of fanout, each with its positions.
-    """
+    """Describe the plain objects that would be a target; duplicates with their positions."""
     for content in contents.values():
         yield from content.nameless
     for key, places in duplicates.items():
         source = wording.describe_repeated_object(key.identity, len(places))
         yield DeclarationFailure(source, (key.group, key.kind), key.namespace)
-    for key, places in sorted(left_out.items()):
-        if key.kind == Repository.__name__ or key.kind not in KINDS:  # which may be misspelled
-            kind = GROUP, Repository.__name__
-            for namespace in _find_allowed_namespaces(key, places):
-                yield DeclarationFailure(key.identity, kind, namespace)
-
-
-def _find_allowed_namespaces(key: ObjectKey, positions: Iterable[SourcePosition]) -> Sequence[str]:
-    """Return the namespaces that may name an unusable Repository; "" if any may."""
-    namespaces = {key.namespace}
-    for position in positions:
-        spec = position.value.get("spec")
-        if not isinstance(spec, Mapping):
-            return [""]
-        for name, value in spec.items():
-            if not find_similar_name(str(name), (_ALLOWED_NAMESPACES,)):
-                continue
-            is_list = isinstance(value, list) and all(isinstance(it, str) for it in value)
-            if name != _ALLOWED_NAMESPACES or not is_list:  # its author may have meant any
-                return [""]
-            namespaces.update(value)
-    return sorted(namespaces)
-
-
-def _group(
-    broken: Iterable[tuple[ObjectKey, SourcePosition]],
-) -> dict[ObjectKey, list[SourcePosition]]:
-    positions: dict[ObjectKey, list[SourcePosition]] = {}
-    for key, position in broken:
-        positions.setdefault(key, []).append(position)
-    return positions
 
 
 def _duplicate_findings(

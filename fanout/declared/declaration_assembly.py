@@ -1,18 +1,19 @@
 """Assembly of declared objects from what a front end has read, with checks among the objects."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, field
 from typing import TypeVar
 
-from fanout.api.field_errors import FieldError
+from fanout.api.field_errors import FieldError, find_similar_name
 from fanout.api.git_repository import Repository
+from fanout.api.kind_registry import KINDS
 from fanout.api.object_meta import KRMObject
 from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.scenario import Scenario
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.cross_references import InvalidObjects, cross_check
-from fanout.declared.declaration_failure import DeclarationFailure, GroupKind
+from fanout.declared.declaration_failure import DeclarationFailure, GroupKind, own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
 from fanout.declared.object_key import ObjectKey, ObjectPosition
@@ -20,6 +21,7 @@ from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.values import frozen
 
 Kind = TypeVar("Kind", bound=KRMObject)
+_ALLOWED_NAMESPACES = "allowedNamespaces"
 
 
 @frozen
@@ -32,16 +34,18 @@ class Declarations:
     served_scopes: Mapping[GroupKind, bool] = field(default_factory=dict)  # by an API server
     findings: Sequence[Finding] = ()
     broken: Sequence[tuple[ObjectKey, ObjectPosition]] = ()  # with errors of their own
-    repeated: Iterable[ObjectKey] = field(default=())  # of fanout, declared more than once
+    # Objects of fanout that are declared more than once, with all their positions.
+    repeated: Mapping[ObjectKey, Sequence[ObjectPosition]] = field(default_factory=dict)
     unread: Sequence[DeclarationFailure] = ()
-    unusable: Sequence[DeclarationFailure] = ()
+    unusable: Sequence[DeclarationFailure] = ()  # of other kinds
 
 
 def assemble_declared(declarations: Declarations) -> DeclaredObjects:
     """Check the objects among each other, and sort them by kind."""
     pairs = [declarations.own_objects[key] for key in sorted(declarations.own_objects)]
     items = [item for item, _ in pairs]
-    left_out = sorted({*declarations.repeated, *(key for key, _ in declarations.broken)})
+    positions_left_out = _group_left_out(declarations)
+    left_out = sorted(positions_left_out)
     # References to unusable objects are not reported as missing: the object's own error is the
     # cause, and a second message would hide it.
     unusable = InvalidObjects(
@@ -69,9 +73,45 @@ def assemble_declared(declarations: Declarations) -> DeclaredObjects:
         left_out=tuple(left_out),
         broken=tuple(declarations.broken),
         unread=tuple(declarations.unread),
-        unusable=tuple(declarations.unusable),
+        unusable=(*declarations.unusable, *_describe_repositories(positions_left_out)),
         positions=positions,
     )
+
+
+def _group_left_out(
+    declarations: Declarations,
+) -> Mapping[ObjectKey, Sequence[ObjectPosition]]:
+    positions: dict[ObjectKey, list[ObjectPosition]] = {}
+    for key, position in declarations.broken:
+        positions.setdefault(key, []).append(position)
+    return {**positions, **declarations.repeated}
+
+
+def _describe_repositories(
+    left_out: Mapping[ObjectKey, Sequence[ObjectPosition]],
+) -> Iterator[DeclarationFailure]:
+    """Describe the Repositories that cannot be used and would be, or would hold, a target."""
+    for key, positions in sorted(left_out.items()):
+        if key.kind == Repository.__name__ or key.kind not in KINDS:  # which may be misspelled
+            for namespace in _find_allowed_namespaces(key, positions):
+                yield DeclarationFailure(key.identity, own_kind(Repository), namespace)
+
+
+def _find_allowed_namespaces(key: ObjectKey, positions: Iterable[ObjectPosition]) -> Sequence[str]:
+    """Return the namespaces that may name an unusable Repository; "" if any may."""
+    namespaces = {key.namespace}
+    for position in positions:
+        spec = position.value.get("spec")
+        if not isinstance(spec, Mapping):
+            return [""]
+        for name, value in spec.items():
+            if not find_similar_name(str(name), (_ALLOWED_NAMESPACES,)):
+                continue
+            is_list = isinstance(value, list) and all(isinstance(it, str) for it in value)
+            if name != _ALLOWED_NAMESPACES or not is_list:  # its author may have meant any
+                return [""]
+            namespaces.update(value)
+    return sorted(namespaces)
 
 
 def build_finding(identity: str, position: ObjectPosition, error: FieldError) -> Finding:

@@ -259,6 +259,36 @@ def test_an_object_that_no_schema_caught_is_left_out_with_its_path(twin: Twin):
     assert place in " ".join(told.err.split())
 
 
+def test_a_broken_repository_holds_who_could_name_it(twin: Twin):
+    """Its labels may still be those that a policy selects."""
+    path = twin.fleet.root / "policies" / "policy.yaml"
+    policy = yaml.safe_load(path.read_text())
+    policy["spec"]["targets"] = [
+        {
+            "repositorySelector": {"matchLabels": {"role": "downstream"}},
+            "template": {"stage": "dev", "downstream": {"package": "sites/all"}},
+        }
+    ]
+    path.write_text(yaml.safe_dump(policy))
+    for name in ("core", "edge"):
+        path = twin.fleet.root / "policies" / f"repository-{name}.yaml"
+        repository = yaml.safe_load(path.read_text())
+        repository["metadata"]["labels"] = {"role": "downstream"}
+        path.write_text(yaml.safe_dump(repository))
+    twin.apply()
+    twin.show("sweep")
+    twin.show("sweep")
+    assert not twin.ask("plan", "-o", "json").json["actions"]
+    # No rule of the definition can say this.
+    broken = {"spec": {"url": "https://git.example.com/edge.git?token=secret"}}
+    meta = {"name": "edge", "namespace": twin.namespace}
+    repository = {"apiVersion": "fanout.dev/v1alpha1", "kind": "Repository", "metadata": meta}
+    twin.server.patch(repository, broken)
+    plan = twin.ask("plan", "-o", "json").json
+    assert not plan["actions"]
+    assert "InvalidObject" in {it["reason"] for it in plan["holds"]}
+
+
 INJECTED = """\
 apiVersion: infra.example.com/v1
 kind: Cluster
