@@ -48,7 +48,7 @@ from fanout.variants.function_requests import ResponseError as ProgramError
 
 
 class Inventory(Protocol):
-    """Source of the declared objects (package: cluster; in file mode manifests)."""
+    """Source of the declared objects (packages: cluster, from files; kube, from an API server)."""
 
     def read(self) -> DeclaredObjects:
         """Return what is declared now; the same value if nothing changed.

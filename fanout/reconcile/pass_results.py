@@ -149,7 +149,7 @@ class NoopSnapshot:
 
     heads: Mapping[RecordsKey, str]  # of all records branches
     listing_requests: tuple[RefListingRequest, ...]
-    listings: Mapping[str, RefListing]  # by URL
+    listings: Mapping[str, RefListing]  # by key of the remote
     # earliest time at which something changes without a change of inputs
     next_check: datetime | None
     hosted_urls: tuple[str, ...] = ()  # of repositories that have a forge

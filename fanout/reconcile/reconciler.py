@@ -72,7 +72,7 @@ class _PassContext:
     declared: DeclaredObjects
     scope: PassScope
     mode: PassMode
-    listings: Mapping[str, RefListing | FanoutError]  # by URL
+    listings: Mapping[str, RefListing | FanoutError]  # by key of the remote
     repository_states: Mapping[str, RepositoryState]  # by Repository identity
     drafted_states: Mapping[str, Sequence[RepositoryState]]  # by policy, as trailers name it
     evaluator: PolicyEvaluator
@@ -342,11 +342,15 @@ class Reconciler:
         """Resolve all declared policies, as far as a change concerns them."""
         with self._world.counters.times.phase("names"):
             resolution = self._resolution_memo.resolve(declared)
-        stages = (stage for policy in declared.policies for stage in policy.spec.stages)
-        texts = (text for stage in stages for text in stage.propagate_when)
+        concerned = resolution.concerned
+        policies = (it.upstream_policy for it in resolution.policies if it.key in concerned)
+        stages = (
+            stage for policy in policies if policy is not None for stage in policy.spec.stages
+        )
+        texts = [text for stage in stages for text in stage.propagate_when]
         # Preparing all at once is quick; failures are prepared again, and reported, by policy.
         run_isolated(partial(self._conditions.prepare, texts))
-        self._policy_memo.drop(resolution.concerned)
+        self._policy_memo.drop(concerned)
         return resolution
 
     def _list_repositories(
@@ -354,8 +358,8 @@ class Reconciler:
     ) -> tuple[tuple[RefListingRequest, ...], Mapping[str, RefListing | FanoutError]]:
         """List every repository of the scope once, or of all policies without records.
 
-        Returns the listing requests, and by URL the listing or the error. Raises InvalidInput
-        when repositories show that records were lost.
+        Returns the listing requests, and by key of the remote the listing or the error. Raises
+        InvalidInput when repositories show that records were lost.
         """
         git, setup = self._world.git, self._world.setup
         # Listing the repositories of all policies is expensive and only needed to tell a first
@@ -384,7 +388,7 @@ class Reconciler:
             for key, policy_state in context.scope.policy_states.items()
             if policy_state.head
         }
-        listings = {url: it for url, it in context.listings.items() if isinstance(it, RefListing)}
+        listings = {key: it for key, it in context.listings.items() if isinstance(it, RefListing)}
         # A repository that could not be listed may hide any change, so such a pass is not stored.
         # The same holds for a forge; and no search shows a status that a check waits for.
         forge_states = [it.forge for it in context.repository_states.values() if it.forge]

@@ -85,10 +85,9 @@ class RequestTextBuilder:
         build_variables: Callable[[RequestContent], Mapping[str, Any]],
     ) -> tuple[Mapping[RequestKey, str], list[str]]:
         """Return what the template yields for each request, and warnings."""
-        found = _find_template(promotions, template_field)
-        if found is None or not contents:
+        promotion, template = _find_template(promotions, template_field)
+        if promotion is None or not contents:
             return {}, []
-        promotion, template = found
         where = self.declared.where(promotion, f"spec.pullRequest.{template_field}")
         try:
             with BARRIER:
@@ -116,7 +115,8 @@ _TITLE_FIELD, _BODY_FIELD = "titleTemplate", "bodyTemplate"
 
 def _find_template(
     promotions: Sequence[PromotionPolicy], template_field: str
-) -> tuple[PromotionPolicy, str] | None:
+) -> tuple[PromotionPolicy, str] | tuple[None, str]:
+    """Return the template of the first promotion that has one, and the promotion."""
     for promotion in sorted(promotions, key=lambda it: it.metadata.name):
         request = promotion.spec.pull_request
         if request is not None:
@@ -124,4 +124,4 @@ def _find_template(
             template = request.title_template if is_title else request.body_template
             if template:
                 return promotion, template
-    return None
+    return None, ""
