@@ -53,6 +53,7 @@ UNDECLARED_REMEDY = (
     " deletionPolicy decides whether its packages stay"
 )
 UNREADABLE_DECLARATION_REMEDY = "correct it; `fanout validate` reports every error"
+BROKEN_REPOSITORY_REMEDY = "run `fanout validate`, and correct its errors"
 UNKNOWN_REPOSITORY_REMEDY = "create it, or add the namespace to its spec.allowedNamespaces"
 
 
@@ -281,6 +282,11 @@ def describe_archived_repository(name: str, host: str) -> str:
 def describe_unknown_repository(name: str, namespace: str) -> str:
     """Describe a Repository that does not exist or is not allowed."""
     return f"there is no Repository {name} that namespace {namespace} may use"
+
+
+def describe_broken_repository(name: str) -> str:
+    """Describe a Repository that is declared and cannot be used."""
+    return f"Repository {name} has errors and cannot be used"
 
 
 def describe_foreign_request(number: int, base: str, head: str) -> str:

@@ -97,6 +97,8 @@ class TargetFailure:
     reason: str
     problem: str
     field: str = ""  # field of the policy that causes the failure
+    # It follows from errors of another object, which are reported by themselves.
+    is_consequence: bool = False
 
 
 @frozen

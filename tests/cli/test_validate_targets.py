@@ -179,6 +179,20 @@ def test_a_sound_fleet_has_no_finding(fleet: Fleet):
     assert [it["field"] for it in told.json] == ["spec.stages[1].verification"], "as before"
 
 
+def test_a_broken_repository_is_one_error_and_not_missing(fleet: Fleet):
+    rewrite(fleet, "repository-edge.yaml", ("spec: {url:", "spec: {brnch: x, url:"))
+    told = fleet.run("validate")
+    assert told.code == 2
+    errors = [line for line in told.out.splitlines() if not line.startswith("warning: ")]
+    assert (
+        len([line for line in errors if "Repository/edge: spec.brnch: unknown field" in line]) == 1
+    )
+    assert not [line for line in errors if "UpstreamPolicy" in line]
+    swept = fleet.sweep()
+    assert "Repository edge has errors and cannot be used" in swept.err
+    assert "there is no Repository" not in swept.err
+
+
 def test_what_validate_finds_a_sweep_finds(fleet: Fleet):
     """The same code names variants in both, so the sentences are the same."""
     without_label(fleet, "dub")

@@ -85,6 +85,7 @@ SENTENCES = [
       " repository is published to on one branch")),
     (wording.describe_unknown_repository("edge", "default"),
      "there is no Repository edge that namespace default may use"),
+    (wording.describe_broken_repository("edge"), "Repository edge has errors and cannot be used"),
     (wording.describe_foreign_request(7, "main", "drafts/x"),
      "pull request 7 from drafts/x to main was not opened by fanout and is ignored"),
     (wording.describe_unknown_reviewers(URL, ["ann", "bob"]),

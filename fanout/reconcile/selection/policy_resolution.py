@@ -12,6 +12,7 @@ from fanout.api.field_errors import suggest_name
 from fanout.api.git_repository import Repository
 from fanout.api.package_variant import PackageVariant, Upstream
 from fanout.api.promotion_policy import PromotionPolicy
+from fanout.api.reasons import Reason
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Bug, ErrorLocation, FanoutError, InvalidInput
@@ -194,8 +195,8 @@ def _resolve_policy(
     error = None
     if upstream is None:
         where = declared.where(policy, "spec.upstream.repository")
-        error = _unknown_repository_error(
-            policy.spec.upstream.repository, meta.namespace, repository_by_name, where
+        error = _build_repository_error(
+            policy.spec.upstream.repository, meta.namespace, repository_by_name, declared, where
         )
     targets, failures = select_targets(
         policy, TargetInventory(repository_by_name, declared.objects)
@@ -206,7 +207,8 @@ def _resolve_policy(
     # Two rounds of expressions: all other fields may read the repository, so the repository's
     # own expression is evaluated first and cannot see it.
     repository_by_target, failures_without_repository = _with_values(
-        sandbox, partial(_resolve_repositories, policy, changed_targets, repository_by_name)
+        sandbox,
+        partial(_resolve_repositories, policy, changed_targets, repository_by_name, declared),
     )
     targets_with_repository = [it for it in changed_targets if it.key in repository_by_target]
     spec_by_target = _with_values(
@@ -377,6 +379,7 @@ def _resolve_repositories(
     policy: UpstreamPolicy,
     targets: Sequence[VariantTarget],
     repository_by_name: Mapping[str, Repository],
+    declared: DeclaredObjects,
     responses: Responses,
 ) -> tuple[dict[str, Repository], list[TargetFailure]]:
     """Return the downstream repository of each target by key, and the failures."""
@@ -394,7 +397,10 @@ def _resolve_repositories(
         if isinstance(name, TargetFailure):
             failures.append(name)
         elif name not in repository_by_name:
-            failures.append(_unknown_repository_failure(policy, target, name, repository_by_name))
+            refusal = _build_repository_error(
+                name, policy.metadata.namespace, repository_by_name, declared
+            )
+            failures.append(_build_repository_failure(policy, target, refusal))
         else:
             repository_by_target[target.key] = repository_by_name[name]
     return repository_by_target, failures
@@ -408,24 +414,18 @@ def _build_failure(
     return TargetFailure(policy.metadata.name, target.key, error.reason, str(error), field_name)
 
 
-def _unknown_repository_failure(
-    policy: UpstreamPolicy,
-    target: VariantTarget,
-    name: str,
-    repository_by_name: Mapping[str, Repository],
+def _build_repository_failure(
+    policy: UpstreamPolicy, target: VariantTarget, error: FanoutError
 ) -> TargetFailure:
     downstream = policy.spec.targets[target.entry].template.downstream
     field_name = "repositoryExpr" if downstream.repository_expr else "repository"
     return TargetFailure(
         policy.metadata.name,
         target.key,
-        "UnknownRepository",
-        str(
-            _unknown_repository_error(
-                name, policy.metadata.namespace, repository_by_name, ErrorLocation()
-            )
-        ),
+        error.reason,
+        str(error),
         f"spec.targets[{target.entry}].template.downstream.{field_name}",
+        is_consequence=error.reason == Reason.INVALID_OBJECT,
     )
 
 
@@ -459,12 +459,25 @@ def _with_values(sandbox: Sandbox, resolve: Callable[[Responses], Value]) -> Val
     return result
 
 
-def _unknown_repository_error(
-    name: str, namespace: str, repository_by_name: Mapping[str, Repository], where: ErrorLocation
+def _build_repository_error(
+    name: str,
+    namespace: str,
+    repository_by_name: Mapping[str, Repository],
+    declared: DeclaredObjects,
+    where: ErrorLocation | None = None,
 ) -> InvalidInput:
+    """Build the error for a name that is not among the usable Repositories."""
+    where = where or ErrorLocation()
+    if any(key.name == name and key.may_be(Repository) for key in declared.left_out):
+        return InvalidInput(
+            wording.describe_broken_repository(name),
+            reason=Reason.INVALID_OBJECT,
+            remedy=wording.BROKEN_REPOSITORY_REMEDY,
+            where=where,
+        )
     return InvalidInput(
         wording.describe_unknown_repository(name, namespace),
-        reason="UnknownRepository",
+        reason=Reason.UNKNOWN_REPOSITORY,
         remedy=suggest_name(name, sorted(repository_by_name), wording.UNKNOWN_REPOSITORY_REMEDY),
         where=where,
     )
@@ -485,7 +498,7 @@ def _resolve_package_variant(
             where = declared.where(variant, f"spec.{side}.repository")
             resolved_policy = replace(
                 resolved_policy,
-                error=_unknown_repository_error(name, namespace, repository_by_name, where),
+                error=_build_repository_error(name, namespace, repository_by_name, declared, where),
             )
     if downstream is None:
         return resolved_policy

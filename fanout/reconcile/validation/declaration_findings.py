@@ -150,6 +150,8 @@ def _find_target_problems(
     repository_scope = (own_kind(Repository), declaration.metadata.namespace)
     is_repository_unread = any(it.concerns(*repository_scope) for it in declared.unread)
     for failure in resolved_policy.failures:
+        if failure.is_consequence:
+            continue
         if failure.reason == Reason.UNKNOWN_REPOSITORY and is_repository_unread:
             continue
         # The sentence of a pass begins with the place, which the finding has by itself.
