@@ -179,6 +179,20 @@ def test_drafts_that_wait_for_approvals_are_told(company):
     assert ("ApprovalAwaited", "prod", "v1") in company.events()
 
 
+def test_nobody_is_asked_to_approve_what_has_failed_in_an_earlier_stage(company):
+    company.fleet.write("promotion.yaml", PROMOTION)
+    company.fleet.write("policy.yaml", APPROVED)
+    publish(company)
+    company.fleet.report("dev", "v1", "failed")
+    publish(company)
+    company.new()
+    company.fleet.site("cph", "prod", "edge")
+    publish(company)
+    view = company.fleet.run("explain", "monitoring/prod", "-o", "json").json["status"]
+    assert {it["reason"] for it in view["blockers"]} == {"AfterFailed", "ApprovalMissing"}
+    assert company.new() == []
+
+
 def test_merge_conflicts_are_told(company):
     publish(company)
     text = TEXT.replace("replicas: 1", "replicas: 7")

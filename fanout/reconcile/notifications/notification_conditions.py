@@ -51,7 +51,11 @@ def _list_of_variant(variant: VariantEvaluation) -> Iterator[tuple[NotificationC
     if variant.state is VariantState.FAILED:
         sentence = variant.holds[0].sentence if variant.holds else ""
         yield NotificationCondition(NotificationEvent.VARIANT_FAILED, *subject), sentence
+    has_failed_earlier = any(it.reason == Reason.AFTER_FAILED for it in variant.holds)
     for hold in variant.holds:
+        # Nobody should approve a revision that has failed in an earlier stage.
+        if has_failed_earlier and hold.reason == Reason.APPROVAL_MISSING:
+            continue
         if (event := _EVENT_BY_REASON.get(hold.reason)) is not None:
             yield NotificationCondition(event, *subject), hold.sentence
 
