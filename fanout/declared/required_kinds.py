@@ -3,8 +3,10 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from fanout.api.field_errors import FieldPath
 from fanout.api.object_meta import GROUP
 from fanout.api.package_variant import InjectionPointFilter, PackageVariant
+from fanout.api.stages import Check
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.selection.cluster_objects import group_of
 from fanout.values import frozen, replace
@@ -30,24 +32,34 @@ class RequiredKind:
         return cls(kind, group_of(api_version), api_version.rpartition("/")[2], reads_status)
 
 
-def list_required_kinds(
-    policies: Iterable[UpstreamPolicy], variants: Iterable[PackageVariant]
-) -> tuple[RequiredKind, ...]:
-    """Return the kinds that these policies and variants name, each once.
+@frozen
+class KindReference:
+    """A kind that a declared object names, and the field that names its version."""
+
+    kind: RequiredKind
+    field: FieldPath
+
+
+def list_references(declaration: UpstreamPolicy | PackageVariant) -> tuple[KindReference, ...]:
+    """Return the kinds that a policy or variant names, besides those of fanout.
 
     Which kinds an injector without a kind is for is known only from the package.
     """
-    required = [it for policy in policies for it in _list_of_policy(policy)]
-    required += [it for variant in variants for it in _list_injected(variant.spec.injectors)]
-    merged: dict[RequiredKind, bool] = {}
-    for item in required:
-        key = replace(item, reads_status=False)
-        merged[key] = merged.get(key, False) or item.reads_status
-    return tuple(
-        replace(it, reads_status=reads_status)
-        for it, reads_status in merged.items()
-        if it.group != GROUP
+    references = (
+        _list_of_policy(declaration)
+        if isinstance(declaration, UpstreamPolicy)
+        else _list_injected(declaration.spec.injectors, ("spec",))
     )
+    return tuple(it for it in references if it.kind.group != GROUP)
+
+
+def merge_references(references: Iterable[KindReference]) -> tuple[RequiredKind, ...]:
+    """Return each kind once, with the status if any of the references reads it."""
+    merged: dict[RequiredKind, bool] = {}
+    for reference in references:
+        key = replace(reference.kind, reads_status=False)
+        merged[key] = merged.get(key, False) or reference.kind.reads_status
+    return tuple(replace(it, reads_status=reads_status) for it, reads_status in merged.items())
 
 
 def has_open_injectors(
@@ -74,20 +86,28 @@ def may_read_status(texts: Iterable[str], variable: str) -> bool:
     return False
 
 
-def _list_of_policy(policy: UpstreamPolicy) -> Iterator[RequiredKind]:
+def _list_of_policy(policy: UpstreamPolicy) -> Iterator[KindReference]:
     # All texts, whether they are expressions or not: no kind of expression can be forgotten.
     spec = policy.model_dump(mode="json", by_alias=True, exclude_unset=True)["spec"]
     reads_target = may_read_status(_list_texts(spec), "target")
-    for entry in policy.spec.targets:
+    for index, entry in enumerate(policy.spec.targets):
+        path: FieldPath = ("spec", "targets", index)
         if (selector := entry.object_selector) is not None:
-            yield RequiredKind.of(selector.api_version, selector.kind, reads_status=reads_target)
-        yield from _list_injected(entry.template.injectors)
-    for stage in policy.spec.stages:
-        for check in (*stage.verification, *stage.requires):
-            if (asked := check.object) is not None:
-                texts = [asked.cel, asked.observed_revision or ""]
-                reads_object = may_read_status(texts, "object")
-                yield RequiredKind.of(asked.api_version, asked.kind, reads_status=reads_object)
+            kind = RequiredKind.of(selector.api_version, selector.kind, reads_status=reads_target)
+            yield KindReference(kind, (*path, "objectSelector", "apiVersion"))
+        yield from _list_injected(entry.template.injectors, (*path, "template"))
+    for index, stage in enumerate(policy.spec.stages):
+        path = ("spec", "stages", index)
+        yield from _list_checked(stage.verification, (*path, "verification"))
+        yield from _list_checked(stage.requires, (*path, "requires"))
+
+
+def _list_checked(checks: Iterable[Check], path: FieldPath) -> Iterator[KindReference]:
+    for index, check in enumerate(checks):
+        if (asked := check.object) is not None:
+            reads_object = may_read_status([asked.cel, asked.observed_revision or ""], "object")
+            kind = RequiredKind.of(asked.api_version, asked.kind, reads_status=reads_object)
+            yield KindReference(kind, (*path, index, "object", "apiVersion"))
 
 
 def _list_texts(value: object) -> Iterator[str]:
@@ -101,7 +121,10 @@ def _list_texts(value: object) -> Iterator[str]:
             yield from _list_texts(child)
 
 
-def _list_injected(injectors: Iterable[InjectionPointFilter]) -> Iterator[RequiredKind]:
-    for injector in injectors:
+def _list_injected(
+    injectors: Iterable[InjectionPointFilter], path: FieldPath
+) -> Iterator[KindReference]:
+    for index, injector in enumerate(injectors):
         if injector.kind:
-            yield RequiredKind(injector.kind, injector.group, injector.version or "")
+            kind = RequiredKind(injector.kind, injector.group, injector.version or "")
+            yield KindReference(kind, (*path, "injectors", index, "version"))

@@ -1,6 +1,6 @@
 """Declared objects of an API server: fanout's own kinds, and those that its policies name."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,15 +17,17 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
 from fanout.declared.object_key import ObjectKey
 from fanout.declared.required_kinds import (
+    KindReference,
     RequiredKind,
     has_open_injectors,
-    list_required_kinds,
+    list_references,
+    merge_references,
 )
 from fanout.declared.schedule_errors import find_schedule_errors
 from fanout.errors import Bug, Denied, ErrorLocation, InvalidInput
 from fanout.kube import kube_wording as wording
 from fanout.kube.api_connection import NotServed
-from fanout.kube.kind_choice import KindChoice, choose_kinds
+from fanout.kube.kind_choice import KindChoice, choose_kinds, find_other_versions
 from fanout.kube.object_listing import ListedKind, ObjectSource, without_request
 from fanout.kube.resource_discovery import ServedKinds
 from fanout.selection.cluster_objects import ClusterObjectIndex, Names
@@ -61,6 +63,7 @@ class _ValidatedObject:
     data: Object
     item: KRMObject | None
     errors: tuple[FieldError, ...]
+    references: tuple[KindReference, ...]  # to kinds of cluster objects
 
 
 @dataclass(slots=True)
@@ -126,13 +129,10 @@ class ApiInventory:
     def _read_objects(self, served: ServedKinds) -> DeclaredObjects:
         reading = _Reading()
         own_kinds = [self._read_own_kind(model, served, reading) for model in _OWN_KINDS]
-        items = [item for item, _ in reading.own_objects.values()]
-        named = list_required_kinds(
-            (it for it in items if isinstance(it, UpstreamPolicy)),
-            (it for it in items if isinstance(it, PackageVariant)),
-        )
+        named = merge_references(self._list_references(reading))
         injected = (RequiredKind(kind, group) for group, kind in sorted(self._injected))
         choices = choose_kinds((*named, *injected), served)
+        self._refuse_other_versions(choices, served, reading)
         listed_kinds = [self._read_kind(*it, reading) for it in choices.items()]
         self._listed = frozenset(choices)
         present = {*reading.own_objects, *(key for key, _ in reading.broken)}
@@ -149,6 +149,25 @@ class ApiInventory:
                 unread=reading.unread,
             )
         )
+
+    def _list_references(self, reading: _Reading) -> Iterator[KindReference]:
+        """Yield the references of all usable objects to kinds, those of the oldest first."""
+        for key in sorted(reading.own_objects, key=lambda it: _rank_age(it, reading)):
+            yield from self._validated[key].references
+
+    def _refuse_other_versions(
+        self, choices: Mapping[GroupKind, KindChoice], served: ServedKinds, reading: _Reading
+    ) -> None:
+        """Take out the objects that name a version in which a kind is not read.
+
+        Their expressions are written for other fields than the ones that would be read.
+        """
+        for key, (_, position) in list(reading.own_objects.items()):
+            references = self._validated[key].references
+            errors = [*find_other_versions(references, choices, served)]
+            if errors:
+                del reading.own_objects[key]
+                _add_broken(key, position, errors, reading)
 
     def _read_own_kind(
         self, model: type[KRMObject], served: ServedKinds, reading: _Reading
@@ -193,13 +212,10 @@ class ApiInventory:
     def _add_own(self, data: Object, reading: _Reading) -> None:
         key, position = ObjectKey.of(data), ApiPosition(data)
         validated = self._validate(key, data)
-        reading.findings += (
-            build_finding(key.identity, position, error) for error in validated.errors
-        )
         if validated.item is not None and not validated.errors:
             reading.own_objects[key] = validated.item, position
         else:
-            reading.broken.append((key, position))
+            _add_broken(key, position, validated.errors, reading)
 
     def _validate(self, key: ObjectKey, data: Object) -> _ValidatedObject:
         """Validate an object, or return the result of before.
@@ -212,9 +228,30 @@ class ApiInventory:
         item, errors = validate_object(without_request(data))
         if previous is not None and previous.item == item:
             item = previous.item
-        validated = _ValidatedObject(data, item, (*errors, *find_schedule_errors(item)))
+        errors = (*errors, *find_schedule_errors(item))
+        validated = _ValidatedObject(data, item, errors, _list_references(item))
         self._validated[key] = validated
         return validated
+
+
+def _list_references(item: KRMObject | None) -> tuple[KindReference, ...]:
+    if not isinstance(item, (UpstreamPolicy, PackageVariant)):
+        return ()
+    # A deleted one has no targets.
+    return () if item.metadata.deletion_timestamp else list_references(item)
+
+
+def _rank_age(key: ObjectKey, reading: _Reading) -> tuple[str, ObjectKey]:
+    """Return the rank of an object by age, oldest first: times of an API server sort as text."""
+    _, position = reading.own_objects[key]
+    return position.value["metadata"].get("creationTimestamp", ""), key
+
+
+def _add_broken(
+    key: ObjectKey, position: ApiPosition, errors: Iterable[FieldError], reading: _Reading
+) -> None:
+    reading.findings += (build_finding(key.identity, position, error) for error in errors)
+    reading.broken.append((key, position))
 
 
 def _add_unread(kind: GroupKind, problem: str, remedy: str, reading: _Reading) -> None:

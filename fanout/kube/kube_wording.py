@@ -9,6 +9,7 @@ RETRY_REMEDY = "none: it is read and decided again"
 REFUSED_REMEDY = "correct the object"
 SECRETS_UNREAD = "fanout reads no Secrets as targets, sources or checks"
 SECRETS_REMEDY = "name another kind in the policy"
+VERSION_REMEDY = "use one version in all policies; the oldest of them decides which is read"
 DEFINITIONS_REMEDY = "run `fanout crds | kubectl apply --server-side -f -`"
 
 
@@ -36,3 +37,8 @@ def describe_no_json(address: str, path: str) -> str:
 def describe_unserved_kind(kind: str, group: str) -> str:
     """Say that the API server has no resource of a kind."""
     return f"the API server does not serve kind {kind}" + (f" of group {group}" if group else "")
+
+
+def describe_other_version(api_version: str, kind: str, version: str) -> str:
+    """Say that a kind is read in another version than this one."""
+    return f"kind {kind} is read as {api_version} for an older policy, not as {version}"

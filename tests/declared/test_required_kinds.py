@@ -5,7 +5,12 @@ from typing import Any
 import pytest
 
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.declared.required_kinds import RequiredKind, list_required_kinds
+from fanout.declared.required_kinds import (
+    KindReference,
+    RequiredKind,
+    list_references,
+    merge_references,
+)
 
 CLUSTER = {"apiVersion": "infra.example.com/v1", "kind": "Cluster"}
 HEALTH = {"apiVersion": "infra.example.com/v1", "kind": "Health"}
@@ -27,15 +32,26 @@ def policy(
 
 
 def read_status(*policies: UpstreamPolicy) -> dict[str, bool]:
-    return {it.kind: it.reads_status for it in list_required_kinds(policies, ())}
+    references = [it for policy in policies for it in list_references(policy)]
+    return {it.kind: it.reads_status for it in merge_references(references)}
 
 
 def test_a_policy_requires_targets_sources_and_checks():
-    made = policy({"stage": "dev", "injectors": [{"kind": "ConfigMap", "group": "", "name": "a"}]})
-    assert list_required_kinds([made], ()) == (
-        RequiredKind("Cluster", "infra.example.com", "v1"),
-        RequiredKind("ConfigMap", ""),
-        RequiredKind("Health", "infra.example.com", "v1"),
+    injector = {"kind": "ConfigMap", "group": "", "version": "v1", "name": "a"}
+    made = policy({"stage": "dev", "injectors": [{"name": "a"}, injector]})
+    target = ("spec", "targets", 0)
+    assert list_references(made) == (
+        KindReference(
+            RequiredKind("Cluster", "infra.example.com", "v1"),
+            (*target, "objectSelector", "apiVersion"),
+        ),
+        KindReference(
+            RequiredKind("ConfigMap", "", "v1"), (*target, "template", "injectors", 1, "version")
+        ),
+        KindReference(
+            RequiredKind("Health", "infra.example.com", "v1"),
+            ("spec", "stages", 0, "verification", 0, "object", "apiVersion"),
+        ),
     )
 
 

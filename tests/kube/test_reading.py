@@ -32,6 +32,12 @@ spec:
     schema:
       openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
     subresources: {status: {}}
+  - name: v1beta1
+    served: true
+    storage: false
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+    subresources: {status: {}}
 """
 READER = """\
 apiVersion: rbac.authorization.k8s.io/v1
@@ -287,6 +293,29 @@ def test_a_broken_repository_holds_who_could_name_it(twin: Twin):
     plan = twin.ask("plan", "-o", "json").json
     assert not plan["actions"]
     assert "InvalidObject" in {it["reason"] for it in plan["holds"]}
+
+
+def test_a_kind_is_read_in_the_version_of_the_oldest_policy(twin: Twin):
+    path = twin.fleet.policy("newer", ("infra.example.com/v1", "infra.example.com/v1beta1"))
+    twin.move()
+    twin.apply()
+    told = twin.ask("plan", "-o", "json", "--new-records")
+    assert {it["policy"] for it in told.json["actions"]} == {"monitoring"}
+    place = f"UpstreamPolicy/{twin.namespace}/newer: spec.targets[0].objectSelector.apiVersion: "
+    sentence = "kind Cluster is read as infra.example.com/v1 for an older policy, not as v1beta1"
+    assert place + sentence in " ".join(told.err.split())
+    (path.parent / "policy.yaml").unlink()
+    meta = {"name": "monitoring", "namespace": twin.namespace}
+    policy = {"apiVersion": "fanout.dev/v1alpha1", "kind": "UpstreamPolicy", "metadata": meta}
+    twin.server.delete(policy)
+    told = twin.ask("plan", "-o", "json", "--new-records")
+    assert {it["policy"] for it in told.json["actions"]} == {"newer"}
+    versions = {it["apiVersion"] for it in read_clusters(twin)}
+    assert versions == {"infra.example.com/v1beta1"}
+
+
+def read_clusters(twin: Twin) -> list[Any]:
+    return [*twin.read().objects.of_kind("infra.example.com", "Cluster").values()]
 
 
 INJECTED = """\
