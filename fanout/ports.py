@@ -38,7 +38,13 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.plan.pull_requests.call_limits import HostLimits
 from fanout.plan.records.logged_sweep import LoggedSweep
-from fanout.plan.records.policy_records import PolicyRecords, RecordsKey, StatusChange
+from fanout.plan.records.policy_records import (
+    PolicyRecords,
+    RecordEntry,
+    RecordsKey,
+    StatusChange,
+    SubmittedRecord,
+)
 from fanout.selection.variant_spec import ExpressionFailure, InProcessExpression
 from fanout.values import frozen
 from fanout.variants.function_requests import ProgramOutput, ProgramRun, ScriptOutput, ScriptRun
@@ -510,6 +516,15 @@ class RecordStore(Protocol):
         """Add records (KRM objects as plain data) and return their names.
 
         Lost races are retried.
+        """
+
+    def append_once(
+        self, key: RecordsKey, records: Sequence[SubmittedRecord], now: datetime
+    ) -> Sequence[RecordEntry]:
+        """Add those records whose uid is not on record, each under its author's name, in order.
+
+        Return the entries of all of them, also of those that are on record. Nothing or all of
+        it is written. Lost races are retried.
         """
 
     def put_status(

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from itertools import chain, count
 from typing import Any
 
-from fanout.api.object_meta import DEFAULT_NAMESPACE
+from fanout.api.object_meta import DEFAULT_NAMESPACE, Label
 from fanout.api.reasons import Reason
 from fanout.api.validators.object_validation import validate_object
 from fanout.cluster import cluster_wording as wording
@@ -27,7 +27,12 @@ from fanout.errors import InvalidInput
 from fanout.package.package_limits import SizeLimits
 from fanout.package.tree_ids import TreeEntry
 from fanout.plan.observation.repository_state import Commit
-from fanout.plan.records.policy_records import PolicyRecords, RecordEntry, RecordsKey
+from fanout.plan.records.policy_records import (
+    PolicyRecords,
+    RecordEntry,
+    RecordsKey,
+    SubmittedRecord,
+)
 from fanout.ports import ObjectReader
 from fanout.values import frozen, replace
 
@@ -107,9 +112,34 @@ def record_path(name: str) -> str:
     return f"{RECORDS_DIRECTORY}/{name}.json"
 
 
-def parse_record(data: bytes, key: RecordsKey) -> tuple[str, Mapping[str, Any]]:
-    """Parse a record of this policy into kind and spec. Raises UnreadableStateError."""
-    return check_record(_parse_json(data), key)
+@frozen
+class RecordContent:
+    """Content of the file of a record."""
+
+    kind: str
+    spec: Mapping[str, Any]
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+
+
+def parse_record(data: bytes, key: RecordsKey) -> RecordContent:
+    """Parse a record of this policy. Raises UnreadableStateError."""
+    record = _parse_json(data)
+    kind, spec = check_record(record, key)
+    metadata = record.get("metadata", {})
+    groups = metadata.get("annotations", {}).get(Label.GROUPS.value, "")
+    return RecordContent(kind, spec, metadata.get("uid") or "", tuple(groups.splitlines()))
+
+
+def add_origin(record: SubmittedRecord) -> dict[str, Any]:
+    """Return the record as it is stored: with the uid of its object and the groups of its author.
+
+    The author is the committer.
+    """
+    metadata = {**record.manifest["metadata"], "uid": record.uid}
+    if record.groups:
+        metadata["annotations"] = {Label.GROUPS.value: "\n".join(record.groups)}
+    return {**record.manifest, "metadata": metadata}
 
 
 def check_record(record: Any, key: RecordsKey) -> tuple[str, Mapping[str, Any]]:
@@ -294,7 +324,7 @@ class PolicyStateBranch:
 
     state: PolicyRecords = field(default_factory=PolicyRecords)
     history: FirstCommitHistory = field(default_factory=FirstCommitHistory)
-    parsed: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)  # by blob id
+    parsed: Mapping[str, RecordContent] = field(default_factory=dict)  # by blob id
     shards: Mapping[str, PolicyStateShard] = field(default_factory=dict)  # by path
 
 
@@ -395,12 +425,12 @@ def _read_records(
     reader: ObjectReader,
     key: RecordsKey,
     listed_history: tuple[FirstCommitHistory, Mapping[str, TreeEntry]],
-    previous: Mapping[str, tuple[str, Mapping[str, Any]]],
+    previous: Mapping[str, RecordContent],
     unreadable: list[str],
-) -> tuple[dict[str, tuple[str, Mapping[str, Any]]], tuple[RecordEntry, ...]]:
+) -> tuple[dict[str, RecordContent], tuple[RecordEntry, ...]]:
     """Return all parsed records by blob id, and the records in the order they were added."""
     history, files = listed_history
-    parsed: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    parsed: dict[str, RecordContent] = {}
     records: list[RecordEntry] = []
     for file, first_commit in history.first_commits.items():
         entry = files.get(file)
@@ -413,9 +443,18 @@ def _read_records(
             parsed[entry.oid] = previous.get(entry.oid) or parse_record(
                 _read_content(reader, entry), key
             )
-            kind, spec = parsed[entry.oid]
-            at, by = first_commit.at, first_commit.by
-            records.append(RecordEntry(name=name, at=at, by=by, kind=kind, spec=spec))
+            content = parsed[entry.oid]
+            records.append(
+                RecordEntry(
+                    name=name,
+                    at=first_commit.at,
+                    by=first_commit.by,
+                    kind=content.kind,
+                    spec=content.spec,
+                    uid=content.uid,
+                    groups=content.groups,
+                )
+            )
         except UnreadableStateError as error:
             path = f"{RECORDS_DIRECTORY}/{file}"
             unreadable.append(wording.describe_unreadable_record(path, error))

@@ -23,6 +23,7 @@ from fanout.cluster.policy_state_files import (
     PolicyStateBranch,
     PolicyStateShard,
     UnreadableStateError,
+    add_origin,
     branch_pattern,
     branch_prefix,
     branch_ref,
@@ -47,9 +48,11 @@ from fanout.plan.history.status_revision import StatusRevision
 from fanout.plan.observation.repository_state import CommitIdentity, FileCommit
 from fanout.plan.records.policy_records import (
     PolicyRecords,
+    RecordEntry,
     RecordsKey,
     RewoundBranch,
     StatusChange,
+    SubmittedRecord,
     last_acceptance,
 )
 from fanout.telemetry.error_isolation import run_isolated
@@ -323,6 +326,62 @@ class PolicyStateStore:
 
         retry_conflicts(add)
         return tuple(names)
+
+    def append_once(
+        self, key: RecordsKey, records: Sequence[SubmittedRecord], now: datetime
+    ) -> Sequence[RecordEntry]:
+        """Add the records that are not on record by their uid, in one push; return all of them.
+
+        Each is a commit of its author, in the given order. Raises what `append` raises, and
+        InvalidInput if the branch cannot be read or was put back.
+        """
+        stored = [add_origin(record) for record in records]
+        for record in stored:
+            _check_record(record, key)
+
+        def add() -> Sequence[RecordEntry]:
+            entries = self._read_entries(key)
+            missing = [
+                (record, encode_canonical(manifest))
+                for record, manifest in zip(records, stored, strict=True)
+                if record.uid not in entries
+            ]
+            if not missing:
+                return [entries[record.uid] for record in records]
+            self._push_commits(self._build_chain(key, missing, now), self._identity)
+            # Read back: what is returned is what the branch says.
+            entries = self._read_entries(key)
+            return [entries[record.uid] for record in records]
+
+        return retry_conflicts(add)
+
+    def _read_entries(self, key: RecordsKey) -> Mapping[str, RecordEntry]:
+        """Return the records of a policy that were taken in, by uid."""
+        state = self.read([key])[key]
+        if state.failure is not None:
+            raise state.failure
+        if state.unreadable:
+            raise InvalidInput(state.unreadable[0], reason="RecordUnreadable")
+        return {record.uid: record for record in state.records if record.uid}
+
+    def _build_chain(
+        self,
+        key: RecordsKey,
+        records: Sequence[tuple[SubmittedRecord, bytes]],
+        now: datetime,
+    ) -> list[FileCommit]:
+        """Build a commit for each record, so that the order of the records is that of commits."""
+        head = self._last_read(key).state.head
+        names = set(self._list_record_names(head))
+        commits = []
+        for record, data in records:
+            by = f"{record.author.name} <{record.author.email}>"
+            name = build_record_name(data, by, now, names)
+            names.add(name)
+            text = build_message(f"Record {record.manifest['kind']}", [name])
+            commit = self._build_commit(key, head, {record_path(name): data}, text, now)
+            commits.append(replace(commit, identity=record.author))
+        return commits
 
     def put_status(
         self, changes: Mapping[RecordsKey, StatusChange], now: datetime

@@ -18,6 +18,7 @@ from fanout.plan.records.policy_records import (
     RecordEntry,
     RecordsKey,
     StatusChange,
+    SubmittedRecord,
 )
 from fanout.ports import RecordStore
 from fanout.values import replace
@@ -73,6 +74,15 @@ class RecordOverlay:
             existing.add(name)
             names.append(name)
         return tuple(names)
+
+    def append_once(
+        self,
+        key: RecordsKey,  # noqa: ARG002 as of the port
+        records: Sequence[SubmittedRecord],  # noqa: ARG002 as of the port
+        now: datetime,  # noqa: ARG002 as of the port
+    ) -> Sequence[RecordEntry]:
+        """Refuse: a dry run takes nothing in."""
+        raise Bug("a dry run was about to take in records")
 
     def put_status(
         self,

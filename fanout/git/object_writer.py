@@ -6,7 +6,7 @@ or environment: the same change yields the same ids on every machine.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from threading import Lock
@@ -253,7 +253,7 @@ class _ChangeWriter:
             check_tree("a directory", stored.tree, self._write_package(stored.entries).hex())
         refs = {draft.ref: self._write_draft(draft).hex() for draft in change.drafts}
         refs |= {draft.ref: self._write_stage_draft(draft) for draft in change.stage_drafts}
-        refs |= {commit.ref: self._write_file_commit(commit).hex() for commit in change.files}
+        refs |= self._write_file_commits(change.files)
         if change.merges:
             refs |= self._write_merges(change.expected[change.branch])
         if change.vendor is not None:
@@ -299,14 +299,23 @@ class _ChangeWriter:
 
         return layout.write(entries, add)
 
-    def _write_file_commit(self, commit: FileCommit) -> bytes:
-        editor = self._edit_tree(commit.parent)
-        for path in commit.dropped_paths:
-            editor.remove(path)
-        for path, data in commit.content_by_path.items():
-            editor.put_file(path, self._delta_writer.add((BLOB, path), BLOB, data))
-        parents = (commit.parent,) if commit.parent else ()
-        return self._write_commit(editor, parents, commit.timestamp, commit.message)
+    def _write_file_commits(self, commits: Sequence[FileCommit]) -> dict[str, str]:
+        """Write the commits, a chain for each branch; return the last one by branch."""
+        heads: dict[str, str] = {}
+        editors: dict[str, TreeEditor] = {}
+        for commit in commits:
+            ref = commit.ref
+            editor = editors.get(ref) or editors.setdefault(ref, self._edit_tree(commit.parent))
+            for path in commit.dropped_paths:
+                editor.remove(path)
+            for path, data in commit.content_by_path.items():
+                editor.put_file(path, self._delta_writer.add((BLOB, path), BLOB, data))
+            parent = heads.get(ref, commit.parent)
+            parents = (parent,) if parent else ()
+            heads[ref] = self._write_commit(
+                editor, parents, commit.timestamp, commit.message, commit.identity
+            ).hex()
+        return heads
 
     def _write_vendor(self, vendor: VendorCommit, refs: Mapping[str, str]) -> str:
         """Write the commit; `refs` has the commit of each publication of the change by its tag."""
@@ -346,10 +355,15 @@ class _ChangeWriter:
         return TreeEditor(self._reader.commit(commit).tree if commit else "", self._read)
 
     def _write_commit(
-        self, editor: TreeEditor, parents: tuple[str, ...], when: int, message: str
+        self,
+        editor: TreeEditor,
+        parents: tuple[str, ...],
+        when: int,
+        message: str,
+        identity: CommitIdentity | None = None,
     ) -> bytes:
         tree = editor.write(self._pack).hex()
-        data = encode_commit(tree, parents, self._change.identity, when, message)
+        data = encode_commit(tree, parents, identity or self._change.identity, when, message)
         return self._pack.add(COMMIT, data)
 
 

@@ -127,7 +127,8 @@ def check_change(change: RepositoryChange, drafts_under: str) -> None:
                 reason="BranchMissing",
                 remedy=wording.BRANCH_REMEDY,
             )
-    written = [draft.ref for draft in change.drafts] + [commit.ref for commit in change.files]
+    written = [draft.ref for draft in change.drafts]
+    written += dict.fromkeys(commit.ref for commit in change.files)  # each may have a chain
     written += [draft.ref for draft in change.stage_drafts]
     written += [change.vendor.ref] if change.vendor else []
     written += [change.branch] if change.merges else []

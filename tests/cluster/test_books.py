@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.cluster.policy_state_files import (
+    RecordContent,
     UnreadableStateError,
     branch_ref,
     build_record_name,
@@ -90,7 +91,7 @@ def test_a_record_s_name_may_stand_in_a_revocation():
 
 def test_a_record_is_read_as_it_was_written():
     record = evidence(link="https://ci.example.com/ü")
-    assert parse_record(encode_canonical(record), KEY) == ("Evidence", record["spec"])
+    assert parse_record(encode_canonical(record), KEY) == RecordContent("Evidence", record["spec"])
 
 
 BROKEN = [

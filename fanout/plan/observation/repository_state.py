@@ -211,15 +211,19 @@ class VendorCommit:
 
 @frozen
 class FileCommit:
-    """A commit that writes and removes single files, as for records."""
+    """A commit that writes and removes single files, as for records.
+
+    Of several of a change for one branch each is the parent of the next.
+    """
 
     _: KW_ONLY
     ref: str
-    parent: str  # "": the branch's first commit
+    parent: str  # head of the branch before the change; "": it has none
     content_by_path: Mapping[str, bytes]
     dropped_paths: tuple[str, ...]
     message: str
     timestamp: int
+    identity: CommitIdentity | None = None  # None: that of the change
 
 
 @frozen
@@ -248,7 +252,7 @@ class RepositoryChange:
     @property
     def ref_count(self) -> int:
         """Number of refs that the change pushes or removes."""
-        count = len(self.drafts) + len(self.stage_drafts) + len(self.files)
+        count = len(self.drafts) + len(self.stage_drafts) + len({it.ref for it in self.files})
         count += len(self.removed_drafts) + bool(self.merges) + (self.vendor is not None)
         if self.pushes_tags:
             count += len(self.tags) + sum(len(merge.drafts) for merge in self.merges)

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from fanout.errors import FanoutError
+from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.values import frozen, replace
 
 
@@ -28,6 +29,8 @@ class RecordEntry:
     kind: str  # Evidence | Approval | Decision
     spec: Mapping[str, Any]
     withdrawn: bool = False  # Evidence that keeps its place in the order but does not count
+    uid: str = ""  # of the object that it was taken in from; "": a verb wrote it into Git
+    groups: tuple[str, ...] = ()  # of the API, for which `by` speaks
 
 
 WITHDRAW = "Withdraw"
@@ -62,6 +65,17 @@ def active_records(records: Iterable[RecordEntry]) -> tuple[RecordEntry, ...]:
         elif target in active and active[target].kind == "Evidence":
             active[target] = replace(active[target], withdrawn=True)
     return tuple(active.values())
+
+
+@frozen
+class SubmittedRecord:
+    """Record of a person that is to be added once: `uid` is that of its object."""
+
+    _: KW_ONLY
+    uid: str
+    manifest: Mapping[str, Any]  # apiVersion, kind, spec, and metadata with namespace alone
+    author: CommitIdentity
+    groups: tuple[str, ...] = ()
 
 
 @frozen
