@@ -45,6 +45,7 @@ from fanout.plan.records.policy_records import (
     StatusChange,
     SubmittedRecord,
 )
+from fanout.plan.records.record_listing import RecordListing, RecordObject, RecordState
 from fanout.selection.variant_spec import ExpressionFailure, InProcessExpression
 from fanout.values import frozen
 from fanout.variants.function_requests import ProgramOutput, ProgramRun, ScriptOutput, ScriptRun
@@ -534,6 +535,22 @@ class RecordStore(Protocol):
 
         Raises Conflict if the records of a policy moved meanwhile.
         """
+
+
+class PendingRecords(Protocol):
+    """Records that people create as objects (package: kube)."""
+
+    def read(self) -> RecordListing:
+        """List all objects of records, not older than the request.
+
+        Whether admission proves their authors is checked after that. Raises Denied, Unavailable.
+        """
+
+    def write_state(self, item: RecordObject, state: RecordState) -> None:
+        """Write the status of exactly this object; without effect if it is gone."""
+
+    def delete(self, item: RecordObject) -> None:
+        """Delete exactly this object; without effect if it is gone."""
 
 
 class SweepLog(Protocol):

@@ -74,7 +74,7 @@ TECHNICAL = """
     entry error errors evaluation evaluator execution executor exit expectation expectations
     failure failures fallback fast fastimport filter finding findings fire flag flags flow
     format graph
-    hosted idempotency ids index input inputs instant interface inventory item layout layouts
+    hosted idempotency ids index input inputs instant intake interface inventory item layout layouts
     lazy limit limited limiter limits line listed listen listing location locations lock log logged
     logging lookup
     mermaid
@@ -91,8 +91,10 @@ TECHNICAL = """
     root round rule rules run runner scalar scalars script search searched sequence serialized
     series session set setting settings setup shape shared size span serve server signatures
     splice startup state statement statuses step steps
-    store stored style subject substring syntax table tables task telemetry terminal text texts
-    throttling time timeline timer times timestamps traceback trip type types union unit units value
+    store stored style subject submitted substring syntax table tables task
+    telemetry terminal text texts
+    throttling time timeline timer times timestamps traceback trip type types union unit units
+    user value
     values variables verb verbs view views violation warnings whole wide worker workers writer zone
 """
 

@@ -1,14 +1,20 @@
 """Names of approvers: a subject of `approvers` is one person, who may have several names.
 
-A person is known to Git by an address and to a forge as `<host>/<login>`. A login without its
-host would be another person on another host.
+A person is known to Git by an address, to a forge as `<host>/<login>`, and to a cluster as
+`user:<name>`, or by the name alone if it is an address. A login without its host would be another
+person on another host. A subject `group:<name>` is everybody in a group of a cluster.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from fanout.api.field_errors import FieldError, FieldPath, InvalidValue, suggest_name
-from fanout.api.promotion_policy import PromotionPolicy, governs_policy, is_person
+from fanout.api.promotion_policy import (
+    USER_PREFIX,
+    PromotionPolicy,
+    governs_policy,
+    is_person,
+)
 from fanout.api.stages import ApprovalCheck
 from fanout.api.text_fields import format_value, join_words, pluralize
 from fanout.api.upstream_policy import UpstreamPolicy
@@ -17,20 +23,44 @@ _HOST = r"(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?"
 _LOGIN = r"[^\s/@<>]+"
 _LOGIN_NAME = re.compile(f"{_HOST}/{_LOGIN}")
 _TEAM_NAME = re.compile(f"{_HOST}(?:/{_LOGIN}){{2,}}")
+_USER_NAME = re.compile(rf"{USER_PREFIX}[^\s<>]+")
+_GROUP_PREFIX = "group:"
+
+
+def format_user(user: str) -> str:
+    """Return the name of a user of a cluster as a subject has it: an address as it is."""
+    return user if is_person(user) and "<" not in user else f"{USER_PREFIX}{user}"
+
+
+def format_group(group: str) -> str:
+    """Return the subject that stands for everybody in a group of a cluster."""
+    return f"{_GROUP_PREFIX}{group}"
+
+
+def is_group(subject: str) -> bool:
+    """Return whether a subject is a group of a cluster, and not a person."""
+    return subject.startswith(_GROUP_PREFIX)
 
 
 def parse_subject(subject: str) -> tuple[str, ...]:
     """Return the names of the person that a subject stands for, in lower case.
 
-    `Name <address> host/login`, without the name in front, or any of its parts alone.
+    `Name <address> host/login user:name`, without the name in front, or any of its parts alone.
+    Names of users and groups of a cluster stay as they are.
     """
+    if is_group(subject):
+        return (subject,)
     _, bracket, rest = subject.partition("<")
     address, _, more_names = rest.partition(">") if bracket else ("", "", subject)
-    return tuple(name.lower() for name in (address.strip(), *more_names.split()) if name)
+    names = (name for name in (address.strip(), *more_names.split()) if name)
+    return tuple(it if it.startswith(USER_PREFIX) else it.lower() for it in names)
 
 
 def check_subject(subject: str) -> None:
     """Raise InvalidValue for a subject that no review and no record can come from."""
+    if is_group(subject):
+        _check_group(subject)
+        return
     names = parse_subject(subject)
     for name in names:
         if _TEAM_NAME.fullmatch(name):
@@ -38,12 +68,23 @@ def check_subject(subject: str) -> None:
             raise InvalidValue(problem, "list its members")
     is_closed = subject.count("<") == subject.count(">") <= 1
     if not names or not is_closed or not all(map(_is_name, names)):
-        remedy = "write Name <ann@example.com>, the address alone, git.example.com/ann, or several"
-        raise InvalidValue(f"{format_value(subject)} is not an identity of Git or a forge", remedy)
+        remedy = (
+            "write Name <ann@example.com>, the address alone, git.example.com/ann, user:ann, or"
+            " several; or group:NAME for a group of a cluster"
+        )
+        problem = f"{format_value(subject)} is not an identity of Git, a forge or a cluster"
+        raise InvalidValue(problem, remedy)
+
+
+def _check_group(subject: str) -> None:
+    name = subject.removeprefix(_GROUP_PREFIX)
+    if not name or name != name.strip() or not name.isprintable():
+        problem = f"{format_value(subject)} is not a group of a cluster"
+        raise InvalidValue(problem, "write group:NAME as the API server knows the group")
 
 
 def _is_name(name: str) -> bool:
-    return _LOGIN_NAME.fullmatch(name) is not None or is_person(name)
+    return any(it.fullmatch(name) for it in (_LOGIN_NAME, _USER_NAME)) or is_person(name)
 
 
 def is_address(name: str) -> bool:
@@ -102,7 +143,7 @@ def warn_unknown_authors(promotion: PromotionPolicy) -> Iterator[FieldError]:
         return
     for index, group in enumerate(promotion.spec.approvers):
         for number, subject in enumerate(group.subjects):
-            if not any(map(is_address, parse_subject(subject))):
+            if not is_group(subject) and not any(map(is_address, parse_subject(subject))):
                 problem = (
                     "the subject has no address to compare with authors of commits: the approval"
                     " does not count for a draft with commits by people (requiresSeparation)"
@@ -126,8 +167,10 @@ def _check_approval(
             suggest_name(group, sorted(members_by_group), otherwise),
         )
     # A set, because a person who is in two groups approves once.
-    count = len({who for group in check.from_ for who in members_by_group.get(group, ())})
-    if not unknown and check.at_least > count:
+    members = {who for group in check.from_ for who in members_by_group.get(group, ())}
+    count = len(members)
+    # The API server alone knows how many are in a group of a cluster.
+    if not unknown and check.at_least > count and not any(map(is_group, members)):
         verb = "has" if len(check.from_) == 1 else "have"
         group_sizes = f"{join_words(check.from_, 'and')} {verb} {pluralize(count, 'member')}"
         problem = f"{check.at_least} people can never approve: {group_sizes}"

@@ -5,6 +5,13 @@ from collections.abc import Mapping
 from fanout.api.reasons import Reason, Remedy
 
 ERROR_REMEDIES: Mapping[Reason, Remedy] = {
+    Reason.ADMISSION_MISSING: Remedy(
+        "The API server does not check who creates evidence, approvals and decisions: a"
+        " ValidatingAdmissionPolicy of fanout or its binding is missing, changed, or was written"
+        " less than a minute before the record.",
+        "Run `fanout crds --admission`, and apply the output with kubectl. After a minute, create"
+        " the refused records again.",
+    ),
     Reason.ADOPTION_BASE_MISSING: Remedy(
         "The existing package has no usable `upstreamLock` in its Kptfile, or the files of the "
         "package differ from what fanout renders for the revision in `upstreamLock`.",
@@ -266,6 +273,10 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
     Reason.READY: Remedy(
         "In each stage, the candidate is published for all variants, and all variants have "
         "passed verification.",
+        "None; this is the intended state.",
+    ),
+    Reason.RECORDED: Remedy(
+        "The record is in the records repository. Its object is not needed any more.",
         "None; this is the intended state.",
     ),
     Reason.RECORD_UNREADABLE: Remedy(

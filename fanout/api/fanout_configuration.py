@@ -4,11 +4,13 @@ Read by `--config`. Like other component configurations of Kubernetes it has no 
 its fields are at the top.
 """
 
+from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StrictInt, StringConstraints
 
+from fanout.api.durations import Duration
 from fanout.api.git_repository import SecretRef
 from fanout.api.notifications import NotificationTargets
 from fanout.api.object_meta import KRMObject, Model, ObjectMeta
@@ -317,4 +319,9 @@ class FanoutConfiguration(KRMObject):
         ge=1,
         description="Maximum number of drafts that `fanout run` writes for a policy before it"
         " serves other policies. `fanout sweep` writes all drafts at once.",
+    )
+    record_retention: Duration = Field(
+        default=timedelta(hours=168),
+        description="Time after which an Evidence, Approval or Decision of a cluster is deleted;"
+        " it counts from when the record is in the records repository, which keeps it.",
     )

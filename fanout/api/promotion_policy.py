@@ -220,13 +220,18 @@ class PromotionPolicy(KRMObject):
 _ADDRESS = re.compile(r"[^\s<>@]+@[^\s<>@]+")
 
 
+USER_PREFIX = "user:"  # of the name of a user of a cluster
+
+
 def normalize_person(author: str) -> str:
     """Return the identity of an author: the address if there is one, lowercase.
 
-    By address, so that a person who changes their name does not count twice.
+    By address, so that a person who changes their name does not count twice. Names of users of a
+    cluster stay as they are, because the API server tells `Ann` from `ann`.
     """
     name, bracket, address_part = author.partition("<")
-    return (address_part.partition(">")[0] if bracket else name).strip().lower()
+    identity = (address_part.partition(">")[0] if bracket else name).strip()
+    return identity if identity.startswith(USER_PREFIX) else identity.lower()
 
 
 def is_person(text: str) -> bool:

@@ -30,6 +30,7 @@ class Reason(StrEnum):
         member.meaning = meaning
         return member
 
+    ADMISSION_MISSING = "AdmissionMissing", "nothing proves who created a record"
     ADOPTION_AWAITS = "AdoptionAwaits", "the first draft of an adopted package needs a promotion"
     ADOPTION_BASE_MISSING = "AdoptionBaseMissing", "the origin of an adopted package is unknown"
     AFTER_FAILED = "AfterFailed", "the revision failed in an earlier stage"
@@ -132,6 +133,7 @@ class Reason(StrEnum):
     RATE_LIMITED = "RateLimited", "the rate limit of the forge is reached"
     READY = "Ready", "all variants are published and verified"
     RECORD_UNREADABLE = "RecordUnreadable", "a record cannot be read"
+    RECORDED = "Recorded", "the record is in the records repository"
     RECORDS_LOST = "RecordsLost", "the records of the policy are missing"
     RECORDS_NOT_CONFIGURED = (
         "RecordsNotConfigured",

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from fanout.api.gate_vocabulary import Verdict
+from fanout.api.promotion_policy import USER_PREFIX
 from fanout.api.reasons import Reason
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions
@@ -99,7 +100,7 @@ class ApprovalIndex:
         unauthorized = {
             it.by
             for it in self._draft_approvals(approval_rule, variant_facts, draft)
-            if approval_rule.find_subject(it.by) is None
+            if _find_person(approval_rule, it) is None
         }
         if unauthorized and approval_rule.subjects:
             hints.append(gate_wording.describe_unauthorized_approval(unauthorized, approval_rule))
@@ -161,7 +162,7 @@ class ApprovalIndex:
         return frozenset(
             approval.by
             for approval in self._by_revision.get(revision_key, ())
-            if approval_rule.find_subject(approval.by) is not None
+            if _find_person(approval_rule, approval) is not None
             and draft.tree not in approval.trees
             and (not approval.variants or variant_facts.name in approval.variants)
             and not self._is_outdated(approval, variant_facts)
@@ -181,7 +182,7 @@ class ApprovalIndex:
     ) -> Iterator[tuple[str, ApprovalFacts]]:
         """Yield the approvals of the draft by people whom the rule authorizes, with the person."""
         for approval in self._draft_approvals(approval_rule, variant_facts, draft):
-            person = approval_rule.find_subject(approval.by)
+            person = _find_person(approval_rule, approval)
             if person is not None:
                 yield person, approval
 
@@ -222,10 +223,14 @@ def find_revoked(
             continue
         approval_rule = approval_rules.get((earlier.stage, earlier.check))
         if approval.by == earlier.by or (
-            approval_rule and approval_rule.find_subject(approval.by) is not None
+            approval_rule and _find_person(approval_rule, approval) is not None
         ):
             revoked.add(earlier.name)
     return frozenset(revoked)
+
+
+def _find_person(approval_rule: ApprovalRule, approval: ApprovalFacts) -> str | None:
+    return approval_rule.find_approver(approval.by, approval.groups)
 
 
 def is_own_approval(approval_rule: ApprovalRule, person: str, draft: DraftFacts) -> bool:
@@ -236,13 +241,19 @@ def is_own_approval(approval_rule: ApprovalRule, person: str, draft: DraftFacts)
 def _may_be_own_approval(approval_rule: ApprovalRule, person: str, draft: DraftFacts) -> bool:
     """Return whether a person may be one of those who have committed to the draft.
 
-    Commits name addresses, so nothing tells which ones are of somebody known by login alone.
+    Commits name addresses, so nothing tells which ones are of somebody known by login, or as a user
+    of a cluster, alone.
     """
     return (
         approval_rule.separation
         and draft.has_commits
-        and all("/" in name and "@" not in name for name in approval_rule.names_of(person))
+        and all(map(_lacks_address, approval_rule.names_of(person)))
     )
+
+
+def _lacks_address(name: str) -> bool:
+    is_login = "/" in name and "@" not in name
+    return is_login or name.startswith(USER_PREFIX)
 
 
 def _missing_approvals(approval_rule: ApprovalRule, count: _ApprovalCount) -> CheckResult:

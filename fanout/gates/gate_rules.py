@@ -1,6 +1,6 @@
 """Rules of a policy's stages as the evaluator reads them; durations are timedeltas."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
 from datetime import timedelta
 from fractions import Fraction
@@ -52,6 +52,15 @@ class ApprovalRule:
     def find_subject(self, name: str) -> str | None:
         """Return the subject whom the name stands for, or None if it is nobody's."""
         return name if name in self.subjects else self.aliases.get(name)
+
+    def find_approver(self, name: str, groups: Collection[str] = ()) -> str | None:
+        """Return the subject whom the name stands for, or None if nobody may approve as it.
+
+        `groups`: subjects for groups of a cluster that the person is in. Whoever may approve as
+        one of a group is counted by name.
+        """
+        subject = self.find_subject(name)
+        return name if subject is None and not self.subjects.isdisjoint(groups) else subject
 
     def names_of(self, subject: str) -> frozenset[str]:
         """Return all names of a subject."""

@@ -43,6 +43,7 @@ class ApprovalFacts:
     trees: frozenset[str] = frozenset()
     variants: tuple[str, ...] = ()
     revokes: str = ""
+    groups: frozenset[str] = frozenset()  # of a cluster, as subjects
 
 
 @frozen

@@ -10,6 +10,7 @@ REFUSED_REMEDY = "correct the object"
 SECRETS_UNREAD = "fanout reads no Secrets as targets, sources or checks"
 SECRETS_REMEDY = "name another kind in the policy"
 VERSION_REMEDY = "use one version in all policies; the oldest of them decides which is read"
+ADMISSION_REMEDY = "run `fanout crds --admission | kubectl apply --server-side -f -`"
 DEFINITIONS_REMEDY = "run `fanout crds | kubectl apply --server-side -f -`"
 
 
@@ -42,3 +43,23 @@ def describe_unserved_kind(kind: str, group: str) -> str:
 def describe_other_version(api_version: str, kind: str, version: str) -> str:
     """Say that a kind is read in another version than this one."""
     return f"kind {kind} is read as {api_version} for an older policy, not as {version}"
+
+
+def describe_admission(problem: str) -> str:
+    """Say that nothing proves who created records, so none is taken in."""
+    return f"no record is taken in, because nothing proves who created it: {problem}"
+
+
+def describe_missing(kind: str, name: str) -> str:
+    """Say that an object of admission is not installed."""
+    return f"{kind} {name} does not exist"
+
+
+def describe_changed(kind: str, name: str) -> str:
+    """Say that an object of admission is not the one that this version of fanout prints."""
+    return f"{kind} {name} differs from the one of this version of fanout"
+
+
+def describe_undated(kind: str, name: str) -> str:
+    """Say that an object of admission does not show when it was written."""
+    return f"{kind} {name} has no managedFields, so that it may have been changed and put back"

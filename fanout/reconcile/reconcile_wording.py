@@ -10,6 +10,7 @@ OWNER_OF_FILES = "the owner of the files (fanout validate)"
 OWNER_OF_REPOSITORY = "the owner of the repository"
 
 # Sentences without data, and remedies.
+ACCEPT_REMEDY = "restore the branch, or run `fanout accept-records`"
 ARCHIVED_REMEDY = "unarchive the repository, or remove the Repository"
 BRANCH_RESTORATION = "restore the branch"
 BRANCH_REMEDY = "use the same branch in both, or another repository"
@@ -628,3 +629,34 @@ def describe_unreadable_promotion(declaration: str) -> str:
 def warn_default_message(where: object, problem: object) -> str:
     """Describe a template that failed; the commit has the default message."""
     return f"{where}: {problem}; the commit has the default message until this is corrected"
+
+
+# Records of a cluster.
+
+
+UNPROVEN_RECORD = (
+    "nothing proves who created the record: the admission policies were written later, or less than"
+    " a minute before"
+)
+UNPROVEN_REMEDY = "delete it, and create it again"
+
+
+def describe_unusable_user(user: str) -> str:
+    """Say that the author of a record's object cannot be the author of a commit."""
+    return f"user {user!r} (annotation fanout.dev/by) cannot be the author of a commit"
+
+
+def describe_rewound_intake(branch: str) -> str:
+    """Say that records are not taken in on a branch that was put back."""
+    return f"{branch} was put back to an older state"
+
+
+def describe_waiting_records(namespace: str, policy: str, problem: str) -> str:
+    """Say that the records of a policy are not taken in now."""
+    subject = f"policy {policy}" if policy else "variants without a policy"
+    return f"records of {subject} in namespace {namespace} wait: {problem}"
+
+
+def describe_unwritten_record(identity: str, problem: str) -> str:
+    """Say that the object of a record could not be written or deleted."""
+    return f"{identity} could not be written: {problem}"

@@ -23,6 +23,11 @@ GOOD = [
     ("name, address, login and another address",
      "Ann <ann@example.com> git.example.com/ann ann@users.example.org",
      ("ann@example.com", "git.example.com/ann", "ann@users.example.org")),
+    ("a user of a cluster, whose name has capitals", "user:Ann", ("user:Ann",)),
+    ("a service account", "user:system:serviceaccount:ci:e2e",
+     ("user:system:serviceaccount:ci:e2e",)),
+    ("address and user", "Ann <Ann@example.com> user:Ann", ("ann@example.com", "user:Ann")),
+    ("a group of a cluster", "group:Platform Team", ("group:Platform Team",)),
 ]  # fmt: skip
 
 
@@ -46,6 +51,9 @@ BAD = [
     ("empty brackets alone", "<>", "is not an identity"),
     ("blanks", "  ", "is not an identity"),
     ("a URL", "https://git.example.com/ann", "is not an identity"),
+    ("a user without a name", "user:", "is not an identity"),
+    ("a group without a name", "group:", "is not a group of a cluster"),
+    ("a group of two lines", "group:a\nb", "is not a group of a cluster"),
     ("a team", "git.example.com/example/sre",
      "git.example.com/example/sre is a team, which is not supported yet"),
     ("a team beside an address", "ann@example.com git.example.com/example/sre",

@@ -20,7 +20,7 @@ FORMS = [
     (ApprovalFacts, ApprovalSpec),
     (DecisionFacts, DecisionSpec),
 ]
-OF_THE_COMMIT = {"name", "at", "by", "withdrawn"}
+OF_THE_COMMIT = {"name", "at", "by", "groups", "withdrawn"}
 
 EVIDENCE = {"policy": "p", "stage": "dev", "variants": ["a"], "check": "e2e", "status": "failed",
             "revision": "v1", "link": "https://example.com"}  # fmt: skip

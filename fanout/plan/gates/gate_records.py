@@ -5,6 +5,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any, TypeVar
 
+from fanout.api.approver_names import format_group
 from fanout.api.gate_vocabulary import GATE_ACTIONS, Action, OverridableGate, Verdict
 from fanout.api.object_meta import yaml_name
 from fanout.api.promotion_policy import normalize_person
@@ -37,7 +38,9 @@ def build_gate_records(entries: Sequence[RecordEntry], now: datetime) -> RecordF
             if entry.kind == "Evidence"
         ),
         approvals=tuple(
-            _read_record(ApprovalFacts, entry) for entry in entries if entry.kind == "Approval"
+            _read_record(ApprovalFacts, entry, groups=frozenset(map(format_group, entry.groups)))
+            for entry in entries
+            if entry.kind == "Approval"
         ),
         decisions=tuple(
             _read_record(DecisionFacts, entry)

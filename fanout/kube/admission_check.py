@@ -1,0 +1,90 @@
+"""Check that the admission policies of records are installed, unchanged and in force.
+
+They prove who created a record. Where they are missing nobody is who an object says.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from fanout.api.admission_policies import DEFAULT_SERVICE_ACCOUNT, build_admission_policies
+from fanout.errors import Denied, FanoutError, InvalidInput
+from fanout.kube import kube_wording as wording
+from fanout.kube.api_connection import ApiConnection, NotServed
+from fanout.kube.api_identity import read_own_user
+from fanout.values import frozen
+
+# API servers need seconds until a policy that was written is in force in all of them.
+IN_FORCE_AFTER = timedelta(minutes=1)
+_PATH = "/apis/admissionregistration.k8s.io/v1"
+_PLURALS = {
+    "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
+}
+# What the API server writes where the policy says nothing.
+_MATCH_DEFAULTS = {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}}
+_RULE_DEFAULTS = {"scope": "*"}
+_SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
+
+
+@frozen
+class AdmissionState:
+    """State of the admission policies: a problem, or since when they are in force."""
+
+    problem: FanoutError | None = None
+    since: datetime | None = None
+
+
+def check_admission(connection: ApiConnection) -> AdmissionState:
+    """Compare the policies and bindings with those that fanout prints. Raises Unavailable."""
+    try:
+        account = _find_service_account(connection)
+        written = [_check(connection, it) for it in build_admission_policies(account)]
+    except (Denied, InvalidInput) as error:
+        return AdmissionState(
+            InvalidInput(
+                wording.describe_admission(error.problem),
+                reason="AdmissionMissing",
+                remedy=wording.ADMISSION_REMEDY,
+            )
+        )
+    return AdmissionState(since=max(written) + IN_FORCE_AFTER)
+
+
+def _find_service_account(connection: ApiConnection) -> str:
+    """Return `namespace/name` of the controller's account, which alone writes variants."""
+    user = read_own_user(connection).name
+    if user.startswith(_SERVICE_ACCOUNT_PREFIX):
+        return user.removeprefix(_SERVICE_ACCOUNT_PREFIX).replace(":", "/")
+    return DEFAULT_SERVICE_ACCOUNT
+
+
+def _check(connection: ApiConnection, expected: Mapping[str, Any]) -> datetime:
+    """Return when the object was written last. Raises InvalidInput if it is not as expected."""
+    kind, name = expected["kind"], expected["metadata"]["name"]
+    try:
+        actual = connection.get(f"{_PATH}/{_PLURALS[kind]}/{name}")
+    except NotServed as error:
+        raise _unusable(wording.describe_missing(kind, name)) from error
+    metadata = actual["metadata"]
+    if "deletionTimestamp" in metadata:
+        raise _unusable(wording.describe_missing(kind, name))
+    if actual.get("spec") != _with_defaults(expected["spec"]):
+        raise _unusable(wording.describe_changed(kind, name))
+    times = [it["time"] for it in metadata.get("managedFields", ()) if "time" in it]
+    # Without them nothing tells whether it was changed and put back.
+    if not times:
+        raise _unusable(wording.describe_undated(kind, name))
+    return max(map(datetime.fromisoformat, (metadata["creationTimestamp"], *times)))
+
+
+def _with_defaults(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    constraints = spec.get("matchConstraints")
+    if constraints is None:
+        return spec
+    rules = [{**_RULE_DEFAULTS, **rule} for rule in constraints["resourceRules"]]
+    return {**spec, "matchConstraints": {**_MATCH_DEFAULTS, **constraints, "resourceRules": rules}}
+
+
+def _unusable(problem: str) -> InvalidInput:
+    return InvalidInput(problem, reason="AdmissionMissing")

@@ -1,0 +1,139 @@
+"""Objects of records of an API server: their list, their status and their deletion."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from fanout.api.object_meta import API_VERSION, KRMObject, Label
+from fanout.api.record_objects import Approval, Decision, Evidence
+from fanout.errors import Conflict
+from fanout.kube.admission_check import check_admission
+from fanout.kube.api_connection import ApiConnection, NotServed
+from fanout.plan.records.record_listing import RecordListing, RecordObject, RecordState
+
+FIELD_MANAGER = "fanout"
+_APPLY_TYPE = "application/apply-patch+yaml"  # JSON is YAML
+_KINDS: tuple[type[KRMObject], ...] = (Evidence, Approval, Decision)
+_PLURALS = {kind.__name__: kind.PLURAL for kind in _KINDS}
+_RECORDED, _READY, _STALLED = "Recorded", "Ready", "Stalled"
+
+
+class ApiPendingRecords:
+    """Implementation of `fanout.ports.PendingRecords` on an API server."""
+
+    def __init__(self, connection: ApiConnection) -> None:
+        """Use the connection, whose user is the controller."""
+        self._connection = connection
+
+    def read(self) -> RecordListing:
+        """List all objects consistently. Raises Denied, NotServed and Unavailable."""
+        items = [
+            (_order(item), _read_object(kind.__name__, item))
+            for kind in _KINDS
+            for item in self._connection.get(_path(kind.__name__)).get("items") or ()
+            # Somebody has taken it back, and a finalizer of others is all that keeps it.
+            if "deletionTimestamp" not in item["metadata"]
+        ]
+        # After the lists: what they have was created under these policies, if it was created since
+        # these were written.
+        admission = check_admission(self._connection)
+        objects = tuple(item for _, item in sorted(items, key=lambda pair: pair[0]))
+        return RecordListing(objects, admission.problem, admission.since)
+
+    def write_state(self, item: RecordObject, state: RecordState) -> None:
+        """Write the status of an object. One that is gone, or was created anew, is left alone."""
+        manifest = {
+            "apiVersion": API_VERSION,
+            "kind": item.kind,
+            # With the uid nothing but this very object is changed.
+            "metadata": {"name": item.name, "namespace": item.namespace, "uid": item.uid},
+            "status": _build_status(item, state),
+        }
+        query = f"fieldManager={FIELD_MANAGER}&force=true"
+        path = f"{_path(item.kind, item.namespace)}/{item.name}/status?{query}"
+        try:
+            self._connection.send("PATCH", path, manifest, _APPLY_TYPE)
+        except (NotServed, Conflict):
+            return
+
+    def delete(self, item: RecordObject) -> None:
+        """Delete an object. One that is gone, or was created anew, is left alone."""
+        path = f"{_path(item.kind, item.namespace)}/{item.name}"
+        try:
+            self._connection.send("DELETE", path, {"preconditions": {"uid": item.uid}})
+        except (NotServed, Conflict):
+            return
+
+
+def _path(kind: str, namespace: str = "") -> str:
+    inside = f"/namespaces/{namespace}" if namespace else ""
+    return f"/apis/{API_VERSION}{inside}/{_PLURALS[kind]}"
+
+
+def _order(item: Any) -> tuple[str, int, str]:
+    """Return what objects are ordered by: as they were created, also within a second."""
+    metadata = item["metadata"]
+    # The instant has whole seconds; resource versions grow, and who waits is seldom written.
+    return metadata["creationTimestamp"], int(metadata["resourceVersion"]), metadata["uid"]
+
+
+def _read_object(kind: str, item: Any) -> RecordObject:
+    metadata = item["metadata"]
+    annotations = metadata.get("annotations") or {}
+    groups = annotations.get(Label.GROUPS.value, "").split("\n")
+    return RecordObject(
+        kind=kind,
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        uid=metadata["uid"],
+        by=annotations.get(Label.BY.value, ""),
+        groups=tuple(sorted({group for group in groups if group})),
+        created_at=datetime.fromisoformat(metadata["creationTimestamp"]),
+        generation=metadata.get("generation", 1),
+        manifest={
+            "apiVersion": API_VERSION,
+            "kind": kind,
+            "metadata": {"namespace": metadata["namespace"]},
+            "spec": item.get("spec"),
+        },
+        state=_read_state(item.get("status") or {}),
+    )
+
+
+def _read_state(status: Mapping[str, Any]) -> RecordState:
+    conditions = {it["type"]: it for it in status.get("conditions") or ()}
+    recorded = conditions.get(_RECORDED)
+    if recorded is None:
+        return RecordState()
+    at = datetime.fromisoformat(recorded["lastTransitionTime"])
+    if recorded["status"] == "True":
+        return RecordState(record=status.get("record", ""), at=at)
+    return RecordState(
+        at=at,
+        reason=recorded["reason"],
+        message=recorded["message"],
+        is_refused=_STALLED in conditions,
+    )
+
+
+def _build_status(item: RecordObject, state: RecordState) -> dict[str, Any]:
+    return {
+        "observedGeneration": item.generation,
+        "conditions": list(_build_conditions(item, state)),
+        **({"record": state.record} if state.record else {}),
+    }
+
+
+def _build_conditions(item: RecordObject, state: RecordState) -> Iterator[dict[str, Any]]:
+    at = state.at or item.created_at
+    shared = {
+        "reason": state.reason or _RECORDED,
+        "message": state.message,
+        "lastTransitionTime": f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        "observedGeneration": item.generation,
+    }
+    is_recorded = "True" if state.record else "False"
+    yield {"type": _RECORDED, "status": is_recorded, **shared}
+    yield {"type": _READY, "status": is_recorded, **shared}
+    if state.is_refused:
+        yield {"type": _STALLED, "status": "True", **shared}

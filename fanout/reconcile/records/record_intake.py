@@ -1,0 +1,222 @@
+"""Intake of records: objects that people create in a cluster become records in Git, once.
+
+What counts is what the records repository holds. The uid of an object is in its record, so a crash
+between the push and the status of the object repeats nothing. An object that is deleted before it
+is taken in is no record; one that is deleted afterwards changes nothing.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+
+from fanout.api.approver_names import format_user
+from fanout.api.validators.object_validation import validate_object
+from fanout.errors import FanoutError, InvalidInput
+from fanout.plan.observation.repository_state import CommitIdentity
+from fanout.plan.records.policy_records import (
+    ACCEPT_RECORDS,
+    PolicyRecords,
+    RecordEntry,
+    RecordsKey,
+    SubmittedRecord,
+)
+from fanout.plan.records.record_listing import RecordListing, RecordObject, RecordState
+from fanout.ports import PendingRecords, RecordStore
+from fanout.reconcile import reconcile_wording as wording
+from fanout.reconcile.pass_scope import PassSubject
+from fanout.telemetry.error_isolation import run_isolated
+from fanout.values import frozen, replace
+
+# Of a policy in one push; the rest follows in the next round.
+MAX_RECORDS = 1000
+# Git stores no such name of a committer, or stores it without the spaces around it.
+_UNUSABLE_USER = re.compile(r"[\x00-\x1f\x7f<>]|^\s|\s$|^$")
+
+FindObstacle = Callable[[RecordsKey], FanoutError | None]
+"""Return why a policy without records must not get a first one, or None.
+
+Its records may be lost, and with a first one they would look as if there had been none.
+"""
+
+
+@frozen
+class IntakeResult:
+    """Result of taking records in: what changed, and what was not taken in."""
+
+    changed: frozenset[PassSubject] = frozenset()  # policies, and variants without a policy
+    problems: tuple[str, ...] = ()  # sentences for the log, sorted
+    admission_problem: FanoutError | None = None  # nothing was taken in for any policy
+    has_more: bool = False  # a policy has more records than one push takes
+
+
+@dataclass(slots=True)
+class _Intake:
+    """One intake: what changed and failed so far."""
+
+    now: datetime
+    changed: set[PassSubject] = field(default_factory=set)
+    problems: list[str] = field(default_factory=list)
+    has_more: bool = False
+
+
+class RecordIntake:
+    """Intake of the records of a cluster. Several processes may take in the same records."""
+
+    def __init__(
+        self,
+        records: RecordStore,
+        pending: PendingRecords,
+        retention: timedelta | None,
+        find_obstacle: FindObstacle,
+    ) -> None:
+        """Take in from `pending` to `records`; objects are deleted `retention` after that.
+
+        None: they are kept.
+        """
+        self._records = records
+        self._pending = pending
+        self._retention = retention
+        self._find_obstacle = find_obstacle
+
+    def take_in(self, now: datetime) -> IntakeResult:
+        """Take in the records that are pending; `now` is their instant.
+
+        Raises Denied and Unavailable if the objects or the records cannot be listed. Then
+        nothing may be published: somebody may have restricted it.
+        """
+        listing, intake = self._pending.read(), _Intake(now)
+        self._delete_recorded(listing, intake)
+        if listing.admission_problem is None:
+            waiting = self._refuse_unusable(listing, intake)
+            states = self._records.read(sorted(waiting)) if waiting else {}
+            for key, items in sorted(waiting.items()):
+                self._take_in_policy(key, items, states[key], intake)
+        return IntakeResult(
+            frozenset(intake.changed),
+            tuple(sorted(intake.problems)),
+            listing.admission_problem,
+            intake.has_more,
+        )
+
+    def _delete_recorded(self, listing: RecordListing, intake: _Intake) -> None:
+        if self._retention is None:
+            return
+        for item in listing.objects:
+            at = item.state.at
+            if item.state.record and at is not None and at + self._retention <= intake.now:
+                self._attempt(partial(self._pending.delete, item), item, intake)
+
+    def _refuse_unusable(
+        self, listing: RecordListing, intake: _Intake
+    ) -> dict[RecordsKey, list[RecordObject]]:
+        """Write the errors of unusable objects; return the others by policy, in their order."""
+        waiting: dict[RecordsKey, list[RecordObject]] = {}
+        for item in listing.objects:
+            if item.state.record:
+                continue
+            error = _find_refusal(item, listing.admitted_since)
+            if error is None:
+                waiting.setdefault(item.key, []).append(item)
+            else:
+                refused = _build_state(error, item.created_at)
+                self._write_state(item, replace(refused, is_refused=True), intake)
+        return waiting
+
+    def _take_in_policy(
+        self,
+        key: RecordsKey,
+        items: Sequence[RecordObject],
+        policy_records: PolicyRecords,
+        intake: _Intake,
+    ) -> None:
+        """Take in the records of one policy; what fails holds no other policy."""
+        accepting = [item for item in items if _accepts_records(item)]
+        is_rewound = policy_records.rewound is not None and bool(accepting)
+        # Only the decision to accept older records can follow on them; the others come after it.
+        taken = (accepting if is_rewound else items)[:MAX_RECORDS]
+        entries = run_isolated(
+            partial(self._append, key, taken, policy_records, intake.now, is_accepted=is_rewound)
+        )
+        if isinstance(entries, FanoutError):
+            problem = wording.describe_waiting_records(key.namespace, key.policy, str(entries))
+            intake.problems.append(problem)
+            for item in items:
+                self._write_state(item, _build_state(entries, intake.now), intake)
+            return
+        intake.has_more |= len(taken) < len(items)
+        known_uids = {record.uid for record in policy_records.records}
+        for item, entry in zip(taken, entries, strict=True):
+            if entry.uid not in known_uids:
+                intake.changed |= _list_changed(key, entry)
+            self._write_state(item, RecordState(record=entry.name, at=entry.at), intake)
+
+    def _append(
+        self,
+        key: RecordsKey,
+        items: Sequence[RecordObject],
+        policy_records: PolicyRecords,
+        now: datetime,
+        *,
+        is_accepted: bool,
+    ) -> Sequence[RecordEntry]:
+        """Append the records of a policy. Raises FanoutError if nothing can follow on its own."""
+        if policy_records.rewound is not None and not is_accepted:
+            raise InvalidInput(
+                wording.describe_rewound_intake(policy_records.rewound.branch),
+                reason="RecordsRewound",
+                remedy=wording.ACCEPT_REMEDY,
+            )
+        obstacle = None if policy_records.head else self._find_obstacle(key)
+        if obstacle is not None:
+            raise obstacle
+        return self._records.append_once(key, [_submit(item) for item in items], now)
+
+    def _write_state(self, item: RecordObject, state: RecordState, intake: _Intake) -> None:
+        if replace(item.state, at=state.at) != state:
+            self._attempt(partial(self._pending.write_state, item, state), item, intake)
+
+    def _attempt(self, work: Callable[[], None], item: RecordObject, intake: _Intake) -> None:
+        # What is not written now is written the next time: the records in Git say what to write.
+        error = run_isolated(work)
+        if error is not None:
+            intake.problems.append(wording.describe_unwritten_record(item.identity, str(error)))
+
+
+def _find_refusal(item: RecordObject, admitted_since: datetime | None) -> FanoutError | None:
+    """Return the error of an object that never counts, or None."""
+    if admitted_since is None or item.created_at < admitted_since:
+        return InvalidInput(
+            wording.UNPROVEN_RECORD, reason="AdmissionMissing", remedy=wording.UNPROVEN_REMEDY
+        )
+    problems = list(_find_errors(item))
+    if problems:
+        return InvalidInput("; ".join(problems), reason="InvalidRecord")
+    return None
+
+
+def _find_errors(item: RecordObject) -> Iterable[str]:
+    if _UNUSABLE_USER.search(item.by):
+        yield wording.describe_unusable_user(item.by)
+    _, errors = validate_object(item.manifest)
+    yield from (f"{it.field}: {it.problem}" for it in errors if it.severity == "error")
+
+
+def _accepts_records(item: RecordObject) -> bool:
+    return bool(item.manifest["spec"].get("action") == ACCEPT_RECORDS)
+
+
+def _submit(item: RecordObject) -> SubmittedRecord:
+    author = CommitIdentity(item.by, format_user(item.by))
+    return SubmittedRecord(uid=item.uid, manifest=item.manifest, author=author, groups=item.groups)
+
+
+def _list_changed(key: RecordsKey, entry: RecordEntry) -> frozenset[PassSubject]:
+    names = (key.policy,) if key.policy else entry.spec.get("variants", ())
+    return frozenset(PassSubject(key.namespace, name) for name in names)
+
+
+def _build_state(error: FanoutError, at: datetime) -> RecordState:
+    message = f"{error.problem}; {error.remedy}" if error.remedy else error.problem
+    return RecordState(at=at, reason=error.reason, message=message)

@@ -1,0 +1,512 @@
+"""Records as objects of a real kube-apiserver: taken in once, each under its author's name."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from fleet import START, Fleet, Result
+from kube_server import CONTROLLER, KubeError, KubeServer, running_kube_server
+
+from fanout.api.admission_policies import build_admission_policies
+from fanout.cli.record_intake_startup import open_record_intake
+from fanout.kube import admission_check
+from fanout.kube.api_connection import ApiConnection, open_connection
+from fanout.kube.pending_records import ApiPendingRecords
+from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
+from fanout.reconcile.records.record_intake import IntakeResult
+
+pytestmark = pytest.mark.kube
+IN_FORCE = 60  # seconds until a policy is, on a busy machine
+BY, GROUPS = "fanout.dev/by", "fanout.dev/groups"
+KINDS = ("Evidence", "Approval", "Decision")
+USERS = ("alice", "bob", "carol")
+APPROVING = """\
+apiVersion: fanout.dev/v1alpha1
+kind: PromotionPolicy
+metadata: {name: everything}
+spec:
+  policies: ["*"]
+  autoPromotion: {stages: ["*"]}
+  approvers: [{group: sre, subjects: ["group:platform", "user:carol"]}]
+"""
+WRITER = """\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: writer}
+rules:
+- {apiGroups: [fanout.dev], resources: ["*"], verbs: ["*"]}
+- apiGroups: [admissionregistration.k8s.io]
+  resources: [validatingadmissionpolicies, validatingadmissionpolicybindings]
+  verbs: [get]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: writer}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: writer}
+subjects:
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: bob}
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: carol}
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: "system:serviceaccount:fanout-system:fanout-controller"}
+"""  # noqa: E501 as YAML wants it
+
+
+def wait_until(is_so: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + IN_FORCE
+    while not is_so():
+        assert time.monotonic() < end, what
+        time.sleep(0.2)
+
+
+def decision(namespace: str, action: str = "Suspend", by: str = "alice", **spec: Any) -> Any:
+    return record("Decision", namespace, by, action=action, reason="because", **spec)
+
+
+def record(kind: str, namespace: str, by: str, groups: str = "", **spec: Any) -> dict[str, Any]:
+    annotations = {BY: by, **({GROUPS: groups} if groups else {})}
+    meta = {"generateName": "r-", "namespace": namespace, "annotations": annotations}
+    spec = {"policy": "monitoring", **spec}
+    if not spec["policy"]:
+        del spec["policy"]
+    return {"apiVersion": "fanout.dev/v1alpha1", "kind": kind, "metadata": meta, "spec": spec}
+
+
+class Company:
+    """A fleet with its objects in files and in a namespace, and the intake of its records."""
+
+    def __init__(self, server: KubeServer, namespace: str, root: Path) -> None:
+        self.server, self.namespace = server, namespace
+        self.fleet = Fleet.build(root)
+        for path in self.policies.glob("*.yaml"):
+            documents = list(yaml.safe_load_all(path.read_text()))
+            for document in documents:
+                document["metadata"]["namespace"] = namespace
+            path.write_text(yaml.safe_dump_all(documents))
+
+    @property
+    def policies(self) -> Path:
+        return self.fleet.root / "policies"
+
+    def run(self, *line: str) -> Result:
+        """Run a command on the objects of the files."""
+        return self.fleet.run(*line, "-n", self.namespace)
+
+    def create(self, manifest: dict[str, Any], by: str = "") -> dict[str, Any]:
+        """Create a record, by default as who it says it is."""
+        created: dict[str, Any] = self.server.create(
+            manifest, by=by or manifest["metadata"]["annotations"][BY]
+        )
+        return created
+
+    @contextmanager
+    def opened(self) -> Iterator[tuple[Any, ApiConnection]]:
+        with self.fleet.opened() as program, connected(self.server) as connection:
+            yield program, connection
+
+    def take_in(self, after: timedelta = timedelta()) -> IntakeResult:
+        with self.opened() as (program, connection):
+            return open_record_intake(program, connection).take_in(self.fleet.now + after)
+
+    def records(self, policy: str = "monitoring") -> PolicyRecords:
+        key = RecordsKey(self.namespace, policy)
+        with self.fleet.opened() as program:
+            return program.world.records.read([key])[key]
+
+    def actions(self, policy: str = "monitoring") -> list[tuple[str, str]]:
+        """Return who recorded which decisions, in their order."""
+        records = self.records(policy).records
+        return [(it.by, it.spec["action"]) for it in records if it.kind == "Decision"]
+
+    def condition(self, created: dict[str, Any], type_: str = "Recorded") -> dict[str, Any]:
+        conditions = self.server.get(created).get("status", {}).get("conditions", ())
+        return next((it for it in conditions if it["type"] == type_), {})
+
+
+@contextmanager
+def connected(server: KubeServer, by: str = CONTROLLER) -> Iterator[ApiConnection]:
+    yield open_connection(server.kubeconfig, by)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, printed_crds: str) -> Iterator[KubeServer]:
+    """A server of its own: the admission policies are for all namespaces."""
+    with running_kube_server(tmp_path_factory.mktemp("intake") / "kubernetes") as server:
+        server.kubectl("apply", "-f", "-", stdin=printed_crds)
+        server.kubectl("apply", "-f", "-", stdin=WRITER)
+        wait_until(partial(is_listed, server), "the kinds are not served")
+        install_admission(server)
+        yield server
+
+
+def is_listed(server: KubeServer) -> bool:
+    try:
+        for kind in KINDS:
+            server.list("fanout.dev/v1alpha1", kind)
+    except KubeError:  # "storage is (re)initializing"
+        return False
+    return True
+
+
+def install_admission(server: KubeServer) -> None:
+    for document in build_admission_policies("fanout-system/fanout-controller"):
+        server.apply(document)
+    wait_for_admission(server)
+
+
+def wait_for_admission(server: KubeServer) -> None:
+    """Wait until the server refuses what the policies forbid, and a second has begun since."""
+    forged = decision("default", by="nobody")
+    wait_until(partial(is_refused, server, forged), "the policies are not in force")
+    with connected(server) as connection:
+        since = admission_check.check_admission(connection).since
+    assert since is not None
+    wait_until(lambda: datetime.now(UTC) >= since, "the policies are too young")
+
+
+def is_refused(server: KubeServer, manifest: dict[str, Any]) -> bool:
+    try:
+        server.create(manifest, dry_run=True)
+    except KubeError as error:
+        return error.status == 403
+    return False
+
+
+@pytest.fixture(scope="module", autouse=True)
+def young() -> Iterator[None]:
+    """A second in place of a minute: what lies before is refused all the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(admission_check, "IN_FORCE_AFTER", timedelta(seconds=1))
+        yield
+
+
+@pytest.fixture
+def company(server: KubeServer, tmp_path: Path) -> Iterator[Company]:
+    meta = {"generateName": "test-"}
+    created = server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    yield Company(server, created["metadata"]["name"], tmp_path)
+    for kind in KINDS:
+        for item in server.list("fanout.dev/v1alpha1", kind):
+            server.delete({**item, "apiVersion": "fanout.dev/v1alpha1", "kind": kind})
+
+
+def test_a_record_is_taken_in_once_under_the_name_of_its_author(company: Company):
+    company.run("sweep")
+    created = company.create(decision(company.namespace, stage="prod"))
+    result = company.take_in()
+    assert [tuple(it) for it in result.changed] == [(company.namespace, "monitoring")]
+    (entry,) = company.records().records
+    assert (entry.by, entry.at) == ("alice <user:alice>", company.fleet.now)
+    assert entry.spec["action"] == "Suspend"
+    assert entry.uid == created["metadata"]["uid"]
+    status = company.server.get(created)["status"]
+    assert status["record"] == entry.name
+    assert company.condition(created) == {
+        "type": "Recorded",
+        "status": "True",
+        "reason": "Recorded",
+        "message": "",
+        "lastTransitionTime": START.isoformat().replace("+00:00", "Z"),
+        "observedGeneration": 1,
+    }
+    assert company.condition(created, "Ready")["status"] == "True"
+    head = company.records().head
+    for minutes in (1, 2):
+        again = company.take_in(timedelta(minutes=minutes))
+        assert again == IntakeResult()
+    assert company.records().head == head
+    assert company.server.get(created)["status"] == status
+
+
+def test_kubectl_waits_for_recorded(company: Company):
+    company.run("sweep")
+    created = company.create(decision(company.namespace))
+    company.take_in()
+    name = f"decision.fanout.dev/{created['metadata']['name']}"
+    company.server.kubectl(
+        "wait", "--for=condition=Recorded", name, "--timeout=5s", namespace=company.namespace
+    )
+
+
+def test_records_keep_the_order_in_which_they_were_created(company: Company):
+    company.run("sweep")
+    actions = ["Suspend", "Resume"] * 4 + ["Suspend"]
+    users = [USERS[number % 3] for number in range(len(actions))]
+    for action, user in zip(actions, users, strict=True):
+        company.create(decision(company.namespace, action, user))
+    company.take_in()
+    assert company.actions() == [
+        (f"{user} <user:{user}>", action) for user, action in zip(users, actions, strict=True)
+    ]
+    told = company.run("get", "policies", "-o", "json")
+    assert "Suspended" in told.out
+
+
+def test_a_record_counts_like_one_that_a_verb_wrote(company: Company):
+    company.run("sweep")
+    company.run("sweep")
+    evidence = {"stage": "dev", "check": "e2e", "status": "passed", "revision": "v1"}
+    company.create(record("Evidence", company.namespace, "bob", **evidence))
+    company.take_in()
+    company.run("sweep")
+    (stage,) = (
+        it for it in company.run("get", "stages", "-o", "json").items
+        if it["spec"]["stage"] == "dev"
+    )  # fmt: skip
+    assert "passed" in yaml.safe_dump(stage).lower()
+
+
+def test_an_object_that_is_deleted_before_was_never_said_and_after_changes_nothing(
+    company: Company,
+):
+    company.run("sweep")
+    company.server.delete(company.create(decision(company.namespace, stage="dev")))
+    kept = company.create(decision(company.namespace, stage="prod"))
+    company.take_in()
+    company.server.delete(kept)
+    company.take_in()
+    assert [it.spec["stage"] for it in company.records().records] == ["prod"]
+
+
+def test_recorded_objects_are_deleted_after_the_retention(company: Company):
+    company.run("sweep")
+    created = company.create(decision(company.namespace))
+    company.take_in()
+    company.take_in(timedelta(hours=167, minutes=59))
+    company.server.get(created)
+    company.take_in(timedelta(hours=168))
+    with pytest.raises(KubeError):
+        company.server.get(created)
+    assert company.actions() == [("alice <user:alice>", "Suspend")]
+
+
+CRASHING = """\
+import os, sys
+from datetime import datetime
+from fanout.kube.pending_records import ApiPendingRecords
+
+sys.path[:0] = TESTS
+count = 0
+
+
+def die(self, item, state):
+    global count
+    count += 1
+    if count == FATAL:
+        os.kill(os.getpid(), 9)
+    return written(self, item, state)
+
+
+written = ApiPendingRecords.write_state
+ApiPendingRecords.write_state = die
+
+from kube_server import CONTROLLER
+from fanout.cli.record_intake_startup import open_record_intake
+from fanout.cli.settings import Settings
+from fanout.cli.startup import open_program
+from fanout.kube import admission_check
+from fanout.kube.api_connection import open_connection
+from datetime import timedelta
+from pathlib import Path
+
+admission_check.IN_FORCE_AFTER = timedelta(seconds=1)
+root, kubeconfig, now = sys.argv[1:]
+now = datetime.fromisoformat(now)
+settings = Settings(
+    files=(Path(root) / "policies",), state_dir=Path(root) / "state", now_override=now
+)
+with open_program(settings) as program:
+    connection = open_connection(Path(kubeconfig), CONTROLLER)
+    open_record_intake(program, connection).take_in(now)
+"""
+
+
+@pytest.mark.parametrize("fatal", [1, 2, 3])
+def test_a_process_that_is_killed_before_the_status_repeats_nothing(company: Company, fatal: int):
+    company.run("sweep")
+    created = [
+        company.create(decision(company.namespace, stage=stage, by=user))
+        for stage, user in (("dev", "alice"), ("prod", "bob"), ("dev", "carol"))
+    ]
+    text = CRASHING.replace("TESTS", repr(sys.path)).replace("FATAL", str(fatal))
+    line = [str(company.fleet.root), str(company.server.kubeconfig), company.fleet.now.isoformat()]
+    killed = subprocess.run(
+        [sys.executable, "-c", text, *line], env=os.environ, capture_output=True, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    head, names = company.records().head, [it.name for it in company.records().records]
+    assert len(names) == 3
+    statuses = [company.server.get(it).get("status", {}).get("record") for it in created]
+    assert statuses == [*names[: fatal - 1], *[None] * (4 - fatal)]
+    company.take_in(timedelta(minutes=1))
+    assert company.records().head == head
+    assert [company.server.get(it)["status"]["record"] for it in created] == names
+    at = {company.condition(it)["lastTransitionTime"] for it in created}
+    assert at == {START.isoformat().replace("+00:00", "Z")}
+
+
+def test_two_processes_take_in_the_same_records_once(company: Company):
+    company.run("sweep")
+    for stage in ("dev", "prod"):
+        company.create(decision(company.namespace, stage=stage))
+    with company.opened() as (program, connection):
+        first = open_record_intake(program, connection)
+        listing = ApiPendingRecords(connection).read()
+        company.take_in(timedelta(minutes=1))  # another process, between list and push
+
+        class Earlier(ApiPendingRecords):
+            def read(self):
+                return listing
+
+        first._pending = Earlier(connection)
+        result = first.take_in(company.fleet.now)
+    assert result.changed == frozenset()
+    assert [it.spec["stage"] for it in company.records().records] == ["dev", "prod"]
+
+
+def test_a_user_who_could_pass_for_another_in_git_is_refused(company: Company):
+    company.run("sweep")
+    user = "eve <bob@example.com>"
+    manifest = decision(company.namespace, by=user)
+    line = ["--as", user, "--as-group", "system:masters", "create", "-f", "-", "-o", "json"]
+    told = company.server.kubectl(*line, stdin=json.dumps(manifest), namespace=company.namespace)
+    created = json.loads(told.stdout)
+    assert company.take_in() == IntakeResult()
+    condition = company.condition(created, "Stalled")
+    assert condition["reason"] == "InvalidRecord"
+    assert "cannot be the author of a commit" in condition["message"]
+    assert company.condition(created)["status"] == "False"
+    assert company.records().records == ()
+
+
+def test_a_policy_whose_records_fail_holds_no_other(company: Company):
+    company.run("sweep")
+    waiting = company.create(decision(company.namespace, policy="absent"))
+    company.create(decision(company.namespace))
+    result = company.take_in()
+    assert company.actions() == [("alice <user:alice>", "Suspend")]
+    (problem,) = result.problems
+    assert "records of policy absent" in problem
+    assert "has no UpstreamPolicy absent" in problem
+    assert company.condition(waiting)["reason"] == "NotFound"
+    assert company.condition(waiting, "Stalled") == {}
+    assert company.take_in(timedelta(minutes=1)).problems == result.problems
+
+
+def test_records_of_a_deleted_policy_go_on_counting(company: Company):
+    company.run("sweep")
+    company.create(decision(company.namespace))
+    policy = company.policies / "policy.yaml"
+    text = policy.read_text()
+    policy.unlink()
+    company.create(decision(company.namespace, stage="dev"))
+    company.take_in()
+    policy.write_text(text)
+    assert len(company.actions()) == 2
+
+
+def test_lost_records_are_not_begun_again_by_a_record(company: Company):
+    company.run("sweep")
+    created = company.create(decision(company.namespace))
+    shutil.rmtree(company.fleet.records().path)
+    shutil.rmtree(company.fleet.root / company.fleet.state / "heads")
+    result = company.take_in()
+    assert company.condition(created)["reason"] == "RecordsLost", result
+    assert not company.fleet.records().path.exists()
+
+
+def test_an_approval_counts_for_a_member_of_a_group(company: Company):
+    policy = company.policies / "policy.yaml"
+    document = yaml.safe_load(policy.read_text())
+    document["spec"]["stages"] = [
+        {"name": "dev", "requires": [{"name": "ok", "approval": {"from": ["sre"], "atLeast": 2}}]},
+        {"name": "prod"},
+    ]
+    policy.write_text(yaml.safe_dump(document))
+    promotion = yaml.safe_load(APPROVING)
+    promotion["metadata"]["namespace"] = company.namespace
+    (company.policies / "promotion.yaml").write_text(yaml.safe_dump(promotion))
+    company.run("sweep")
+
+    def hold() -> str:
+        return company.run("explain", "ams").out
+
+    (draft,) = (
+        it for it in company.run("get", "drafts", "-o", "json").items
+        if it["spec"]["stage"] == "dev"
+    )  # fmt: skip
+    tree = draft["status"]["tree"]
+    approval: dict[str, Any] = {"stage": "dev", "check": "ok", "revision": "v1", "trees": [tree]}
+    # Who does not say for which group, and who is in none of them, does not count.
+    company.create(record("Approval", company.namespace, "alice", **approval))
+    company.create(record("Approval", company.namespace, "bob", "security", **approval))
+    company.take_in()
+    assert "0 of 2" in hold()
+    company.create(record("Approval", company.namespace, "bob", "platform\nsecurity", **approval))
+    company.create(record("Approval", company.namespace, "carol", **approval))
+    company.fleet.later(minutes=1)
+    company.take_in()
+    company.run("sweep")
+    assert "0 of 2" not in hold()
+    published = company.run("get", "variants", "-o", "json").items
+    assert any(it["status"].get("published") for it in published if it["spec"]["stage"] == "dev")
+
+
+def test_nothing_is_taken_in_without_the_admission_policies(company: Company):
+    company.run("sweep")
+    documents = build_admission_policies("fanout-system/fanout-controller")
+    before = company.create(decision(company.namespace, stage="dev"))
+    company.take_in()
+    for document in documents:
+        company.server.delete(document)
+        result = company.take_in()
+        assert result.admission_problem is not None
+        assert document["metadata"]["name"] in result.admission_problem.problem
+        assert result.admission_problem.reason == "AdmissionMissing"
+        company.server.apply(document)
+    for change in (
+        {"spec": {"failurePolicy": "Ignore"}},
+        {"spec": {"validations": documents[0]["spec"]["validations"][:1]}},
+        {"spec": {"matchConditions": [{"name": "no", "expression": "false"}]}},
+    ):
+        company.server.patch(documents[0], change)
+        assert company.take_in().admission_problem is not None, change
+        company.server.delete(documents[0])
+        company.server.apply(documents[0])
+    company.server.patch(documents[1], {"spec": {"validationActions": ["Audit"]}})
+    assert company.take_in().admission_problem is not None
+    wait_until(
+        lambda: not is_refused(company.server, decision(company.namespace, by="bob")),
+        "the policies are still in force",
+    )
+    # Nobody checks: alice speaks for bob.
+    forged = company.create(decision(company.namespace, stage="prod", by="bob"), by="alice")
+    assert company.take_in().admission_problem is not None
+    assert company.server.get(forged).get("status") is None
+    company.server.delete(documents[1])
+    for document in documents:
+        company.server.apply(document)
+    wait_for_admission(company.server)
+    after = company.create(decision(company.namespace, "Resume", by="bob", stage="dev"))
+    assert company.take_in().admission_problem is None
+    assert company.actions() == [
+        ("alice <user:alice>", "Suspend"), ("bob <user:bob>", "Resume")
+    ]  # fmt: skip
+    refused = company.condition(forged, "Stalled")
+    assert refused["reason"] == "AdmissionMissing"
+    assert "create it again" in refused["message"]
+    company.take_in(timedelta(hours=1))
+    assert len(company.actions()) == 2
+    assert company.server.get(before)["status"]["record"]
+    assert company.server.get(after)["status"]["record"]
