@@ -101,7 +101,8 @@ def _open_cluster(settings: Settings) -> DeclarationSource:
     connections = load_extra("kube.api_connection", "kubernetes", "--context")
     connection = connections.open_connection(settings.kubeconfig, settings.context)
     source = load_module("kube.object_listing").ListedObjects(connection)
-    inventory: DeclarationSource = load_module("kube.api_inventory").ApiInventory(source)
+    inventory_module = load_module("kube.api_inventory")
+    inventory: DeclarationSource = inventory_module.ApiInventory(source, settings.namespace)
     return inventory
 
 

@@ -32,7 +32,7 @@ from fanout.kube.object_listing import ListedKind, ObjectSource, without_request
 from fanout.kube.resource_discovery import ServedKinds
 from fanout.selection.cluster_objects import ClusterObjectIndex, Names
 from fanout.selection.variant_spec import Object
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 _OWN_KINDS: tuple[type[KRMObject], ...] = (
     Repository,
@@ -83,9 +83,13 @@ class ApiInventory:
     What did not change from one reading to the next stays the same object.
     """
 
-    def __init__(self, source: ObjectSource) -> None:
-        """Read nothing yet."""
+    def __init__(self, source: ObjectSource, namespace: str = "") -> None:
+        """Read nothing yet.
+
+        `namespace`: the one that is read alone of each kind that must not be listed in all.
+        """
         self._source = source
+        self._namespace = namespace
         self._injected: frozenset[GroupKind] = frozenset()  # by packages, besides what is named
         self._listed: frozenset[GroupKind] = frozenset()
         self._validated: dict[ObjectKey, _ValidatedObject] = {}
@@ -206,8 +210,18 @@ class ApiInventory:
         try:
             return self._source.objects(listed_kind)
         except (Denied, NotServed, Bug) as error:
+            if isinstance(error, Denied) and self._namespace and listed_kind.can_be_narrowed:
+                return self._list_narrowed(kind, listed_kind, reading)
             _add_unread(kind, error.problem, error.remedy, reading)
             return {}
+
+    def _list_narrowed(self, kind: GroupKind, listed_kind: ListedKind, reading: _Reading) -> Names:
+        """Return the objects of a kind in the namespace of the command."""
+        if kind == own_kind(Repository):
+            # Those of other namespaces may allow this one to use them.
+            failure = DeclarationFailure(wording.OTHER_REPOSITORIES, kind, self._namespace)
+            reading.unread.append(failure)
+        return self._list(kind, replace(listed_kind, namespace=self._namespace), reading)
 
     def _add_own(self, data: Object, reading: _Reading) -> None:
         key, position = ObjectKey.of(data), ApiPosition(data)

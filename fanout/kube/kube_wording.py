@@ -7,6 +7,7 @@ NOT_SERVED_REMEDY = "install its CustomResourceDefinition, or correct the policy
 SERVICE_ACCOUNT_REMEDY = "name a kubeconfig file with --kubeconfig, or run it in a pod"
 RETRY_REMEDY = "none: it is read and decided again"
 REFUSED_REMEDY = "correct the object"
+OTHER_REPOSITORIES = "Repository objects of other namespaces"
 SECRETS_UNREAD = "fanout reads no Secrets as targets, sources or checks"
 SECRETS_REMEDY = "name another kind in the policy"
 VERSION_REMEDY = "use one version in all policies; the oldest of them decides which is read"

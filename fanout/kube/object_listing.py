@@ -18,10 +18,16 @@ _SERVER_FIELDS = ("managedFields", "resourceVersion", "selfLink")
 
 @frozen
 class ListedKind:
-    """A kind that is listed, and whether with the status of its objects."""
+    """A kind that is listed: with the status of its objects or without, and in which namespace."""
 
     resource_type: ResourceType
     with_status: bool = False
+    namespace: str = ""  # "": all
+
+    @property
+    def can_be_narrowed(self) -> bool:
+        """Whether it can be listed in one namespace instead of all."""
+        return self.resource_type.is_namespaced and not self.namespace
 
 
 class ObjectSource(Protocol):
@@ -61,7 +67,7 @@ class ListedObjects:
     def objects(self, kind: ListedKind) -> Names:
         """List a kind consistently: the answer is not older than the request."""
         # Without `resourceVersion` a restriction that the API server has acknowledged is in it.
-        items = self._connection.get(kind.resource_type.path).get("items") or ()
+        items = self._connection.get(kind.resource_type.path_in(kind.namespace)).get("items") or ()
         convert = build_converter(kind)
         objects = [item for item in map(convert, items) if item is not None]
         by_name = {_name_of(item): item for item in objects}

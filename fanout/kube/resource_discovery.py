@@ -30,8 +30,13 @@ class ResourceType:
     @property
     def path(self) -> str:
         """Path of the list of its objects in all namespaces."""
+        return self.path_in("")
+
+    def path_in(self, namespace: str) -> str:
+        """Return the path of the list of its objects in a namespace; "" stands for all."""
         prefix = f"/apis/{self.group}" if self.group else "/api"
-        return f"{prefix}/{self.version}/{self.plural}"
+        inside = f"/namespaces/{namespace}" if namespace else ""
+        return f"{prefix}/{self.version}{inside}/{self.plural}"
 
 
 class ServedKinds:

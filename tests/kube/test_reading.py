@@ -217,6 +217,51 @@ def test_a_kind_that_must_not_be_listed_holds_who_reads_it_and_is_named(twin: Tw
     assert "Remove" not in told.out
 
 
+ROLE = """\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: reader}
+rules:
+- {apiGroups: [fanout.dev], resources: ["*"], verbs: [get, list, watch]}
+- {apiGroups: [infra.example.com], resources: [clusters], verbs: [get, list, watch]}
+- {apiGroups: [""], resources: [KIND], verbs: [get, list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: reader}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: carol}]
+"""
+
+
+def test_rights_in_one_namespace_suffice_for_it(twin: Twin):
+    role = ROLE.replace("KIND", "configmaps")
+    twin.server.kubectl("apply", "-f", "-", stdin=role, namespace=twin.namespace)
+    twin.show("sweep")
+    twin.fleet.release("v2")
+    files, told = twin.show("plan", "-o", "json"), twin.ask("plan", "-o", "json", by="carol")
+    assert told.code == 0, told.err
+    assert files.json["actions"]
+    assert told.json == files.json
+    meta = {"name": "ams", "namespace": twin.namespace}
+    target = {"apiVersion": "infra.example.com/v1", "kind": "Cluster", "metadata": meta}
+    twin.server.delete(target)
+    plan = twin.ask("plan", "-o", "json", by="carol").json
+    [hold] = [it for it in plan["holds"] if it["reason"] == "InvalidObject"]
+    assert "Repository objects of other namespaces" in hold["message"]
+    assert not [it for it in plan["actions"] if "Remove" in it["kind"]]
+
+
+def test_a_kind_without_rights_in_the_namespace_is_named(twin: Twin):
+    role = ROLE.replace("KIND", "services")
+    twin.server.kubectl("apply", "-f", "-", stdin=role, namespace=twin.namespace)
+    told = twin.ask("plan", "--new-records", by="carol")
+    assert told.code == 3
+    refused = 'cannot list resource "configmaps" in API group "" in the namespace'
+    assert f'{refused} "{twin.namespace}"' in " ".join(told.err.split())
+    assert 'resource "clusters"' not in told.err
+
+
 def test_a_user_without_rights_is_told(twin: Twin):
     told = twin.ask("plan", by="bob")
     assert told.code == 3
