@@ -17,9 +17,10 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 FIELD = """
     active adoption annotations api approval approvals approve approver blob blobs branch cel chain
     admission check
-    checking checks cli clone cluster commit condition conditions config configuration conflict
-    conflicts container context crd crds credentials cron declaration declarations declared declined
-    delete deletion delta dependencies dependency deployment diff directory documentation
+    checking checks cli clone cluster commit completed condition conditions config configuration
+    conflict conflicts container context crd crds credentials cron
+    declaration declarations declared declined
+    delete deletion deletions delta dependencies dependency deployment diff directory documentation
     downstream draft
     drafted drafts due event events exec executable expired expression expressions field fields
     file files

@@ -1,5 +1,7 @@
 """Sentences about the API server of a cluster, and what it serves."""
 
+from fanout.errors import FanoutError
+
 KUBECONFIG_REMEDY = "run `kubectl config get-contexts`, and name one with --context"
 CLUSTER_REMEDY = "check the address of the kubeconfig file, and that the API server runs"
 PERMISSION_REMEDY = "have an administrator grant it, as with the ClusterRole fanout-viewer"
@@ -12,6 +14,7 @@ SECRETS_UNREAD = "fanout reads no Secrets as targets, sources or checks"
 SECRETS_REMEDY = "name another kind in the policy"
 VERSION_REMEDY = "use one version in all policies; the oldest of them decides which is read"
 ADMISSION_REMEDY = "run `fanout crds --admission | kubectl apply --server-side -f -`"
+DELETED_MEANWHILE = "it was deleted meanwhile"
 DEFINITIONS_REMEDY = "run `fanout crds | kubectl apply --server-side -f -`"
 
 
@@ -64,3 +67,8 @@ def describe_changed(kind: str, name: str) -> str:
 def describe_undated(kind: str, name: str) -> str:
     """Say that an object of admission does not show when it was written."""
     return f"{kind} {name} has no managedFields, so that it may have been changed and put back"
+
+
+def describe_missing_finalizer(finalizer: str, error: FanoutError) -> str:
+    """Say that an object has no finalizer, without which its deletion would leave packages."""
+    return f"the finalizer {finalizer} cannot be added, so nothing is written: {error.problem}"

@@ -1,0 +1,169 @@
+"""Finalizers of UpstreamPolicies and of PackageVariants written by hand.
+
+The API server keeps a deleted object until its finalizers are removed. So one is added before
+anything is written for the object, and removed when nothing of it is left downstream.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import structlog
+
+from fanout.api.object_meta import API_VERSION, GROUP
+from fanout.api.package_variant import PackageVariant
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.conflict_retry import retry_conflicts
+from fanout.declared.declared_objects import DeclaredObjects, key_of
+from fanout.declared.finding import Finding
+from fanout.declared.object_key import ObjectKey
+from fanout.errors import Conflict, Denied, FanoutError, InvalidInput
+from fanout.kube import kube_wording as wording
+from fanout.kube.api_connection import ApiConnection, NotServed
+from fanout.values import replace
+
+FINALIZER = f"{GROUP}/removal"
+
+_MERGE_PATCH = "application/merge-patch+json"
+_THREADS = 8
+
+_log = structlog.get_logger()
+Declaration = UpstreamPolicy | PackageVariant
+
+
+class RemovalFinalizers:
+    """Adds and removes the finalizer of fanout; one per process."""
+
+    def __init__(self, connection: ApiConnection) -> None:
+        """Use a connection whose user may get and patch both kinds."""
+        self._connection = connection
+        self._declared: DeclaredObjects | None = None  # the last of which all have the finalizer
+        self._added: frozenset[str] = frozenset()  # uids of objects that were given it
+
+    def hold(self, declared: DeclaredObjects) -> DeclaredObjects:
+        """Add the finalizer where it is missing; return the objects that have it.
+
+        An object that cannot get it is left out, with an error, so that nothing is written for it.
+        Raises Unavailable if the API server cannot be reached.
+        """
+        if declared is self._declared:
+            return declared
+        missing = [it for it in _list_present(declared) if not self._is_held(it)]
+        with ThreadPoolExecutor(_THREADS) as threads:
+            outcomes = list(zip(missing, threads.map(self._add, missing), strict=True))
+        errors = {key_of(it): error for it, error in outcomes if error is not None}
+        added = {it.metadata.uid for it, error in outcomes if error is None}
+        # What the watch has yet to bring; a uid is never used again.
+        present = {it.metadata.uid for it in _list_present(declared)}
+        self._added = frozenset(uid for uid in (self._added & present) | added if uid)
+        self._declared = None if errors else declared
+        return _leave_out(declared, errors) if errors else declared
+
+    def release(self, declarations: Collection[Declaration]) -> None:
+        """Remove the finalizer of deleted objects, which then cease to exist.
+
+        A failure is logged. The next pass over the object finds it again.
+        """
+        with ThreadPoolExecutor(_THREADS) as threads:
+            for declaration, error in zip(
+                declarations, threads.map(self._remove, declarations), strict=True
+            ):
+                subject = f"{declaration.metadata.namespace}/{declaration.metadata.name}"
+                if error is None:
+                    _log.info("Deletion completed", kind=declaration.kind, object=subject)
+                else:
+                    _log.warning(
+                        "Finalizer not removed",
+                        kind=declaration.kind,
+                        object=subject,
+                        problem=str(error),
+                    )
+
+    def _is_held(self, declaration: Declaration) -> bool:
+        meta = declaration.metadata
+        return FINALIZER in meta.finalizers or meta.uid in self._added
+
+    def _add(self, declaration: Declaration) -> FanoutError | None:
+        """Add the finalizer. Return why it cannot be added; raises Unavailable."""
+        try:
+            retry_conflicts(lambda: self._try_to_add(declaration))
+        except (Denied, InvalidInput, Conflict) as error:
+            return error
+        return None
+
+    def _try_to_add(self, declaration: Declaration) -> None:
+        meta = self._read_meta(declaration)
+        if meta is None or meta.get("deletionTimestamp"):
+            raise InvalidInput(
+                wording.DELETED_MEANWHILE, reason="InvalidObject", remedy=wording.RETRY_REMEDY
+            )
+        finalizers = meta.get("finalizers", [])
+        if FINALIZER not in finalizers:
+            self._write(declaration, meta, [*finalizers, FINALIZER])
+
+    def _remove(self, declaration: Declaration) -> FanoutError | None:
+        """Remove the finalizer. Return why it is still there."""
+        try:
+            retry_conflicts(lambda: self._try_to_remove(declaration))
+        except FanoutError as error:
+            return error
+        return None
+
+    def _try_to_remove(self, declaration: Declaration) -> None:
+        meta = self._read_meta(declaration)
+        if meta is not None and FINALIZER in meta.get("finalizers", ()):
+            others = [it for it in meta["finalizers"] if it != FINALIZER]
+            self._write(declaration, meta, others)
+
+    def _read_meta(self, declaration: Declaration) -> Mapping[str, Any] | None:
+        """Return the metadata that the API server has; None if the object does not exist.
+
+        One that was made again under the same name is another object.
+        """
+        try:
+            meta: Mapping[str, Any] = self._connection.get(_path_of(declaration))["metadata"]
+        except NotServed:
+            return None
+        return meta if meta["uid"] == declaration.metadata.uid else None
+
+    def _write(
+        self, declaration: Declaration, meta: Mapping[str, Any], finalizers: Sequence[str]
+    ) -> None:
+        """Replace the finalizers. Raises Conflict if the object has changed since `meta`."""
+        # Others add and remove theirs; an older list would undo that.
+        version = meta["resourceVersion"]
+        change = {"metadata": {"resourceVersion": version, "finalizers": finalizers}}
+        self._connection.send("PATCH", _path_of(declaration), change, _MERGE_PATCH)
+
+
+def _list_present(declared: DeclaredObjects) -> Iterator[Declaration]:
+    """Yield the policies and variants that nobody has deleted."""
+    yield from (it for it in declared.policies if not it.is_being_deleted)
+    yield from (it for it in declared.variants if not it.is_being_deleted)
+
+
+def _path_of(declaration: Declaration) -> str:
+    meta = declaration.metadata
+    return f"/apis/{API_VERSION}/namespaces/{meta.namespace}/{declaration.PLURAL}/{meta.name}"
+
+
+def _leave_out(
+    declared: DeclaredObjects, errors: Mapping[ObjectKey, FanoutError]
+) -> DeclaredObjects:
+    """Return the declared objects without these, which stay declared but unusable."""
+    findings = (
+        Finding(
+            declared.where(it, "metadata.finalizers"),
+            wording.describe_missing_finalizer(FINALIZER, error),
+            error.remedy,
+        )
+        for it in _list_present(declared)
+        if (error := errors.get(key_of(it))) is not None
+    )
+    return replace(
+        declared,
+        policies=tuple(it for it in declared.policies if key_of(it) not in errors),
+        variants=tuple(it for it in declared.variants if key_of(it) not in errors),
+        left_out=tuple(sorted((*declared.left_out, *errors))),
+        faults=(*declared.faults, *findings),
+    )

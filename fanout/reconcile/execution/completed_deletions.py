@@ -1,0 +1,28 @@
+"""Deleted policies, and deleted variants written by hand, that have nothing downstream any more."""
+
+from fanout.api.package_variant import PackageVariant
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.reconcile.pass_results import PassPlan, PolicyResult
+
+
+def find_completed_deletions(pass_plan: PassPlan) -> tuple[UpstreamPolicy | PackageVariant, ...]:
+    """Return the objects that are being deleted and whose removal is complete.
+
+    Judged by what the pass observed. What it is about to remove counts as present, because a push
+    may fail; the pass after it finds out.
+    """
+    busy = {(plan.namespace, plan.name) for plan in pass_plan.plans if plan.actions}
+    return tuple(
+        declaration
+        for result in pass_plan.policies
+        if (declaration := result.resolved_policy.declaration) is not None
+        and declaration.is_being_deleted
+        and (result.resolved_policy.namespace, result.resolved_policy.name) not in busy
+        and _has_nothing_left(result)
+    )
+
+
+def _has_nothing_left(result: PolicyResult) -> bool:
+    # Drafts of a repository that does not respond are not seen.
+    are_all_read = all(it.failure is None for it in result.repository_states)
+    return result.error is None and are_all_read and not result.orphans

@@ -1,0 +1,300 @@
+"""Deleted policies and variants on a real kube-apiserver: what keeps them, and until when."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from fleet import POLICY, Fleet
+from kube_server import CONTROLLER, KubeServer, running_kube_server
+
+from fanout.cli.settings import Settings
+from fanout.cli.startup import open_program
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.kube.api_connection import open_connection
+from fanout.kube.api_inventory import ApiInventory
+from fanout.kube.finalizers import FINALIZER, RemovalFinalizers
+from fanout.kube.object_listing import ListedObjects
+from fanout.reconcile.execution.completed_deletions import find_completed_deletions
+from fanout.reconcile.execution.plan_execution import run_pass
+from fanout.reconcile.pass_results import PassReport
+from fanout.reconcile.pass_scope import PassMode
+from fanout.values import replace
+
+pytestmark = pytest.mark.kube
+
+DEPLOY = Path(__file__).parent.parent.parent / "deploy"
+CLUSTERS = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: clusters.infra.example.com}
+spec:
+  group: infra.example.com
+  scope: Namespaced
+  names: {kind: Cluster, plural: clusters, singular: cluster}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: fanout-reader}
+rules:
+- {apiGroups: [""], resources: [configmaps], verbs: [get, list, watch]}
+- {apiGroups: [infra.example.com], resources: [clusters], verbs: [get, list, watch]}
+"""
+BY_HAND = """\
+apiVersion: fanout.dev/v1alpha1
+kind: PackageVariant
+metadata: {name: oslo}
+spec:
+  upstream: {repository: blueprints, package: monitoring, revision: {semver: ">=1 <9"}}
+  downstream: {repository: core, package: hand/oslo}
+---
+apiVersion: fanout.dev/v1alpha1
+kind: PromotionPolicy
+metadata: {name: by-hand}
+spec: {variants: [oslo], autoPromotion: {stages: ["*"]}}
+"""
+SITES = {"ams": ("dev", "edge"), "cph": ("prod", "core")}
+
+
+class World:
+    """A fleet whose objects are in a namespace, and rounds as the controller makes them."""
+
+    def __init__(self, server: KubeServer, root: Path) -> None:
+        meta = {"generateName": "test-"}
+        created = server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+        self.server, self.namespace = server, created["metadata"]["name"]
+        self.fleet = Fleet.build(root, SITES)
+        self.fleet.write("policy.yaml", POLICY.replace(", soak: 1h", ""))
+        self.connection = open_connection(server.kubeconfig, CONTROLLER)
+        self.finalizers = RemovalFinalizers(self.connection)
+        self.apply()
+
+    def apply(self) -> None:
+        self.kubectl("apply", "-f", str(self.fleet.root / "policies"))
+
+    def kubectl(self, *line: str) -> str:
+        return self.server.kubectl(*line, namespace=self.namespace).stdout
+
+    def exists(self, kind: str = "upstreampolicy", name: str = "monitoring") -> bool:
+        return bool(self.kubectl("get", kind, name, "--ignore-not-found", "-o", "name"))
+
+    def get(self, kind: str = "upstreampolicy", name: str = "monitoring") -> dict[str, Any]:
+        item: dict[str, Any] = yaml.safe_load(self.kubectl("get", kind, name, "-o", "yaml"))
+        return item
+
+    def set(self, **spec: str) -> None:
+        """Change fields of the policy."""
+        self.server.patch(self.get(), {"spec": spec})
+
+    def read(self) -> DeclaredObjects:
+        return ApiInventory(ListedObjects(self.connection)).read()
+
+    def round(self) -> PassReport:
+        """One round as user CONTROLLER, in a process of its own but for the finalizers."""
+        records = self.fleet.root / self.fleet.state / "records.git"
+        settings = Settings(
+            context=CONTROLLER,
+            kubeconfig=self.server.kubeconfig,
+            state_dir=self.fleet.root / "controller",
+            records=str(records),
+            new_records=not records.exists(),
+            now_override=self.fleet.now,
+        )
+        self.fleet.later(minutes=1)
+        with open_program(settings) as program:
+            declared = self.finalizers.hold(program.read_declared())
+            mode = PassMode(namespace=self.namespace)
+            report = run_pass(program.world, program.reconciler, declared, settings.now(), mode)
+            self.finalizers.release(find_completed_deletions(report.pass_plan))
+        return report
+
+    def rounds(self, number: int) -> None:
+        for _ in range(number):
+            self.round()
+
+    def delete(self, kind: str = "upstreampolicy", name: str = "monitoring") -> None:
+        self.kubectl("delete", kind, name, "--wait=false")
+
+    def packages(self) -> list[str]:
+        return [
+            path.removesuffix("/Kptfile")
+            for name in ("edge", "core")
+            for path in self.fleet.repos[name].files()
+            if path.endswith("/Kptfile")
+        ]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeServer]:
+    """A server of its own with the base, where the controller has the rights of the base."""
+    with running_kube_server(tmp_path_factory.mktemp("finalizers") / "kubernetes") as server:
+        server.kubectl("apply", "--server-side", "-k", str(DEPLOY), namespace="fanout-system")
+        server.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=CLUSTERS)
+        server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        yield server
+
+
+@pytest.fixture
+def world(server: KubeServer, tmp_path: Path) -> Iterator[World]:
+    made = World(server, tmp_path)
+    yield made
+    # The controller reads all namespaces: what stays would be part of the next test.
+    for kind in ("upstreampolicy", "packagevariant"):
+        for item in yaml.safe_load(made.kubectl("get", kind, "-o", "yaml"))["items"]:
+            made.server.patch(item, {"metadata": {"finalizers": None}})
+    kinds = "upstreampolicies,packagevariants,promotionpolicies,repositories,clusters,configmaps"
+    made.kubectl("delete", kinds, "--all", "--ignore-not-found")
+
+
+@pytest.fixture
+def published(world: World) -> World:
+    """Both sites are published."""
+    world.rounds(4)
+    assert world.packages() == ["sites/ams"]
+    report(world)
+    world.rounds(3)
+    assert world.packages() == ["sites/ams", "sites/cph"]
+    return world
+
+
+def report(world: World) -> None:
+    """Record evidence in Git, as a verb on files does."""
+    path = world.fleet.root / "policies"
+    for file in path.glob("*.yaml"):
+        documents = list(yaml.safe_load_all(file.read_text()))
+        for document in documents:
+            document["metadata"]["namespace"] = world.namespace
+        file.write_text(yaml.safe_dump_all(documents))
+    done = world.fleet.report("dev", "v1", "passed", "-n", world.namespace)
+    assert done.code == 0, done.err
+
+
+def finalizers(item: dict[str, Any]) -> list[str]:
+    names: list[str] = item["metadata"].get("finalizers", [])
+    return names
+
+
+def test_it_is_there_before_the_first_draft(world: World):
+    declared = world.read()
+    assert world.finalizers.hold(declared) is declared
+    assert finalizers(world.get()) == [FINALIZER]
+    version = world.get()["metadata"]["resourceVersion"]
+    world.rounds(3)
+    assert world.get()["metadata"]["resourceVersion"] == version
+    assert world.packages() == ["sites/ams"]
+
+
+def test_a_deleted_policy_stays_until_somebody_confirms(published: World):
+    published.delete()
+    published.rounds(3)
+    assert published.packages() == ["sites/ams", "sites/cph"]
+    assert published.get()["metadata"]["deletionTimestamp"]
+    published.set(removalLimit="100%")
+    published.round()
+    assert published.packages() == ["sites/ams"]  # level by level
+    assert published.exists()
+    published.round()
+    assert published.packages() == []
+    published.rounds(2)
+    assert not published.exists()
+
+
+def test_a_deleted_policy_with_orphan_goes_and_its_packages_stay(published: World):
+    heads = [published.fleet.repos[name].refs()["refs/heads/main"] for name in ("edge", "core")]
+    published.delete()
+    published.round()
+    published.set(deletionPolicy="Orphan")
+    published.rounds(4)
+    assert not published.exists()
+    assert published.packages() == ["sites/ams", "sites/cph"]
+    assert heads == [
+        published.fleet.repos[name].refs()["refs/heads/main"] for name in ("edge", "core")
+    ]
+
+
+def test_a_policy_made_again_is_published_again_by_nobody(published: World):
+    """Its records go on counting; what stayed with Orphan is not taken over unasked."""
+    published.set(deletionPolicy="Orphan")
+    published.delete()
+    published.rounds(4)
+    assert not published.exists()
+    heads = published.fleet.refs()["core"]["refs/heads/main"]
+    published.apply()
+    published.rounds(4)
+    assert published.fleet.refs()["core"]["refs/heads/main"] == heads
+    assert len(published.fleet.repos["core"].tags()) == 1
+
+
+def test_a_policy_that_wrote_nothing_goes_in_one_round(world: World):
+    world.finalizers.hold(world.read())
+    world.delete()
+    assert world.exists()
+    world.round()
+    assert not world.exists()
+
+
+def test_a_repository_that_does_not_respond_keeps_the_policy(published: World):
+    published.set(removalLimit="100%")
+    published.delete()
+    core = published.fleet.repos["core"].path
+    core.rename(core.with_name("away"))
+    published.rounds(3)
+    assert published.exists()
+    core.with_name("away").rename(core)
+    published.rounds(5)
+    assert not published.exists()
+    assert published.packages() == []
+
+
+def test_a_variant_written_by_hand_goes_with_its_package(world: World):
+    world.fleet.write("by-hand.yaml", BY_HAND)
+    world.apply()
+    world.rounds(4)
+    assert finalizers(world.get("packagevariant", "oslo")) == [FINALIZER]
+    assert "hand/oslo" in world.packages()
+    world.delete("packagevariant", "oslo")
+    world.rounds(3)
+    assert not world.exists("packagevariant", "oslo")
+    assert world.packages() == ["sites/ams"]
+
+
+def test_finalizers_of_others_stay(world: World):
+    item = world.get()
+    world.server.patch(item, {"metadata": {"finalizers": ["example.com/backup"]}})
+    declared = world.read()
+    world.finalizers.hold(declared)
+    assert finalizers(world.get()) == ["example.com/backup", FINALIZER]
+    world.delete()
+    world.rounds(2)
+    assert finalizers(world.get()) == ["example.com/backup"]
+
+
+def test_an_object_that_cannot_get_it_is_left_out_and_the_others_go_on(world: World):
+    """Without it a deletion would leave packages behind."""
+    declared = world.read()
+    world.delete()  # nobody holds it, so it is gone
+    world.fleet.write("by-hand.yaml", BY_HAND)
+    world.fleet.remove("policy.yaml")
+    world.apply()
+    both = world.read()
+    mixed = replace(both, policies=declared.policies)
+    held = world.finalizers.hold(mixed)
+    assert [it.metadata.name for it in held.policies] == []
+    assert [it.metadata.name for it in held.variants] == ["oslo"]
+    assert [(it.kind, it.name) for it in held.left_out] == [("UpstreamPolicy", "monitoring")]
+    assert "fanout.dev/removal cannot be added" in str(held.faults[-1])
+
+
+def test_without_the_right_to_patch_nothing_is_written(world: World):
+    reader = RemovalFinalizers(open_connection(world.server.kubeconfig, "carol"))
+    held = reader.hold(world.read())
+    assert held.policies == ()
+    [fault] = [str(it) for it in held.faults if FINALIZER in str(it)]
+    assert 'cannot get resource "upstreampolicies" in API group "fanout.dev"' in fault
