@@ -3,7 +3,7 @@
 from collections.abc import Container
 
 from fanout.selection.cluster_objects import ClusterObjectIndex
-from fanout.selection.variant_spec import InjectorSpec, VariantSpec
+from fanout.selection.variant_spec import InjectorSpec, Object, VariantSpec
 from fanout.variants.functions.function_interface import mapping
 from fanout.variants.injection_points import InjectionPoint
 from fanout.variants.render_model import Injection
@@ -31,7 +31,7 @@ def find_injection(
         # Only objects in the variant's own namespace, as in Porch (porch.md §2.1).
         source = objects.get(point.group, point.kind, spec.namespace, injector.name)
         if source is not None:
-            if mapping(source).get(point.field) is None:
+            if not _has_content(source, point):
                 return _without_source(point, f"{point.kind} {injector.name} has no {point.field}")
             return Injection(
                 point=point.key,
@@ -50,6 +50,12 @@ def find_injection(
 
 def _without_source(point: InjectionPoint, problem: str) -> Injection:
     return Injection(point.key, point.required, problem=problem)
+
+
+def _has_content(source: Object, point: InjectionPoint) -> bool:
+    content = mapping(source).get(point.field)
+    # An API server does not store the empty data of a ConfigMap.
+    return content is not None and not (content == {} and point.field == "data")
 
 
 def _matches_point(injector: InjectorSpec, point: InjectionPoint) -> bool:

@@ -1,0 +1,184 @@
+"""Law: the same objects give the same plan from files and from an API server, apart from places."""
+
+import contextlib
+import copy
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from fleet import PACKAGE, Fleet, Result
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kube_server import KubeError, KubeServer, running_kube_server
+from repositories import bare, below
+
+pytestmark = pytest.mark.kube
+
+ROOT = Path(__file__).parents[2]
+CASES = ROOT / "fixtures" / "cases"
+SAMPLES = {
+    **{name: (ROOT / "policies" / f"{name}.yaml",) for name in ("clusters", "waves", "tenants")},
+    "by-hand": (ROOT / "policies" / "by-hand.yaml",),
+    "object-selector": tuple(
+        sorted((CASES / "object-selector" / "input").rglob("policies/*.yaml"))
+    ),
+    "repository-selector": (CASES / "repository-selector" / "input" / "policies" / "all.yaml",),
+}
+EXAMPLES = 4  # of each sample: a server is asked
+DEFINITION = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: {plural}.{group}}}
+spec:
+  group: {group}
+  scope: Namespaced
+  names: {{kind: {kind}, plural: {plural}}}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}
+    subresources: {{status: {{}}}}
+"""
+KINDS = (
+    ("infra.example.com", "Cluster", "clusters"),
+    ("infra.example.com", "Storage", "storages"),
+    ("kustomize.toolkit.fluxcd.io", "Kustomization", "kustomizations"),
+)
+CLUSTER_LABELS = {
+    "tier": ["dev", "prod", "lab", "nowhere"],
+    "region": ["eu", "us"],
+    "monitoring": ["on", "off"],
+    "canary": ["true"],
+}
+REPOSITORY_LABELS = {"ring": ["early", "internal", "late"], "frozen": ["yes"], "plan": ["small"]}
+STATUSES = [None, {"phase": "Online"}, {"phase": "Offline"}]
+Object = dict[str, Any]
+
+
+class World:
+    """The objects of a sample, in files and in an API server, and the repositories of both."""
+
+    def __init__(self, server: KubeServer, root: Path, sample: str) -> None:
+        self.server = server
+        self.fleet = Fleet(root)
+        texts = [path.read_text(encoding="utf-8") for path in SAMPLES[sample]]
+        objects = [item for text in texts for item in yaml.safe_load_all(text) if item]
+        self.objects: list[Object] = [self._locate(it) for it in objects]
+        [policy] = [it for it in self.objects if it["kind"] == "UpstreamPolicy"]
+        self.namespace: str = policy["metadata"]["namespace"]
+        repositories = [it for it in self.objects if it["kind"] == "Repository"]
+        repos = {it["metadata"]["name"]: bare(Path(it["spec"]["url"])) for it in repositories}
+        for repo in repos.values():
+            repo.commit("main", {"README.md": "hello\n"}, "first commit")
+        upstream = policy["spec"]["upstream"]
+        package, source = upstream["package"], CASES / sample / "input" / "upstream" / "v1"
+        files = {f"{package}/{path}": text for path, text in PACKAGE.items()}
+        repo = repos[upstream["repository"]]
+        commit = repo.commit("main", below(source) or files, f"{package} v1")
+        repo.git("update-ref", f"refs/tags/{package}/v1", commit)
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}
+        self.server.apply(namespace)
+
+    def _locate(self, item: Object) -> Object:
+        item["metadata"].setdefault("namespace", "default")
+        if item["kind"] == "Repository":
+            item["spec"]["url"] = str(self.fleet.root / item["spec"]["url"])
+        return item
+
+    def declare(self, objects: list[Object]) -> None:
+        """Make the objects of the files and those of the API server these."""
+        self.fleet.write("all.yaml", yaml.safe_dump_all(objects))
+        self.remove()
+        for item in objects:
+            self.server.create({name: it for name, it in item.items() if name != "status"})
+            if "status" in item and item["kind"] == "Cluster":
+                self.server.apply(item, subresource="status")
+
+    def remove(self) -> None:
+        """Delete all objects of the sample from the API server."""
+        for item in self.objects:
+            with contextlib.suppress(KubeError):
+                self.server.delete(item)
+
+    def plan(self) -> Result:
+        """Plan from files."""
+        return self.fleet.run("plan", "-o", "json")
+
+    def plan_cluster(self) -> Result:
+        """Plan from the API server."""
+        line = ["--state-dir", str(self.fleet.root / "other"), "--now", self.fleet.now.isoformat()]
+        line += ["--kubeconfig", str(self.server.kubeconfig), "--context", "admin"]
+        records = ["--records", str(self.fleet.root / self.fleet.state / "records.git")]
+        return self.fleet.run("plan", "-o", "json", *line, *records, files=False)
+
+    def without_places(self, text: str) -> str:
+        """Return what a command printed with neither files and lines nor namespaces of objects."""
+        text = re.sub(rf"{re.escape(str(self.fleet.root))}/policies/all\.yaml:\d+(: )?", "", text)
+        return text.replace(f"/{self.namespace}/", "/")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, printed_crds: str) -> Iterator[KubeServer]:
+    """A server of its own: a plan reads all policies of the cluster."""
+    with running_kube_server(tmp_path_factory.mktemp("plans") / "kubernetes") as server:
+        definitions = [DEFINITION.format(group=it[0], kind=it[1], plural=it[2]) for it in KINDS]
+        server.kubectl("apply", "-f", "-", stdin="\n---\n".join([printed_crds, *definitions]))
+        server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        yield server
+
+
+@pytest.fixture(scope="module", params=SAMPLES)
+def world(
+    request: pytest.FixtureRequest, server: KubeServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[World]:
+    made = World(server, tmp_path_factory.mktemp(request.param), request.param)
+    made.declare(made.objects)
+    # Some of it is published, and some drafted.
+    assert [made.fleet.sweep().code for _ in range(2)] <= [3, 3]
+    yield made
+    made.remove()
+
+
+def changed_labels(labels: dict[str, str], values: dict[str, list[str]]) -> st.SearchStrategy[Any]:
+    """Labels of which some are gone, others have another value, and some were added."""
+    changes = st.fixed_dictionaries(
+        {}, optional={name: st.sampled_from([None, *it]) for name, it in values.items()}
+    )
+    return changes.map(
+        lambda it: {key: value for key, value in {**labels, **it}.items() if value is not None}
+    )
+
+
+@st.composite
+def variations(draw: st.DrawFn, objects: list[Object]) -> list[Object]:
+    """Some of the objects, with other labels, content and statuses."""
+    drawn = []
+    for original in objects:
+        item = copy.deepcopy(original)
+        kind, meta = item["kind"], item["metadata"]
+        if kind not in ("UpstreamPolicy", "PromotionPolicy") and draw(st.integers(0, 9)) == 9:
+            continue
+        if kind in ("Cluster", "Repository"):
+            values = CLUSTER_LABELS if kind == "Cluster" else REPOSITORY_LABELS
+            meta["labels"] = draw(changed_labels(meta.get("labels", {}), values))
+        if kind == "Cluster" and (status := draw(st.sampled_from(STATUSES))) is not None:
+            item["status"] = status
+        if kind == "ConfigMap":
+            item["data"] = draw(st.sampled_from([item["data"], {"retention": "90d"}, {}]))
+        drawn.append(item)
+    return drawn
+
+
+@settings(max_examples=EXAMPLES)
+@given(st.data())
+def test_a_plan_from_an_api_server_is_the_plan_from_files(world: World, data: st.DataObject):
+    world.declare(data.draw(variations(world.objects)))
+    files, cluster = world.plan(), world.plan_cluster()
+    assert cluster.code == files.code, (files.err, cluster.err)
+    assert world.without_places(cluster.out) == world.without_places(files.out)
+    lines = (world.without_places(it.err).splitlines() for it in (files, cluster))
+    assert sorted(next(lines)) == sorted(next(lines))
