@@ -6,6 +6,8 @@ anything is written for the object, and removed when nothing of it is left downs
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from math import inf
+from time import monotonic
 from typing import Any
 
 import structlog
@@ -20,12 +22,14 @@ from fanout.declared.object_key import ObjectKey
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput
 from fanout.kube import kube_wording as wording
 from fanout.kube.api_connection import ApiConnection, NotServed
+from fanout.ports import Inventory
 from fanout.values import replace
 
 FINALIZER = f"{GROUP}/removal"
 
 _MERGE_PATCH = "application/merge-patch+json"
 _THREADS = 8
+RETRY_AFTER = 30.0  # seconds until objects without the finalizer are tried again
 
 _log = structlog.get_logger()
 Declaration = UpstreamPolicy | PackageVariant
@@ -37,7 +41,6 @@ class RemovalFinalizers:
     def __init__(self, connection: ApiConnection) -> None:
         """Use a connection whose user may get and patch both kinds."""
         self._connection = connection
-        self._declared: DeclaredObjects | None = None  # the last of which all have the finalizer
         self._added: frozenset[str] = frozenset()  # uids of objects that were given it
 
     def hold(self, declared: DeclaredObjects) -> DeclaredObjects:
@@ -46,8 +49,6 @@ class RemovalFinalizers:
         An object that cannot get it is left out, with an error, so that nothing is written for it.
         Raises Unavailable if the API server cannot be reached.
         """
-        if declared is self._declared:
-            return declared
         missing = [it for it in _list_present(declared) if not self._is_held(it)]
         with ThreadPoolExecutor(_THREADS) as threads:
             outcomes = list(zip(missing, threads.map(self._add, missing), strict=True))
@@ -56,7 +57,6 @@ class RemovalFinalizers:
         # What the watch has yet to bring; a uid is never used again.
         present = {it.metadata.uid for it in _list_present(declared)}
         self._added = frozenset(uid for uid in (self._added & present) | added if uid)
-        self._declared = None if errors else declared
         return _leave_out(declared, errors) if errors else declared
 
     def release(self, declarations: Collection[Declaration]) -> None:
@@ -134,6 +134,42 @@ class RemovalFinalizers:
         version = meta["resourceVersion"]
         change = {"metadata": {"resourceVersion": version, "finalizers": finalizers}}
         self._connection.send("PATCH", _path_of(declaration), change, _MERGE_PATCH)
+
+
+class HeldInventory:
+    """Inventory whose objects have the finalizer before anything is planned for them.
+
+    The same value is returned while the API server shows the same objects.
+    """
+
+    def __init__(self, inventory: Inventory, finalizers: RemovalFinalizers) -> None:
+        """Read from another inventory."""
+        self._inventory = inventory
+        self._finalizers = finalizers
+        self._shown: DeclaredObjects | None = None  # by the other inventory
+        self._held = DeclaredObjects()
+        self._retry_at = inf  # by the monotonic clock
+
+    def read(self) -> DeclaredObjects:
+        """Return what is declared and has the finalizer. Raises what the other inventory raises."""
+        shown = self._inventory.read()
+        if shown is not self._shown or monotonic() >= self._retry_at:
+            self._held = self._finalizers.hold(shown)
+            self._shown = shown
+            self._retry_at = inf if self._held is shown else monotonic() + RETRY_AFTER
+        return self._held
+
+    def require(self, kinds: Collection[tuple[str, str]]) -> bool:
+        """Return whether the next reading has objects of kinds that this one lacks."""
+        return self._inventory.require(kinds)
+
+    def digest(self) -> str:
+        """Return "": nothing tells without a listing whether anything changed."""
+        return ""
+
+    def last_digest(self) -> str:
+        """Return "", as `digest` does."""
+        return ""
 
 
 def _list_present(declared: DeclaredObjects) -> Iterator[Declaration]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from fanout.cli.startup import open_program
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.kube.api_connection import open_connection
 from fanout.kube.api_inventory import ApiInventory
-from fanout.kube.finalizers import FINALIZER, RemovalFinalizers
+from fanout.kube.finalizers import FINALIZER, HeldInventory, RemovalFinalizers
 from fanout.kube.object_listing import ListedObjects
 from fanout.reconcile.execution.completed_deletions import find_completed_deletions
 from fanout.reconcile.execution.plan_execution import run_pass
@@ -131,6 +132,17 @@ class World:
         ]
 
 
+def may_write(server: KubeServer) -> bool:
+    """Return whether the API server has noticed what the controller may do."""
+    rights = (("patch", "upstreampolicies.fanout.dev"), ("list", "clusters.infra.example.com"))
+    line = ("--all-namespaces", "-q")
+    asked = (
+        server.kubectl("auth", "can-i", *right, *line, by=CONTROLLER, check=False)
+        for right in rights
+    )
+    return all(it.returncode == 0 for it in asked)
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeServer]:
     """A server of its own with the base, where the controller has the rights of the base."""
@@ -138,6 +150,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeServer]:
         server.kubectl("apply", "--server-side", "-k", str(DEPLOY), namespace="fanout-system")
         server.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=CLUSTERS)
         server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        while not may_write(server):
+            sleep(0.05)  # the API server reads roles by a watch
         yield server
 
 
@@ -274,6 +288,22 @@ def test_finalizers_of_others_stay(world: World):
     world.delete()
     world.rounds(2)
     assert finalizers(world.get()) == ["example.com/backup"]
+
+
+def test_an_inventory_shows_what_has_it(world: World):
+    inventory = HeldInventory(ApiInventory(ListedObjects(world.connection)), world.finalizers)
+    declared = inventory.read()
+    assert finalizers(world.get()) == [FINALIZER]
+    assert [it.metadata.name for it in declared.policies] == ["monitoring"]
+    assert inventory.read() is declared
+
+
+def test_an_inventory_leaves_out_what_has_it_not_and_stays_the_same_value(world: World):
+    reader = RemovalFinalizers(open_connection(world.server.kubeconfig, "carol"))
+    inventory = HeldInventory(ApiInventory(ListedObjects(world.connection)), reader)
+    declared = inventory.read()
+    assert declared.policies == ()
+    assert inventory.read() is declared
 
 
 def test_an_object_that_cannot_get_it_is_left_out_and_the_others_go_on(world: World):
