@@ -1,5 +1,6 @@
 """The Kustomize base on a real kube-apiserver: rights of the controller and of each role."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,22 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeServer]:
         yield server
 
 
+def await_rights(server: KubeServer, person: str, expected: set[str]) -> None:
+    """Wait until the API server has noticed a binding; it reads its own watches."""
+    end = time.monotonic() + 60
+    while (present := rights(server, person)) != expected:
+        assert time.monotonic() < end, present ^ expected
+        time.sleep(0.05)
+
+
+def await_right(server: KubeServer, verb: str, resource: str, *line: str) -> None:
+    """Wait until the controller may do something."""
+    end = time.monotonic() + 60
+    while not may(server, CONTROLLER, verb, resource, *line):
+        assert time.monotonic() < end, (verb, resource)
+        time.sleep(0.05)
+
+
 def may(server: KubeServer, person: str, verb: str, resource: str, *line: str) -> bool:
     """Ask as `kubectl auth can-i` does, in the namespace of the bindings unless `line` says."""
     where = line or ("-n", NAMESPACE)
@@ -130,15 +147,15 @@ ROLES = [
 
 @pytest.mark.parametrize(("role", "expected"), ROLES, ids=[row[0] for row in ROLES])
 def test_a_role_gives_exactly_these_rights_in_its_namespace(server, role, expected):
-    assert rights(server, "carol") == set()
     binding = bind(role, user("carol"))
     server.create(binding)
     try:
-        assert rights(server, "carol") == expected
+        await_rights(server, "carol", expected)
         assert not may(server, "carol", "get", "upstreampolicies.fanout.dev", "-n", "other")
         assert not may(server, "carol", "get", "secrets")
     finally:
         server.delete(binding)
+        await_rights(server, "carol", set())
 
 
 def record(kind: str, by: str, **spec: Any) -> dict[str, Any]:
@@ -176,6 +193,7 @@ def test_who_has_a_role_can_record_what_it_is_for_and_nothing_else(server, role)
     binding = bind(role, user("bob"))
     server.create(binding)
     try:
+        await_rights(server, "bob", dict(ROLES)[role])
         for kind, spec in SPEAKERS["fanout-admin"]:
             manifest = record(kind, "bob", **spec)
             if (kind, spec) in SPEAKERS[role]:
@@ -186,6 +204,7 @@ def test_who_has_a_role_can_record_what_it_is_for_and_nothing_else(server, role)
                 assert refused.value.status == 403
     finally:
         server.delete(binding)
+        await_rights(server, "bob", set())
 
 
 def test_the_controller_writes_what_is_its_own_and_nothing_else(server):
@@ -227,7 +246,7 @@ def test_secrets_are_readable_where_a_namespace_binds_it_and_never_listed(server
         server.create({**secret, "metadata": {"name": "edge-token", "namespace": namespace}})
     assert not may(server, CONTROLLER, "get", "secrets")
     server.create(bind("fanout-secret-reader", ACCOUNT))
-    assert may(server, CONTROLLER, "get", "secrets")
+    await_right(server, "get", "secrets")
     path = "/api/v1/namespaces"
     server.ask("GET", f"{path}/{NAMESPACE}/secrets/edge-token", by=CONTROLLER)
     for denied in (f"{path}/{NAMESPACE}/secrets", f"{path}/other/secrets/edge-token"):
@@ -239,7 +258,7 @@ def test_secrets_are_readable_where_a_namespace_binds_it_and_never_listed(server
 def test_a_labeled_role_gives_the_controller_a_kind_to_read(server):
     server.kubectl("apply", "-f", "-", stdin=CONFIGMAPS)
     aggregate(server)
-    assert may(server, CONTROLLER, "watch", "configmaps", "--all-namespaces")
+    await_right(server, "watch", "configmaps", "--all-namespaces")
     assert not may(server, CONTROLLER, "update", "configmaps", "--all-namespaces")
 
 
