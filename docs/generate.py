@@ -26,6 +26,7 @@ _NO_ERRORS = frozenset(
         Reason.PROGRESSING,
         Reason.READY,
         Reason.REMOVAL_AWAITS,
+        Reason.UNUSED,
     }
 )
 

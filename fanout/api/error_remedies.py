@@ -424,6 +424,10 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "A commit contains a file whose name is not valid UTF-8.",
         "Rename the file.",
     ),
+    Reason.UNUSED: Remedy(
+        "No policy or variant reads packages from the repository, or writes to it.",
+        "None; the repository is listed as soon as a policy or variant names it.",
+    ),
     Reason.URL_REFUSED: Remedy(
         "The URL has a password, an unsupported protocol, or an address that is not allowed.",
         "Use https, ssh or a local path, and store credentials in a secret.",

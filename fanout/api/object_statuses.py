@@ -98,14 +98,20 @@ class DraftStatus(Model):
 
     branch: str = Field(description="Branch of the draft.")
     commit: CommitId = Field(description="Commit at the tip of the branch.")
-    tree: CommitId = Field(description="Git tree of the package, which approvals refer to.")
+    tree: CommitId | None = Field(
+        default=None,
+        description="Git tree of the package, which approvals refer to; absent if a commit"
+        " removed the package from the branch.",
+    )
 
 
 class PublishedStatus(Model):
     """Publication of a variant."""
 
     tag: str | None = Field(default=None, description="Tag of the publication, if there is one.")
-    commit: CommitId = Field(description="Commit of the publication.")
+    commit: CommitId | None = Field(
+        default=None, description="Commit of the publication, if it is on record."
+    )
 
 
 class VariantStatus(ResourceStatus):

@@ -11,6 +11,7 @@ OWNER_OF_REPOSITORY = "the owner of the repository"
 
 # Sentences without data, and remedies.
 ACCEPT_REMEDY = "restore the branch, or run `fanout accept-records`"
+ANSWERED = "it answered"
 ARCHIVED_REMEDY = "unarchive the repository, or remove the Repository"
 BRANCH_RESTORATION = "restore the branch"
 BRANCH_REMEDY = "use the same branch in both, or another repository"
@@ -29,6 +30,7 @@ EMPTY_TEXT = "the template yields no text"
 FOREIGN_CLONE_REMEDY = "choose another path, or delete the package from the branch"
 FORGE_WITHOUT_MERGES = "the forge cannot merge pull requests through its API"
 FORGE_WITHOUT_STATUSES = "the forge has no statuses of commits"
+IN_FORCE = "it is valid and in force"
 MERGED_EARLY = "a person merged the draft before its gates opened"
 MOVED_TAG_REMEDY = "restore the tag, and release the change under a new one"
 NEW_EDITS_REMEDY = "review it, then run the command again"
@@ -55,6 +57,7 @@ UNDECLARED_REMEDY = (
 )
 UNREADABLE_DECLARATION_REMEDY = "correct it; `fanout validate` reports every error"
 BROKEN_REPOSITORY_REMEDY = "run `fanout validate`, and correct its errors"
+UNUSED = "no policy uses it"
 UNKNOWN_REPOSITORY_REMEDY = "create it, or add the namespace to its spec.allowedNamespaces"
 
 
@@ -603,6 +606,36 @@ def describe_transition(
     if variants:
         parts.append(f"{pluralize(len(variants), 'variant')}, {variants[0]} first")
     return f"{', '.join(parts)}{f': {detail}' if detail else ''}"
+
+
+def describe_drafts_written(number: int, revision: str) -> str:
+    """Describe drafts that a pass wrote in one stage."""
+    return f"{pluralize(number, 'draft')} of {revision} written"
+
+
+def describe_published(number: int, revision: str) -> str:
+    """Describe drafts that a pass published in one stage."""
+    return f"{pluralize(number, 'variant')} published at {revision}"
+
+
+def describe_removed(number: int) -> str:
+    """Describe packages that a pass removed."""
+    return f"{pluralize(number, 'package')} removed"
+
+
+def describe_merged_requests(number: int) -> str:
+    """Describe pull requests that a pass merged in one stage."""
+    return f"{pluralize(number, 'pull request')} merged"
+
+
+def describe_failed_pushes(number: int, problem: str) -> str:
+    """Describe actions of one stage that failed; `problem` is that of the first."""
+    return f"{pluralize(number, 'action')} failed: {problem}"
+
+
+def describe_in_stage(sentence: str, stage: str) -> str:
+    """Return the sentence of an event with its stage, if it has one."""
+    return f"{sentence} in stage {stage}" if stage else sentence
 
 
 # Pins and promotion.

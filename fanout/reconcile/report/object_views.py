@@ -66,23 +66,25 @@ Plain = dict[str, Any]
 
 def list_stages(pass_plan: PassPlan) -> list[Plain]:
     """Return a StageView for every stage of every evaluated policy."""
-    views: list[Plain] = []
-    for policy_result in pass_plan.policies:
-        conflicts = _count_conflicts(policy_result)
-        published = _count_published(policy_result)
-        first_published = _find_first_publications(policy_result)
-        stages = policy_result.decision.stages.values() if policy_result.decision else ()
-        views += [
-            _build_stage(
-                policy_result,
-                it,
-                conflicts[it.name],
-                published.get(it.name, {}),
-                first_published.get((it.name, it.candidate)),
-            )
-            for it in stages
-        ]
-    return views
+    return [view for policy_result in pass_plan.policies for view in build_stages(policy_result)]
+
+
+def build_stages(policy_result: PolicyResult) -> list[Plain]:
+    """Return a StageView for every stage of a policy; none if it was not evaluated."""
+    conflicts = _count_conflicts(policy_result)
+    published = _count_published(policy_result)
+    first_published = _find_first_publications(policy_result)
+    stages = policy_result.decision.stages.values() if policy_result.decision else ()
+    return [
+        _build_stage(
+            policy_result,
+            it,
+            conflicts[it.name],
+            published.get(it.name, {}),
+            first_published.get((it.name, it.candidate)),
+        )
+        for it in stages
+    ]
 
 
 def _count_conflicts(policy_result: PolicyResult) -> Counter[str]:
@@ -138,7 +140,7 @@ def _build_stage(
             "publishedSince": format_time(first_published),
             "queued": list(stage.queued),
             "others": [
-                {"revision": it.revision, "newer": it.newer, "holds": _build_holds(it.holds)}
+                {"revision": it.revision, "newer": it.newer, "holds": build_holds(it.holds)}
                 for it in stage.alternatives
             ],
             "conflicts": conflicts,
@@ -147,7 +149,7 @@ def _build_stage(
             "halted": stage.halted,
             "next": format_time(stage.next),
             "conditions": _build_stage_conditions(policy_result, stage, conflicts),
-            "holds": _build_holds(stage.holds),
+            "holds": build_holds(stage.holds),
         },
     )
 
@@ -271,7 +273,7 @@ def _build_variant(policy_result: PolicyResult, entry: DecidedEntry) -> Plain:
             "targetName": entry.target_name,
             "state": decision.state.value,
             "candidate": decision.candidate,
-            "conditions": _build_variant_conditions(policy_result, entry),
+            "conditions": build_variant_conditions(policy_result, entry),
             "conflicts": list(find_undecided_keys(variant, entry.undecided)),
             "checks": [
                 {
@@ -317,7 +319,8 @@ def _list_packages(observed: ObservedVariant) -> Plain:
     return packages
 
 
-def _build_variant_conditions(policy_result: PolicyResult, entry: DecidedEntry) -> list[Plain]:
+def build_variant_conditions(policy_result: PolicyResult, entry: DecidedEntry) -> list[Plain]:
+    """Build the conditions of a variant: Ready, and those that are true beside it."""
     variant, decision = entry.variant, entry.decision
     hold = decision.holds[0] if decision.holds else None
     state = decision.state.value
@@ -428,8 +431,8 @@ def _build_target(policy_result: PolicyResult, entry: DecidedEntry) -> Plain:
         },
         {
             "state": decision.state.value,
-            "conditions": _build_variant_conditions(policy_result, entry),
-            "holds": _build_holds(decision.holds),
+            "conditions": build_variant_conditions(policy_result, entry),
+            "holds": build_holds(decision.holds),
         },
     )
 
@@ -467,7 +470,7 @@ def _build_target_without_variant(
             "conditions": complete_conditions([not_ready], policy_result),
             "holds": [
                 {"reason": reason, "message": failure.problem, "who": ""},
-                *_build_holds(removal_holds),
+                *build_holds(removal_holds),
             ],
         },
     )
@@ -507,13 +510,14 @@ def _build_draft_view(policy_result: PolicyResult, entry: DecidedEntry, draft: O
             "edited": draft.is_edited,
             "current": variant.selected.has_current_draft,
             "state": decision.state.value,
-            "conditions": _build_variant_conditions(policy_result, entry),
-            "holds": _build_holds(decision.holds),
+            "conditions": build_variant_conditions(policy_result, entry),
+            "holds": build_holds(decision.holds),
         },
     )
 
 
-def _build_holds(holds: Iterable[Hold]) -> list[Plain]:
+def build_holds(holds: Iterable[Hold]) -> list[Plain]:
+    """Build the views of holds."""
     return [
         without_none(
             {
@@ -556,7 +560,7 @@ def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Pl
             failure = failures[key]
             condition = {"type": "Ready", "status": "False" if failure else "True"}
             condition["reason"] = failure.reason if failure else "Listed"
-            condition["message"] = str(failure) if failure else "it answered"
+            condition["message"] = str(failure) if failure else wording.ANSWERED
             conditions = [condition, *([reports[key].as_condition()] if key in reports else ())]
             body["status"]["conditions"] = conditions
         bodies.append(body)

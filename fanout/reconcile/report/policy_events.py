@@ -1,0 +1,136 @@
+"""Events of policies: what a pass did in each stage, and conditions that began.
+
+One event for each policy, stage, revision and reason, however many variants it is about.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from fanout.api.event_reasons import EventReason
+from fanout.plan.actions import ActionKind, ActionResult
+from fanout.plan.written_objects import ObjectName, PolicyEvent
+from fanout.reconcile import reconcile_wording as wording
+from fanout.reconcile.notifications.notification_conditions import NotificationCondition
+from fanout.reconcile.pass_results import PassReport, PolicyResult
+from fanout.reconcile.selection.policy_resolution import PolicyKey
+
+_REASONS: Mapping[ActionKind, EventReason] = {
+    ActionKind.WRITE_DRAFT: EventReason.DRAFTS_WRITTEN,
+    ActionKind.PUBLISH: EventReason.PUBLISHED,
+    ActionKind.MERGE_REQUEST: EventReason.REQUESTS_MERGED,
+    ActionKind.REMOVE_PACKAGE: EventReason.PACKAGES_REMOVED,
+}
+_CONDITION_REASONS: Mapping[str, EventReason] = {it.value: it for it in EventReason}
+MAX_MESSAGE = 1024  # characters; the API server refuses more
+
+
+class _Subject(NamedTuple):
+    """Policy, or variant that is written by hand, and what an event about it is grouped by."""
+
+    namespace: str
+    name: str
+    stage: str
+    revision: str
+    reason: EventReason
+
+
+def list_action_events(report: PassReport) -> list[PolicyEvent]:
+    """Return the events of what the pass did and of what failed."""
+    counts: Counter[_Subject] = Counter()
+    problems: dict[_Subject, str] = {}
+    failed = {id(it) for it in report.failed_outcomes}
+    for outcome in report.outcomes:
+        subject = _find_subject(outcome, has_failed=id(outcome) in failed)
+        if subject is not None:
+            counts[subject] += 1
+            problems.setdefault(subject, outcome.problem)
+    names = {
+        (it.resolved_policy.namespace, it.resolved_policy.name): _name_of(it)
+        for it in report.pass_plan.policies
+    }
+    at = report.pass_plan.now
+    return [
+        _build_event(names[key], at, subject, counts[subject], problems[subject])
+        for subject in sorted(counts)
+        if (key := (subject.namespace, subject.name)) in names
+    ]
+
+
+def _find_subject(outcome: ActionResult, *, has_failed: bool) -> _Subject | None:
+    """Return what the event of an action is grouped by; None if it has none."""
+    action = outcome.action
+    reason = _REASONS.get(action.kind)
+    if reason is None or not (outcome.is_done or has_failed):
+        return None
+    if has_failed:
+        reason = EventReason.PUSH_FAILED
+    name = action.policy or action.variant
+    with_revision = reason in (EventReason.DRAFTS_WRITTEN, EventReason.PUBLISHED)
+    revision = action.revision if with_revision else ""
+    return _Subject(action.namespace, name, action.stage, revision, reason)
+
+
+def _build_event(
+    subject: tuple[ObjectName, str], at: datetime, group: _Subject, number: int, problem: str
+) -> PolicyEvent:
+    match group.reason:
+        case EventReason.DRAFTS_WRITTEN:
+            sentence = wording.describe_drafts_written(number, group.revision)
+        case EventReason.PUBLISHED:
+            sentence = wording.describe_published(number, group.revision)
+        case EventReason.PACKAGES_REMOVED:
+            sentence = wording.describe_removed(number)
+        case EventReason.REQUESTS_MERGED:
+            sentence = wording.describe_merged_requests(number)
+        case _:
+            sentence = wording.describe_failed_pushes(number, problem)
+    message = wording.describe_in_stage(sentence, group.stage)
+    return _with_subject(subject, at, group.reason, message)
+
+
+def list_condition_events(
+    policy_result: PolicyResult, began: Mapping[NotificationCondition, str], at: datetime
+) -> Iterator[PolicyEvent]:
+    """Yield the events of conditions that began, each given with a sentence."""
+    groups: dict[tuple[str, str, str], dict[str, str]] = {}
+    for condition, sentence in sorted(began.items()):
+        key = condition.event.value, condition.stage, condition.revision
+        groups.setdefault(key, {})[condition.variant] = sentence
+    for (event, stage, revision), sentences in groups.items():
+        reason = _CONDITION_REASONS[event]
+        message = wording.describe_transition(
+            reason.meaning,
+            revision,
+            stage,
+            [name for name in sentences if name],
+            next(iter(sentences.values())),
+        )
+        yield _with_subject(_name_of(policy_result), at, reason, message)
+
+
+def _name_of(policy_result: PolicyResult) -> tuple[ObjectName, str]:
+    """Return the name and the uid of the object that events of a policy are about."""
+    policy = policy_result.resolved_policy
+    kind = "UpstreamPolicy" if policy.upstream_policy is not None else "PackageVariant"
+    uid = policy.declaration.metadata.uid if policy.declaration is not None else None
+    return ObjectName(kind, policy.namespace, policy.name), uid or ""
+
+
+def _with_subject(
+    subject: tuple[ObjectName, str], at: datetime, reason: EventReason, message: str
+) -> PolicyEvent:
+    name, uid = subject
+    return PolicyEvent(subject=name, uid=uid, reason=reason, message=message[:MAX_MESSAGE], at=at)
+
+
+def find_changed_variants(report: PassReport) -> Mapping[PolicyKey, frozenset[str]]:
+    """Return the policies that the pass itself changed, each with the variants."""
+    names: dict[PolicyKey, set[str]] = {}
+    for outcome in report.outcomes:
+        action = outcome.action
+        if outcome.is_done:
+            key = action.namespace, action.policy or action.variant, bool(action.policy)
+            names.setdefault(key, set()).add(action.variant)
+    return {key: frozenset(it) for key, it in names.items()}

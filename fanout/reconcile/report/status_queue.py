@@ -1,0 +1,301 @@
+"""Queue of statuses: the latest result of each policy, and which of them are to be written.
+
+The loop updates it after each round, and a thread of its own takes from it what is to be written.
+A newer result of a policy replaces one that waits.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import KW_ONLY
+from datetime import UTC, datetime
+from threading import Lock
+
+from fanout.api.reasons import NEEDS_REPAIR
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.declared.declaration_failure import own_kind
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.object_key import ObjectPosition
+from fanout.gates.evaluation_results import VariantState
+from fanout.plan.written_objects import ObjectName, PolicyEvent, WrittenObject
+from fanout.reconcile.notifications.notification_conditions import (
+    NotificationCondition,
+    find_conditions,
+)
+from fanout.reconcile.pass_results import PassReport, PolicyResult
+from fanout.reconcile.report.decided_entry import DecidedEntry, list_decisions
+from fanout.reconcile.report.policy_events import (
+    find_changed_variants,
+    list_action_events,
+    list_condition_events,
+)
+from fanout.reconcile.report.status_views import (
+    VARIANT_KIND,
+    RepositoryReport,
+    build_broken_status,
+    build_orphan_statuses,
+    build_policy_status,
+    build_promotion_status,
+    build_repository_status,
+    build_stopped_status,
+    build_variant_status,
+    summarize_repositories,
+    with_request,
+)
+from fanout.reconcile.selection.policy_resolution import PolicyKey, repository_key
+from fanout.selection.variant_naming import variant_digest
+from fanout.values import frozen
+
+MAX_PUT_OFF = 8  # passes in a row
+_URGENT_STATES = frozenset({VariantState.HELD, VariantState.FAILED})
+
+
+@frozen
+class PassChange:
+    """Changes by the pass itself, so that its result is about the time before them.
+
+    The loop makes another pass over the policy at once, which observes the changes: a variant
+    is written once and not twice. Of a policy that one pass after the other changes, the
+    variants are written that were not changed themselves.
+    """
+
+    is_changed: bool = False
+    variants: frozenset[str] = frozenset()
+    number: int = 0  # passes in a row that changed the policy
+
+    def puts_off(self, name: str) -> bool:
+        """Return whether a variant is left to the next pass."""
+        return name in self.variants or (self.is_changed and self.number <= MAX_PUT_OFF)
+
+
+@frozen
+class _PolicyBatch:
+    """Result of a policy, and which of its variants are to be written."""
+
+    result: PolicyResult
+    names: frozenset[str] | None  # None: all
+    change: PassChange
+
+    def includes(self, name: str) -> bool:
+        """Return whether a variant is to be written."""
+        if self.change.puts_off(name):
+            return False
+        return self.names is None or name in self.names
+
+
+@frozen
+class StatusBatch:
+    """Objects, statuses and events to be written at one moment."""
+
+    _: KW_ONLY
+    version: int  # of the queue
+    policies: tuple[_PolicyBatch, ...]
+    repository_reports: Mapping[str, tuple[RepositoryReport, ...]]  # by key of the Repository
+    is_complete: bool  # every declared policy has a result, so that an unused Repository is one
+    declared: DeclaredObjects
+    events: tuple[PolicyEvent, ...]
+
+    def list_objects(self) -> Iterator[WrittenObject]:
+        """Yield the objects: policies, variants that are held or failed, then all others."""
+        positions = self._find_positions()
+        for item in self._list_all():
+            position = positions.get(item.name) if item.content is None else None
+            yield item if position is None else with_request(item, position.value["metadata"])
+
+    def _find_positions(self) -> Mapping[ObjectName, ObjectPosition]:
+        """Return the positions of all objects of fanout, by name."""
+        pairs = (*self.declared.positions.items(), *self.declared.broken)
+        return {ObjectName(key.kind, key.namespace, key.name): it for key, it in pairs}
+
+    def _list_all(self) -> Iterator[WrittenObject]:
+        for item in self.policies:
+            if item.result.resolved_policy.upstream_policy is not None:
+                yield build_policy_status(item.result)
+        yield from self._list_others()
+        urgent: list[tuple[PolicyResult, DecidedEntry]] = []
+        plain: list[tuple[PolicyResult, DecidedEntry]] = []
+        for item in self.policies:
+            result = item.result
+            yield from (it for it in build_orphan_statuses(result) if item.includes(it.name.name))
+            if result.decision is None and result.resolved_policy.package_variant is not None:
+                yield build_stopped_status(result)
+            for entry in list_decisions(result):
+                if item.includes(entry.variant.spec.name):
+                    (urgent if _is_urgent(entry) else plain).append((result, entry))
+        for result, entry in (*urgent, *plain):
+            yield build_variant_status(result, entry)
+
+    def _list_others(self) -> Iterator[WrittenObject]:
+        """Yield Repositories, PromotionPolicies, and what is declared with errors."""
+        for repository in self.declared.repositories:
+            reports = self.repository_reports.get(repository_key(repository), ())
+            if reports or self.is_complete:
+                yield build_repository_status(repository, reports)
+        for promotion in self.declared.promotions:
+            yield build_promotion_status(promotion)
+        for key, position in self.declared.broken:
+            location = f"{key.kind}/{key.namespace}/{key.name}"
+            problems = [
+                str(it)
+                for it in self.declared.faults
+                if it.where.object == location and it.severity == "error"
+            ]
+            name = ObjectName(key.kind, key.namespace, key.name)
+            yield build_broken_status(name, position.value["metadata"], problems)
+
+
+class StatusQueue:
+    """Board of one process. Thread-safe: it is updated and read by different threads."""
+
+    def __init__(self) -> None:
+        """Create an empty queue."""
+        self._lock = Lock()
+        self._version = 0
+        self._declared = DeclaredObjects()
+        self._at = datetime.min.replace(tzinfo=UTC)  # instant of the last pass
+        self._results: dict[PolicyKey, PolicyResult] = {}
+        self._changes: dict[PolicyKey, PassChange] = {}
+        self._reports: dict[PolicyKey, Mapping[str, RepositoryReport]] = {}
+        self._conditions: dict[PolicyKey, frozenset[NotificationCondition]] = {}
+        self._waiting: dict[PolicyKey, None] = {}  # in order of their results
+        self._events: list[PolicyEvent] = []
+
+    @property
+    def version(self) -> int:
+        """Number that grows with every change of what is to be written."""
+        return self._version
+
+    def update(self, report: PassReport | None, declared: DeclaredObjects) -> None:
+        """Take in the pass of a round, if it made one, and what is declared now."""
+        keys = _list_keys(declared)
+        with self._lock:
+            self._version += declared is not self._declared
+            self._declared = declared
+            if report is not None:
+                self._at = report.pass_plan.now
+                changed = find_changed_variants(report)
+                for item in report.pass_plan.policies:
+                    self._add_result(item, changed)
+                self._events += list_action_events(report)
+            for key in self._results.keys() - keys:
+                self._drop(key)
+
+    def _add_result(self, item: PolicyResult, changed: Mapping[PolicyKey, frozenset[str]]) -> None:
+        key = item.resolved_policy.key
+        earlier, change = self._changes.get(key, PassChange()), PassChange()
+        if key in changed:
+            number = earlier.number + 1
+            change = PassChange(is_changed=True, variants=changed[key], number=number)
+        # The same result again is that of a policy for which nothing has changed.
+        if self._results.get(key) is not item or change != earlier:
+            self._results[key], self._changes[key] = item, change
+            self._waiting[key] = None
+            self._version += 1
+
+    def _drop(self, key: PolicyKey) -> None:
+        for table in (self._results, self._changes, self._reports, self._conditions, self._waiting):
+            table.pop(key, None)
+
+    def take(self, foreign: Collection[ObjectName]) -> StatusBatch:
+        """Return what is to be written; `foreign`: objects that somebody else has changed.
+
+        The results stay in the queue until `finish`.
+        """
+        with self._lock:
+            results = {key: self._results[key] for key in self._waiting}
+            events, self._events = self._events, []
+        for key, result in results.items():
+            self._reports[key] = summarize_repositories(result)
+            events += self._list_began(key, result)
+        with self._lock:
+            reports: dict[str, list[RepositoryReport]] = {}
+            for key in self._results:
+                for repository, report in self._reports.get(key, {}).items():
+                    reports.setdefault(repository, []).append(report)
+            return StatusBatch(
+                version=self._version,
+                policies=tuple(self._select(foreign)),
+                repository_reports={name: tuple(it) for name, it in reports.items()},
+                is_complete=self._reports.keys() >= _list_keys(self._declared),
+                declared=self._declared,
+                events=tuple(events),
+            )
+
+    def _list_began(self, key: PolicyKey, result: PolicyResult) -> Iterator[PolicyEvent]:
+        """Yield the events of conditions that began since the previous result.
+
+        The first one has none: all of its conditions may be old.
+        """
+        conditions = find_conditions(result)
+        earlier = self._conditions.get(key)
+        self._conditions[key] = frozenset(conditions)
+        if earlier is not None:
+            began = {it: text for it, text in conditions.items() if it not in earlier}
+            yield from list_condition_events(result, began, self._at)
+
+    def _select(self, foreign: Collection[ObjectName]) -> Iterator[_PolicyBatch]:
+        names = frozenset(it.name for it in foreign if it.kind == VARIANT_KIND)
+        namespaces = frozenset(it.namespace for it in foreign)
+        for key, result in self._results.items():
+            if key in self._waiting:
+                yield _PolicyBatch(result, None, self._changes[key])
+            elif result.resolved_policy.namespace in namespaces:
+                yield _PolicyBatch(result, names, self._changes[key])
+
+    def finish(self, batch: StatusBatch) -> None:
+        """Take note that all of a batch was tried; what came since then waits on."""
+        with self._lock:
+            for item in batch.policies:
+                key = item.result.resolved_policy.key
+                if self._results.get(key) is item.result:
+                    self._waiting.pop(key, None)
+
+    def find_obsolete(
+        self, made: Mapping[tuple[str, str], str], batch: StatusBatch
+    ) -> Iterator[ObjectName]:
+        """Yield the variants of policies that no policy has any more.
+
+        `made`: name of the policy by namespace and name of each PackageVariant that has one.
+        """
+        keeps = {subject: _build_keeper(result) for subject, result in dict(self._results).items()}
+        for (namespace, name), policy in made.items():
+            keep = keeps.get((namespace, policy, True))
+            if keep is None:
+                if not _may_be_declared(batch.declared, namespace, policy):
+                    yield ObjectName(VARIANT_KIND, namespace, name)
+            elif not keep(name):
+                yield ObjectName(VARIANT_KIND, namespace, name)
+
+
+def _list_keys(declared: DeclaredObjects) -> frozenset[PolicyKey]:
+    """Return the keys of all declared policies and hand-written variants."""
+    policies = ((it.metadata.namespace, it.metadata.name, True) for it in declared.policies)
+    variants = ((it.metadata.namespace, it.metadata.name, False) for it in declared.variants)
+    return frozenset([*policies, *variants])
+
+
+def _is_urgent(entry: DecidedEntry) -> bool:
+    decision = entry.decision
+    return decision.state in _URGENT_STATES or any(
+        it.reason in NEEDS_REPAIR for it in decision.holds
+    )
+
+
+def _build_keeper(result: PolicyResult) -> Callable[[str], bool]:
+    """Return a function that tells whether a policy still has the variant of this name."""
+    policy = result.resolved_policy
+    if result.error is not None or policy.error is not None or not policy.is_complete:
+        return lambda _: True
+    names = {it.name for it in policy.variants} | {it.name for it in result.orphans}
+    # A target that fails keeps its variant, whose name ends with a digest of the target.
+    failed = {variant_digest(policy.namespace, policy.name, it.target) for it in policy.failures}
+    return lambda name: name in names or name.rpartition("-")[2] in failed
+
+
+def _may_be_declared(declared: DeclaredObjects, namespace: str, name: str) -> bool:
+    """Return whether a policy is declared, or something that could be it cannot be used."""
+    if any(
+        (it.metadata.namespace, it.metadata.name) == (namespace, name) for it in declared.policies
+    ):
+        return True
+    return any((it.namespace, it.name) == (namespace, name) for it in declared.left_out) or any(
+        it.concerns(own_kind(UpstreamPolicy), namespace) for it in declared.unread
+    )

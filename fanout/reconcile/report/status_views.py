@@ -1,0 +1,299 @@
+"""Policies, variants and repositories as they are shown in a cluster: objects with their statuses.
+
+All instants are from records and commits, or of the object itself. The clock is not read, so that
+two processes that observe the same write the same bytes.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from fanout.api.git_repository import Repository
+from fanout.api.object_meta import KRMObject, Label, ObjectMeta
+from fanout.api.object_statuses import MAX_HOLDS
+from fanout.api.promotion_policy import PromotionPolicy
+from fanout.api.reasons import NEEDS_REPAIR, Reason
+from fanout.errors import FanoutError
+from fanout.gates.evaluation_results import VariantState
+from fanout.plan.records.policy_status import format_instant
+from fanout.plan.written_objects import ObjectName, WrittenObject
+from fanout.reconcile import reconcile_wording as wording
+from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.removal.orphaned_variants import describe_orphans
+from fanout.reconcile.report.condition_times import policy_ready_since, published_since
+from fanout.reconcile.report.conflict_views import draft_time
+from fanout.reconcile.report.decided_entry import DecidedEntry
+from fanout.reconcile.report.enforcement_conditions import EnforcementReport, report_enforcement
+from fanout.reconcile.report.object_views import (
+    build_holds,
+    build_stages,
+    build_variant_conditions,
+)
+from fanout.reconcile.report.variant_conditions import (
+    build_policy_conditions,
+    find_failed_variants,
+)
+from fanout.reconcile.report.variant_content import build_content
+from fanout.reconcile.report.view_meta import Plain, format_time, without_none
+from fanout.reconcile.selection.policy_resolution import repository_key
+from fanout.values import frozen, replace
+
+VARIANT_KIND = "PackageVariant"
+
+# As in the schemas of the statuses: a status that exceeds a bound is refused as a whole.
+_MAX_TEXT, _MAX_ENTRIES = 32_768, 1_000
+# For what no API server stored.
+_UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@frozen
+class RepositoryReport:
+    """Findings of the pass over one policy about a repository that it uses."""
+
+    failure: FanoutError | None
+    enforcement: EnforcementReport | None
+
+
+def summarize_repositories(policy_result: PolicyResult) -> Mapping[str, RepositoryReport]:
+    """Return the findings about a policy's repositories, by key of the Repository."""
+    uses: dict[str, RepositoryReport] = {}
+    upstream = policy_result.resolved_policy.upstream
+    if upstream is not None and policy_result.error is None:
+        uses[repository_key(upstream)] = RepositoryReport(policy_result.upstream_failure, None)
+    for variant in policy_result.variants:
+        key = repository_key(policy_result.resolved_policy.repositories[variant.spec.name])
+        if key not in uses or (uses[key].enforcement is None and uses[key].failure is None):
+            reports = report_enforcement([variant])
+            failure = variant.observed.repository_state.failure
+            if key not in uses or reports or failure:
+                uses[key] = RepositoryReport(failure, reports[0] if reports else None)
+    return uses
+
+
+def build_repository_status(
+    repository: Repository, uses: Iterable[RepositoryReport]
+) -> WrittenObject:
+    """Return a Repository with its status; `uses` are those of all policies."""
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": str(Reason.UNUSED),
+        "message": wording.UNUSED,
+    }
+    enforcement = None
+    for use in uses:
+        if use.failure is not None:
+            ready = {
+                "type": "Ready",
+                "status": "False",
+                "reason": str(use.failure.reason),
+                "message": str(use.failure),
+            }
+            break
+        ready |= {"reason": str(Reason.LISTED), "message": wording.ANSWERED}
+        enforcement = enforcement or use.enforcement
+    others = [enforcement.as_condition()] if enforcement is not None else []
+    created = _creation_time(repository.metadata)
+    conditions = _complete(_add_progress([ready, *others]), created)
+    return _build_declared_status(repository, {"conditions": conditions})
+
+
+def build_promotion_status(promotion: PromotionPolicy) -> WrittenObject:
+    """Return a PromotionPolicy with its status: it is in force as soon as it is valid."""
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": str(Reason.READY),
+        "message": wording.IN_FORCE,
+    }
+    return _build_declared_status(
+        promotion, {"conditions": _complete([ready], _creation_time(promotion.metadata))}
+    )
+
+
+def build_broken_status(
+    name: ObjectName, metadata: Mapping[str, Any], problems: Iterable[str]
+) -> WrittenObject:
+    """Return an object that is declared with errors, with all of them in its status."""
+    reason, message = str(Reason.INVALID_OBJECT), "\n".join(problems)
+    ready = {"type": "Ready", "status": "False", "reason": reason, "message": message}
+    conditions: list[Plain] = [ready, {**ready, "type": "Stalled", "status": "True"}]
+    since = metadata.get("creationTimestamp") or format_instant(_UNKNOWN_TIME)
+    for condition in conditions:
+        condition["lastTransitionTime"] = since
+    generation = metadata.get("generation") or 0
+    return WrittenObject(name, _limit({"conditions": conditions}), generation=generation)
+
+
+def with_request(item: WrittenObject, metadata: Mapping[str, Any]) -> WrittenObject:
+    """Return an object that says which request for a pass was handled; `metadata` has it."""
+    requested = (metadata.get("annotations") or {}).get(Label.REQUESTED_AT)
+    if not requested:
+        return item
+    return replace(item, status={**item.status, "lastHandledReconcileAt": requested})
+
+
+def build_policy_status(policy_result: PolicyResult) -> WrittenObject:
+    """Return an UpstreamPolicy with its status."""
+    policy, decision = policy_result.resolved_policy.upstream_policy, policy_result.decision
+    assert policy is not None, "asked of policies only"
+    conditions = _add_progress(
+        build_policy_conditions(policy_result, decision.holds if decision else ()),
+        has_failed=bool(
+            policy_result.resolved_policy.failures or find_failed_variants(policy_result)
+        ),
+    )
+    since = policy_ready_since(policy_result) or _creation_time(policy.metadata)
+    counts: dict[str, int] = {}
+    stages = build_stages(policy_result)
+    for stage in stages:
+        for state, number in stage["status"]["counts"].items():
+            counts[state] = counts.get(state, 0) + number
+    status = {
+        "conditions": _complete(conditions, since),
+        "stages": [{"name": it["spec"]["stage"], **it["status"]} for it in stages],
+        "counts": counts,
+        "next": format_time(decision.next) if decision else None,
+    }
+    return _build_declared_status(policy, without_none(status))
+
+
+def build_variant_status(policy_result: PolicyResult, entry: DecidedEntry) -> WrittenObject:
+    """Return a PackageVariant with its status, and with its content if a policy makes it."""
+    variant, decision = entry.variant, entry.decision
+    observed, draft, published = (
+        variant.observed,
+        variant.observed.draft,
+        variant.observed.published,
+    )
+    # Without an instant on record, the state is as old as the commit that it is about.
+    since = (draft_time(draft) if draft is not None else None) or published_since(variant)
+    conditions = _add_progress(
+        build_variant_conditions(policy_result, entry),
+        has_failed=decision.state is VariantState.FAILED,
+    )
+    subject = published or (draft.trailers if draft is not None else None)
+    status = {
+        "conditions": _complete(conditions, since or _policy_time(policy_result)),
+        "state": decision.state.value,
+        "stage": variant.spec.stage or None,
+        "revision": subject.revision if subject is not None else None,
+        "digest": subject.digest if subject is not None else None,
+        "draft": None
+        if draft is None
+        else without_none(
+            {
+                "branch": observed.draft_ref.removeprefix("refs/heads/"),
+                "commit": draft.commit,
+                "tree": draft.tree,
+            }
+        ),
+        "published": None
+        if published is None
+        else without_none({"tag": published.tag or None, "commit": published.merge or None}),
+        "holds": build_holds(decision.holds[:MAX_HOLDS]),
+        "moreHolds": max(len(decision.holds) - MAX_HOLDS, 0),
+        "next": format_time(decision.next),
+    }
+    package_variant = policy_result.resolved_policy.package_variant
+    if package_variant is not None:
+        return _build_declared_status(package_variant, without_none(status))
+    return WrittenObject(
+        ObjectName(VARIANT_KIND, variant.spec.namespace, variant.spec.name),
+        _limit(without_none(status)),
+        content=build_content(policy_result, variant),
+    )
+
+
+def build_stopped_status(policy_result: PolicyResult) -> WrittenObject:
+    """Return a hand-written PackageVariant that an error stops, with its status."""
+    package_variant = policy_result.resolved_policy.package_variant
+    assert package_variant is not None, "asked of hand-written variants only"
+    conditions = build_policy_conditions(policy_result, ())
+    status = {
+        "conditions": _complete(conditions, _creation_time(package_variant.metadata)),
+        "state": VariantState.HELD.value,
+    }
+    return _build_declared_status(package_variant, status)
+
+
+def build_orphan_statuses(policy_result: PolicyResult) -> list[WrittenObject]:
+    """Return the variants whose targets are gone and whose packages are not removed yet."""
+    policy = policy_result.resolved_policy
+    failures = describe_orphans(policy, policy_result.orphans, policy_result.removals)
+    return [
+        _build_orphan_status(policy_result, orphan.name, orphan.stage, failure.problem)
+        for orphan, failure in zip(policy_result.orphans, failures, strict=True)
+    ]
+
+
+def _build_orphan_status(
+    policy_result: PolicyResult, name: str, stage: str, problem: str
+) -> WrittenObject:
+    holds = policy_result.removals.holds.get(name, ())
+    reason = str(holds[0].reason if holds else Reason.TARGET_GONE)
+    ready = {"type": "Ready", "status": "False", "reason": reason, "message": problem}
+    since = next((it.since for it in holds if it.since), None) or _policy_time(policy_result)
+    status = {
+        "conditions": _complete(_add_progress([ready]), since),
+        "state": VariantState.HELD.value,
+        "stage": stage or None,
+        "holds": build_holds(holds[:MAX_HOLDS]),
+        "moreHolds": max(len(holds) - MAX_HOLDS, 0),
+    }
+    object_name = ObjectName(VARIANT_KIND, policy_result.resolved_policy.namespace, name)
+    return WrittenObject(object_name, _limit(without_none(status)))
+
+
+def _build_declared_status(item: KRMObject, status: Plain) -> WrittenObject:
+    meta = item.metadata
+    name = ObjectName(item.kind, meta.namespace, meta.name)
+    return WrittenObject(name, _limit(status), generation=meta.generation or 0)
+
+
+def _add_progress(conditions: list[Plain], *, has_failed: bool = False) -> list[Plain]:
+    """Return the conditions with Stalled or Reconciling beside a Ready that is not true.
+
+    kstatus takes the first for a failure, and the second for work that goes on by itself.
+    """
+    ready = conditions[0]
+    types = {it["type"] for it in conditions}
+    is_suspended = ready["reason"] in (Reason.SUSPENDED, VariantState.SUSPENDED.value)
+    if ready["status"] == "True" or "Stalled" in types or is_suspended:
+        return conditions
+    needs_person = has_failed or ready["reason"] in NEEDS_REPAIR
+    kind = "Stalled" if needs_person else "Reconciling"
+    return [ready, {**ready, "type": kind, "status": "True"}, *conditions[1:]]
+
+
+def _complete(conditions: list[Plain], since: datetime) -> list[Plain]:
+    """Return the conditions with all that Kubernetes requires; `since`: where none is known."""
+    text = format_instant(since)
+    return [
+        {
+            "lastTransitionTime": text,
+            **{name: it for name, it in condition.items() if name != "observedGeneration"},
+            "reason": str(condition["reason"]),
+        }
+        for condition in conditions
+    ]
+
+
+def _policy_time(policy_result: PolicyResult) -> datetime:
+    declaration = policy_result.resolved_policy.declaration
+    return _creation_time(declaration.metadata) if declaration is not None else _UNKNOWN_TIME
+
+
+def _creation_time(metadata: ObjectMeta) -> datetime:
+    return metadata.creation_timestamp or _UNKNOWN_TIME
+
+
+def _limit(value: Any) -> Any:
+    """Return plain data within the bounds of the schema: what is longer is cut."""
+    if isinstance(value, str):
+        return value if len(value) <= _MAX_TEXT else value[:_MAX_TEXT]
+    if isinstance(value, dict):
+        return {key: _limit(value[key]) for key in list(value)[:_MAX_ENTRIES]}
+    if isinstance(value, list):
+        return [_limit(it) for it in value[:_MAX_ENTRIES]]
+    return value
