@@ -1,7 +1,7 @@
 """Protocols through which passes reach declared objects, Git, forges, probes and records."""
 
 from base64 import b64encode
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
 from datetime import datetime
@@ -46,6 +46,7 @@ from fanout.plan.records.policy_records import (
     SubmittedRecord,
 )
 from fanout.plan.records.record_listing import RecordListing, RecordObject, RecordState
+from fanout.plan.written_objects import ObjectName, PolicyEvent, WrittenObject
 from fanout.selection.variant_spec import ExpressionFailure, InProcessExpression
 from fanout.values import frozen
 from fanout.variants.function_requests import ProgramOutput, ProgramRun, ScriptOutput, ScriptRun
@@ -567,3 +568,46 @@ class SweepLog(Protocol):
 
         Raises Conflict, Unavailable, Denied.
         """
+
+
+# ---- Statuses in a cluster ---------------------------------------------------------------------
+
+
+@frozen
+class WriterResult:
+    """Result of writes to a cluster: how many were made, what failed, and the first problem."""
+
+    number: int
+    failed: frozenset[ObjectName] = frozenset()
+    problem: str = ""
+
+
+class StatusWriter(Protocol):
+    """Writer of what people see of fanout in a cluster (package: kube).
+
+    No method raises for one object that cannot be written: it is in the result.
+    """
+
+    def start(self, notify: Callable[[], None]) -> None:
+        """List and watch the objects; `notify` is called after any of them has changed."""
+
+    def stop(self) -> None:
+        """End the watches."""
+
+    def list_made(self) -> Mapping[tuple[str, str], str]:
+        """Return the policy of each PackageVariant that has one, by namespace and name."""
+
+    def find_changed(self) -> Collection[ObjectName]:
+        """Return the objects that are not any more as they were written."""
+
+    def write(self, objects: Iterable[WrittenObject]) -> WriterResult:
+        """Write the objects and statuses that differ from what is there, in this order.
+
+        `objects` is iterated over by several threads, one at a time.
+        """
+
+    def remove(self, names: Iterable[ObjectName]) -> WriterResult:
+        """Delete PackageVariants of policies."""
+
+    def record(self, events: Iterable[PolicyEvent]) -> WriterResult:
+        """Create events."""

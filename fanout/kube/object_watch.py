@@ -104,6 +104,14 @@ class ObjectWatch(Generic[Value]):
             self._snapshot = None
         self._notify()
 
+    def note(self, item: Any) -> None:
+        """Take in an object as the response to a write has it; its event then changes nothing."""
+        value = self._convert(item)
+        with self._lock:
+            if value is not None:
+                self._values[_name_of(item)] = value
+                self._snapshot = None
+
     def _convert_all(self, document: Any) -> dict[tuple[str, str], Value]:
         values: dict[tuple[str, str], Value] = {}
         for item in document.get("items") or ():

@@ -38,6 +38,11 @@ class ResourceType:
         inside = f"/namespaces/{namespace}" if namespace else ""
         return f"{prefix}/{self.version}{inside}/{self.plural}"
 
+    def path_of(self, namespace: str, name: str) -> str:
+        """Return the path of one object in a namespace."""
+        prefix, _, plural = self.path.rpartition("/")
+        return f"{prefix}/namespaces/{namespace}/{plural}/{name}"
+
 
 class ServedKinds:
     """Kinds that an API server can list."""

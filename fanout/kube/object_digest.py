@@ -1,0 +1,58 @@
+"""Digests of the objects of fanout in a cluster: what is there is compared, and no body kept."""
+
+import json
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_DIGEST_SIZE = 12  # bytes
+
+
+class ObjectDigest(NamedTuple):
+    """Digest of an object: of what people or fanout declare, and of its status."""
+
+    generation: int
+    policy: str  # that makes the PackageVariant; "": none
+    content: bytes
+    status: bytes
+
+
+def digest_object(item: Any) -> ObjectDigest:
+    """Return the digest of an object as the API server sent it."""
+    meta, spec = item["metadata"], item.get("spec") or {}
+    policy = (spec.get("policyRef") or {}).get("name", "")
+    content = b""
+    # What people declare is compared by others.
+    if policy:
+        annotations = meta.get("annotations") or {}
+        content = digest_value(
+            {
+                "labels": meta.get("labels"),
+                "annotations": {k: it for k, it in annotations.items() if k != _LAST_APPLIED},
+                "spec": spec,
+            }
+        )
+    return ObjectDigest(
+        meta.get("generation", 0), policy, content, digest_value(item.get("status") or {})
+    )
+
+
+def without_empty(value: Any) -> Any:
+    """Return plain data without empty maps and lists.
+
+    Server-side apply of an empty map over entries of its own stores null, which no schema takes;
+    and what is left of a list that is not sent any more is an empty one.
+    """
+    if isinstance(value, Mapping):
+        pairs = ((name, without_empty(it)) for name, it in value.items())
+        return {name: it for name, it in pairs if it is not None and it not in ({}, [])}
+    if isinstance(value, (list, tuple)):
+        return [without_empty(it) for it in value]
+    return value
+
+
+def digest_value(value: Any) -> bytes:
+    """Return a digest of plain data without what is empty, whatever the order of its keys."""
+    text = json.dumps(without_empty(value), sort_keys=True, separators=(",", ":"))
+    return blake2b(text.encode(), digest_size=_DIGEST_SIZE).digest()

@@ -1,0 +1,275 @@
+"""Writer of statuses, variants of policies, and events over eight connections.
+
+Server-side apply of one field manager, forced, and only where the digest differs from what the
+API server has: an unchanged apply costs the server as much as a changed one.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from threading import Lock
+from typing import Any
+
+from fanout.api.object_meta import API_VERSION, GROUP
+from fanout.errors import Conflict, FanoutError, InvalidInput
+from fanout.kube import kube_wording as wording
+from fanout.kube.api_connection import APPLY_TYPE, ApiConnection, NotServed
+from fanout.kube.object_digest import (
+    ObjectDigest,
+    digest_object,
+    digest_value,
+    without_empty,
+)
+from fanout.kube.object_watch import ObjectWatch
+from fanout.kube.resource_discovery import ResourceType, ServedKinds, discover_kinds
+from fanout.plan.records.policy_status import format_instant
+from fanout.plan.written_objects import ObjectName, PolicyEvent, WrittenObject
+from fanout.ports import WriterResult
+from fanout.telemetry.error_isolation import BARRIER, run_isolated
+
+CONNECTIONS = 8
+FIELD_MANAGER = "fanout"
+_KINDS = ("Repository", "UpstreamPolicy", "PackageVariant", "PromotionPolicy")
+_VARIANT = "PackageVariant"
+_EVENTS_PATH = "/apis/events.k8s.io/v1/namespaces/{}/events"
+_CONTROLLER = f"{GROUP}/controller"
+
+
+class ApiStatusWriter:
+    """Port `fanout.ports.StatusWriter`, over the connection to an API server."""
+
+    def __init__(self, connection: ApiConnection, instance: str) -> None:
+        """Watch nothing yet. `instance`: name of this process in events."""
+        self._connection = connection
+        self._instance = instance[:128] or "fanout"
+        self._types: dict[str, ResourceType] = {}
+        self._watches: dict[str, ObjectWatch[ObjectDigest]] = {}
+        self._lock = Lock()
+        # Content and status of each object as it was last written, or found to be right.
+        self._confirmed: dict[ObjectName, tuple[bytes, bytes]] = {}
+
+    def start(self, notify: Callable[[], None]) -> None:
+        """List and watch the objects; `notify` is called after any of them has changed.
+
+        Raises InvalidInput if fanout's kinds are not installed, Unavailable and Denied.
+        """
+        served = discover_kinds(self._connection)
+        for kind in _KINDS:
+            resource_type = _find_type(served, kind)
+            watch = ObjectWatch(self._connection, resource_type, digest_object, notify)
+            self._types[kind], self._watches[kind] = resource_type, watch
+            watch.start()
+
+    def stop(self) -> None:
+        """End the watches."""
+        for watch in self._watches.values():
+            watch.stop()
+
+    def list_made(self) -> Mapping[tuple[str, str], str]:
+        """Return the policy of each PackageVariant that has one, by namespace and name."""
+        digests = self._read_digests()[_VARIANT]
+        if isinstance(digests, FanoutError):
+            return {}
+        return {name: it.policy for name, it in digests.items() if it.policy}
+
+    def find_changed(self) -> Collection[ObjectName]:
+        """Return the objects that are not any more as they were written."""
+        digests = self._read_digests()
+        with self._lock:
+            confirmed = list(self._confirmed.items())
+        changed = []
+        for name, written in confirmed:
+            of_kind = digests[name.kind]
+            if not isinstance(of_kind, FanoutError):
+                present = of_kind.get((name.namespace, name.name))
+                if present is None or (present.content, present.status) != written:
+                    changed.append(name)
+        return changed
+
+    def _read_digests(self) -> dict[str, Mapping[tuple[str, str], ObjectDigest] | FanoutError]:
+        """Return the digests by kind, or why a kind cannot be listed."""
+        return {kind: run_isolated(watch.values) for kind, watch in self._watches.items()}
+
+    # ---- writes --------------------------------------------------------------------------------
+
+    def write(self, objects: Iterable[WrittenObject]) -> WriterResult:
+        """Create, change and give a status to the objects that differ, in this order."""
+        digests = self._read_digests()
+
+        def write_one(item: WrittenObject) -> int:
+            of_kind = digests[item.name.kind]
+            if isinstance(of_kind, FanoutError):
+                raise of_kind
+            return self._write_object(item, of_kind.get((item.name.namespace, item.name.name)))
+
+        return self._run_all(objects, write_one, lambda it: it.name)
+
+    def remove(self, names: Iterable[ObjectName]) -> WriterResult:
+        """Delete PackageVariants of policies."""
+        return self._run_all(names, self._remove_one, lambda it: it)
+
+    def record(self, events: Iterable[PolicyEvent]) -> WriterResult:
+        """Create events."""
+        return self._run_all(events, self._record_one, lambda it: it.subject)
+
+    def _run_all(
+        self,
+        items: Iterable[Any],
+        write_one: Callable[[Any], int],
+        name_of: Callable[[Any], ObjectName],
+    ) -> WriterResult:
+        """Call `write_one` with each item over all connections; it returns a number of writes."""
+        pending = _SharedIterator(items)
+        failures: dict[ObjectName, FanoutError] = {}
+
+        def work() -> int:
+            number = 0
+            for item in pending:
+                try:
+                    with BARRIER:
+                        number += write_one(item)
+                except FanoutError as error:
+                    failures[name_of(item)] = error
+            return number
+
+        with ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="status") as pool:
+            workers = [pool.submit(work) for _ in range(CONNECTIONS)]
+            number = sum(it.result() for it in workers)
+        problems = [f"{it.kind} {it.namespace}/{it.name}: {failures[it]}" for it in failures]
+        return WriterResult(number, frozenset(failures), problems[0] if problems else "")
+
+    def _write_object(self, item: WrittenObject, present: ObjectDigest | None) -> int:
+        """Write what differs of one object; return the number of writes."""
+        number = 0
+        if item.content is not None:
+            content = without_empty(item.content)
+            digest = digest_value(content)
+            if present is None or present.content != digest:
+                present = self._apply(item.name, _build_content(content))
+                number += 1
+                # Fields of others are not taken away by server-side apply.
+                if present.content != digest:
+                    present = self._replace(item.name, content, None)
+                    number += 1
+        elif present is None:
+            return 0  # it was deleted meanwhile
+        generation = present.generation if item.generation is None else item.generation
+        status = without_empty(_with_generation(item.status, generation))
+        digest = digest_value(status)
+        if present.status != digest:
+            present = self._apply(item.name, {"status": status}, "/status")
+            number += 1
+            if present.status != digest:
+                present = self._replace(item.name, None, status)
+                number += 1
+        with self._lock:
+            self._confirmed[item.name] = present.content, present.status
+        return number
+
+    def _apply(self, name: ObjectName, body: dict[str, Any], part: str = "") -> ObjectDigest:
+        query = f"?fieldManager={FIELD_MANAGER}&force=true"
+        meta = {**body.get("metadata", {}), "name": name.name, "namespace": name.namespace}
+        document = {"apiVersion": API_VERSION, "kind": name.kind, **body, "metadata": meta}
+        path = self._path_of(name) + part + query
+        return self._note(name, self._connection.send("PATCH", path, document, APPLY_TYPE))
+
+    def _replace(
+        self, name: ObjectName, content: Mapping[str, Any] | None, status: Any
+    ) -> ObjectDigest:
+        """Replace content or status, whoever owns fields of it, and return what is there then."""
+        path = self._path_of(name)
+        document = self._connection.get(path)
+        if content is not None:
+            document["spec"] = content["spec"]
+            for field in ("labels", "annotations"):
+                document["metadata"][field] = content.get(field) or {}
+        else:
+            document["status"] = status
+            path += "/status"
+        query = f"?fieldManager={FIELD_MANAGER}"
+        return self._note(name, self._connection.send("PUT", path + query, document))
+
+    def _note(self, name: ObjectName, item: Any) -> ObjectDigest:
+        self._watches[name.kind].note(item)
+        return digest_object(item)
+
+    def _remove_one(self, name: ObjectName) -> int:
+        try:
+            self._connection.send("DELETE", self._path_of(name))
+        except NotServed:  # it is gone already
+            return 0
+        finally:
+            with self._lock:
+                self._confirmed.pop(name, None)
+        return 1
+
+    def _record_one(self, event: PolicyEvent) -> int:
+        path = _EVENTS_PATH.format(event.subject.namespace)
+        try:
+            self._connection.send("POST", path, self._build_event(event))
+        except Conflict:  # the same event of the same pass
+            return 0
+        return 1
+
+    def _build_event(self, event: PolicyEvent) -> dict[str, Any]:
+        subject, at = event.subject, format_instant(event.at)
+        identity = "\0".join((*subject, event.reason, event.message, at))
+        name = f"{subject.name}.{sha256(identity.encode()).hexdigest()[:16]}"
+        return {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"name": name, "namespace": subject.namespace},
+            "eventTime": f"{at[:-1]}.000000Z",
+            "reportingController": _CONTROLLER,
+            "reportingInstance": self._instance,
+            "action": event.reason.value,
+            "reason": event.reason.value,
+            "type": "Warning" if event.reason.is_warning else "Normal",
+            "note": event.message,
+            "regarding": {
+                "apiVersion": API_VERSION,
+                "kind": subject.kind,
+                "namespace": subject.namespace,
+                "name": subject.name,
+                **({"uid": event.uid} if event.uid else {}),
+            },
+        }
+
+    def _path_of(self, name: ObjectName) -> str:
+        return self._types[name.kind].path_of(name.namespace, name.name)
+
+
+class _SharedIterator:
+    """Iterator from which several threads take, one at a time."""
+
+    def __init__(self, items: Iterable[Any]) -> None:
+        self._items = iter(items)
+        self._lock = Lock()
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        with self._lock:
+            return next(self._items)
+
+
+def _find_type(served: ServedKinds, kind: str) -> ResourceType:
+    resource_type = served.find(GROUP, kind)
+    if resource_type is None:
+        raise InvalidInput(
+            wording.describe_unserved_kind(kind, GROUP),
+            reason="ClusterUnavailable",
+            remedy=wording.DEFINITIONS_REMEDY,
+        )
+    return resource_type
+
+
+def _build_content(content: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = {field: content[field] for field in ("labels", "annotations") if field in content}
+    return {"metadata": metadata, "spec": content["spec"]}
+
+
+def _with_generation(status: Mapping[str, Any], generation: int) -> dict[str, Any]:
+    conditions = [{**it, "observedGeneration": generation} for it in status["conditions"]]
+    return {**status, "observedGeneration": generation, "conditions": conditions}

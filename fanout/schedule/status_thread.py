@@ -1,0 +1,120 @@
+"""Statuses beside the loop: they are written between rounds, by a thread of its own."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Event, Thread
+from time import monotonic
+
+import structlog
+
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.errors import FanoutError
+from fanout.plan.written_objects import ObjectName, WrittenObject
+from fanout.ports import StatusWriter
+from fanout.reconcile.report.status_queue import StatusBatch, StatusQueue
+from fanout.schedule.loop_health import ScheduledPass
+from fanout.telemetry.error_isolation import run_isolated
+
+SETTLE_TIME = 0.1  # seconds in which a round that follows at once begins
+MAX_DELAY = 30.0  # seconds for which rounds that follow each other put off all writes
+MAX_PAUSE = 1.0  # seconds for which a running round puts off one write of each connection
+RETRY_PAUSE = 30.0  # seconds, after a write that failed
+_GRACE = 5.0  # seconds that writes have when the process ends
+
+_log = structlog.get_logger()
+
+
+class StatusThread:
+    """Observer of the loop that has statuses of each pass written by a thread of its own.
+
+    Writes wait while a round runs: the drafts of the next policy come first.
+    """
+
+    def __init__(self, writer: StatusWriter, read_declared: Callable[[], DeclaredObjects]) -> None:
+        """Create the observer; `run` starts the thread. `read_declared` is called by the loop."""
+        self._writer = writer
+        self._read_declared = read_declared
+        self._queue = StatusQueue()
+        self._declared = DeclaredObjects()
+        self._wake, self._stopped = Event(), Event()
+        self._quiet = Event()  # no round is running
+        self._quiet.set()
+        self._failed: frozenset[ObjectName] = frozenset()
+        self._problem = ""
+
+    def begin_round(self, waits: Sequence[float]) -> None:  # noqa: ARG002 as of the protocol
+        """Put writes off until the round ends."""
+        # Not at its end: a request for a pass that came meanwhile is not handled yet.
+        self._declared = self._read_declared()
+        self._quiet.clear()
+
+    def end_round(self, made_pass: ScheduledPass | None, failure: FanoutError | None) -> None:  # noqa: ARG002 as of the protocol
+        """Take in the results of the round, and wake the thread."""
+        report = made_pass.report if made_pass is not None else None
+        self._queue.update(report, self._declared)
+        self._quiet.set()
+        self._wake.set()
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        """Write while the block runs. Raises InvalidInput, Unavailable or Denied at once."""
+        self._writer.start(self._wake.set)
+        thread = Thread(target=self._work, name="statuses", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._stopped.set()
+            self._wake.set()
+            thread.join(_GRACE)
+            self._writer.stop()
+
+    def _work(self) -> None:
+        pause: float | None = None
+        while True:
+            self._wake.wait(pause)
+            if self._stopped.is_set():
+                return
+            self._await_quiet()
+            self._wake.clear()
+            result = run_isolated(self.show)
+            self._log_problem(str(result) if isinstance(result, FanoutError) else result)
+            pause = RETRY_PAUSE if self._problem else None
+
+    def _await_quiet(self) -> None:
+        """Wait until rounds no longer follow each other."""
+        end = monotonic() + MAX_DELAY
+        while not self._stopped.wait(SETTLE_TIME):
+            if monotonic() >= end or self._quiet.is_set():
+                return
+            self._quiet.wait(MAX_PAUSE)
+
+    def show(self) -> str:
+        """Write what is queued and what others have changed; return a problem, or ""."""
+        # Before the first round nothing is known to be declared, and all would seem obsolete.
+        if not self._queue.version:
+            return ""
+        batch = self._queue.take({*self._writer.find_changed(), *self._failed})
+        results = [self._writer.record(batch.events)]
+        results.append(self._writer.write(self._list_objects(batch)))
+        self._failed = results[-1].failed
+        if self._queue.version == batch.version:
+            obsolete = self._queue.find_obsolete(self._writer.list_made(), batch)
+            results.append(self._writer.remove(obsolete))
+        return next((it.problem for it in results if it.problem), "")
+
+    def _list_objects(self, batch: StatusBatch) -> Iterator[WrittenObject]:
+        """Yield the objects of a batch, until a newer result is queued."""
+        for item in batch.list_objects():
+            self._quiet.wait(MAX_PAUSE)
+            if self._stopped.is_set() or self._queue.version != batch.version:
+                self._wake.set()
+                return
+            yield item
+        self._queue.finish(batch)
+
+    def _log_problem(self, problem: str) -> None:
+        """Log a problem once, not with every attempt."""
+        if problem and problem != self._problem:
+            _log.warning("Status is not written", problem=problem)
+        self._problem = problem

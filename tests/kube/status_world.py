@@ -1,0 +1,200 @@
+"""A fleet whose objects are in a namespace of an API server, with passes and their statuses."""
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from fleet import Fleet
+from kube_server import KubeServer
+
+from fanout.cli.settings import Settings
+from fanout.cli.startup import Program, open_program
+from fanout.kube.api_connection import open_connection
+from fanout.kube.api_inventory import ApiInventory
+from fanout.kube.object_listing import ListedObjects
+from fanout.kube.status_writer import ApiStatusWriter
+from fanout.plan.written_objects import WrittenObject
+from fanout.ports import WriterResult
+from fanout.reconcile.execution.plan_execution import run_pass
+from fanout.reconcile.pass_scope import PassMode, list_subjects
+from fanout.schedule.loop_health import ScheduledPass
+from fanout.schedule.status_thread import StatusThread
+
+WRITES = ("APPLY", "PATCH", "PUT", "POST", "DELETE")
+
+
+def count_writes(server: KubeServer, resource: str) -> int:
+    """Count the writes of a resource by all users, subresources included."""
+    total = 0.0
+    for line in server.kubectl("get", "--raw", "/metrics").stdout.splitlines():
+        if line.startswith("apiserver_request_total{") and f'resource="{resource}"' in line:
+            labels, _, number = line.rpartition(" ")
+            if any(f'verb="{verb}"' in labels for verb in WRITES):
+                total += float(number)
+    return int(total)
+
+
+@dataclass
+class StatusWorld:
+    """The fleet of tests, and one process of the controller, whose thread is driven by hand."""
+
+    server: KubeServer
+    namespace: str
+    fleet: Fleet
+    program: Program | None = None
+    thread: StatusThread | None = None
+    writer: ApiStatusWriter | None = None
+    connection: Any = None
+    declared: Any = None
+
+    @classmethod
+    def build(
+        cls, server: KubeServer, namespace: str, root: Path, sites: dict[str, tuple[str, str]]
+    ) -> "StatusWorld":
+        fleet = Fleet.build(root, sites)
+        world = cls(server, namespace, fleet)
+        for path in (root / "policies").glob("*.yaml"):
+            documents = list(yaml.safe_load_all(path.read_text()))
+            for document in documents:
+                document["metadata"]["namespace"] = namespace
+            path.write_text(yaml.safe_dump_all(documents))
+        world.apply()
+        return world
+
+    @property
+    def records(self) -> Path:
+        """Path of the records repository."""
+        return self.fleet.root / "records.git"
+
+    def apply(self) -> None:
+        """Make the objects of the API server those of the files."""
+        for path in sorted((self.fleet.root / "policies").glob("*.yaml")):
+            for document in yaml.safe_load_all(path.read_text()):
+                self.server.apply(document)
+
+    @contextmanager
+    def process(self, writer: str = "admin") -> Iterator["StatusWorld"]:
+        """Run a process of the controller: its memory ends with the block.
+
+        `writer`: the user who writes statuses.
+        """
+        if not self.records.exists():
+            line = ["git", "init", "-q", "--bare", "--template=", "-b", "main", str(self.records)]
+            subprocess.run(line, check=True)
+        settings = Settings(
+            kubeconfig=self.server.kubeconfig,
+            context="admin",
+            state_dir=self.fleet.root / "state",
+            records=str(self.records),
+            now_override=self.fleet.now,
+        )
+        self.connection = open_connection(self.server.kubeconfig, "admin")
+        self.writer = ApiStatusWriter(open_connection(self.server.kubeconfig, writer), "test")
+        with open_program(settings, long_running=True) as program:
+            self.program = program
+            self.thread = StatusThread(self.writer, lambda: self.declared)
+            self.writer.start(lambda: None)
+            try:
+                yield self
+            finally:
+                self.writer.stop()
+
+    def run_round(self, *, publish: bool = True, problem: str = "", show: bool = True) -> Any:
+        """Make a pass over all policies, and show it unless somebody else does."""
+        assert self.program is not None and self.thread is not None
+        # A command lists once, and each round is to see what is there now.
+        declared = ApiInventory(ListedObjects(self.connection)).read()
+        self.declared, mode = declared, PassMode(publish=publish)
+        self.thread.begin_round([])
+        world, reconciler = self.program.world, self.program.reconciler
+        report = run_pass(world, reconciler, declared, self.fleet.now, mode)
+        self.thread.end_round(ScheduledPass(report, list_subjects(declared)), None)
+        if show:
+            self.show(problem)
+        return report
+
+    def show(self, problem: str = "") -> None:
+        """Write what is to be shown; `problem`: part of what is reported, "" for none."""
+        assert self.thread is not None
+        reported = self.thread.show()
+        assert problem in reported and bool(problem) == bool(reported), reported
+
+    def await_change(self) -> None:
+        """Wait until the watches tell that somebody changed what was written."""
+        assert self.writer is not None
+        end = time.monotonic() + 30
+        while not self.writer.find_changed():
+            assert time.monotonic() < end, "the watches tell of no change"
+            time.sleep(0.02)
+
+    def stop_after(self, number: int) -> None:
+        """Let the process end after this number of variants was taken to be written."""
+        assert self.writer is not None and self.thread is not None
+        write, thread = self.writer.write, self.thread
+
+        def write_some(objects: Iterator[WrittenObject]) -> WriterResult:
+            return write(take(objects))
+
+        def take(objects: Iterator[WrittenObject]) -> Iterator[WrittenObject]:
+            count = 0
+            for shown in objects:
+                count += shown.name.kind == "PackageVariant"
+                if count > number:
+                    thread._stopped.set()
+                    return
+                yield shown
+
+        self.writer.write = write_some  # type: ignore[method-assign,assignment]
+
+    def report(self, stage: str, revision: str, status: str = "passed") -> None:
+        """Record evidence as somebody does with files: records are in Git in both modes."""
+        done = self.fleet.report(
+            stage, revision, status, "-n", self.namespace, "--records", str(self.records)
+        )
+        assert done.code == 0, done.err
+
+    def wait(self, name: str, condition: str) -> None:
+        """Let kubectl wait for a condition that the object has already."""
+        line = ("wait", f"--for=condition={condition}", name, "--timeout=5s")
+        self.server.kubectl(*line, namespace=self.namespace)
+
+    def events(self) -> list[tuple[str, str]]:
+        """Return reason and type of all events."""
+        items = self.server.list("events.k8s.io/v1", "Event", self.namespace)
+        return [(it["reason"], it["type"]) for it in items]
+
+    def await_state(self, is_reached: Callable[[], bool]) -> None:
+        """Wait until the objects of the API server are as they are to be."""
+        end = time.monotonic() + 60
+        while not is_reached():
+            assert time.monotonic() < end, "the objects do not become what they are to be"
+            time.sleep(0.1)
+
+    def settle(self, limit: int = 12, *, show: bool = True) -> int:
+        """Make rounds until there is nothing to do; return how many acted."""
+        for count in range(limit):
+            if not self.run_round(show=show).outcomes:
+                return count
+        raise AssertionError("the rounds do not come to an end")
+
+    def get(self, kind: str, name: str) -> Any:
+        return self.server.get(self.manifest(kind, name))
+
+    def manifest(self, kind: str, name: str) -> dict[str, Any]:
+        meta = {"name": name, "namespace": self.namespace}
+        return {"apiVersion": "fanout.dev/v1alpha1", "kind": kind, "metadata": meta}
+
+    def variants(self) -> dict[str, Any]:
+        """Return the PackageVariants of the namespace by the last part of their package."""
+        items = self.server.list("fanout.dev/v1alpha1", "PackageVariant", self.namespace)
+        return {it["spec"]["downstream"]["package"].rpartition("/")[2]: it for it in items}
+
+    def ready(self, item: Any) -> tuple[str, str]:
+        """Return status and reason of the condition Ready."""
+        ready = next(it for it in item["status"]["conditions"] if it["type"] == "Ready")
+        return ready["status"], ready["reason"]

@@ -1,0 +1,436 @@
+"""Statuses, variants of policies and events on a real kube-apiserver."""
+
+import copy
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kube.status_world import StatusWorld, count_writes
+from kube.test_reading import CLUSTERS
+from kube_server import KubeServer, running_kube_server
+
+from fanout.api.object_statuses import STATUSES, ResourceStatus
+from fanout.kube.object_digest import digest_object
+
+pytestmark = pytest.mark.kube
+
+ROOT = Path(__file__).parent.parent.parent
+SITES = {"ams": ("dev", "edge"), "ber": ("prod", "edge"), "cph": ("prod", "core")}
+ANNOTATION = "reconcile.fanout.dev/requestedAt"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, printed_crds: str) -> Iterator[KubeServer]:
+    """A server of its own, because policies of all namespaces are evaluated together."""
+    with running_kube_server(tmp_path_factory.mktemp("statuses") / "kubernetes") as server:
+        server.kubectl("apply", "-f", "-", stdin=printed_crds + "---\n" + CLUSTERS)
+        server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        yield server
+
+
+@pytest.fixture
+def world(server: KubeServer, tmp_path: Path) -> Iterator[StatusWorld]:
+    meta = {"generateName": "test-"}
+    created = server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    namespace = created["metadata"]["name"]
+    yield StatusWorld.build(server, namespace, tmp_path, SITES)
+    kinds = "upstreampolicies,packagevariants,promotionpolicies,repositories,clusters,configmaps"
+    server.kubectl("delete", kinds, "--all", namespace=namespace)
+
+
+def versions(world: StatusWorld) -> dict[tuple[str, str], str]:
+    """Return the resource version of each object of fanout."""
+    return {
+        (kind, it["metadata"]["name"]): it["metadata"]["resourceVersion"]
+        for kind in ("Repository", "UpstreamPolicy", "PackageVariant", "PromotionPolicy")
+        for it in world.server.list("fanout.dev/v1alpha1", kind, world.namespace)
+    }
+
+
+def contents(world: StatusWorld) -> dict[str, Any]:
+    """Return the digests of all variants of policies."""
+    return {name: digest_object(it)[1:] for name, it in world.variants().items()}
+
+
+def without_managed(item: dict[str, Any]) -> dict[str, Any]:
+    """Return what identifies an object, as an apply needs it."""
+    meta = {name: item["metadata"][name] for name in ("name", "namespace")}
+    return {"apiVersion": item["apiVersion"], "kind": item["kind"], "metadata": meta}
+
+
+# ---- what is written -----------------------------------------------------------------------------
+
+
+def test_a_fan_out_costs_two_writes_of_each_variant(world: StatusWorld):
+    with world.process():
+        before = count_writes(world.server, "packagevariants")
+        world.run_round(publish=False)
+        assert world.variants() == {}, "drafts that the pass wrote are shown by the next one"
+        world.run_round(publish=False)
+        variants = world.variants()
+        assert count_writes(world.server, "packagevariants") - before == 2 * len(SITES)
+    assert variants.keys() == SITES.keys()
+    for name, (stage, repository) in SITES.items():
+        spec, status = variants[name]["spec"], variants[name]["status"]
+        assert spec["policyRef"] == {"name": "monitoring"}
+        assert spec["stage"] == status["stage"] == stage
+        assert spec["downstream"] == {"repository": repository, "package": f"sites/{name}"}
+        assert spec["injectors"] == [{"kind": "ConfigMap", "name": name}]
+        ref = f"refs/heads/{status['draft']['branch']}"
+        assert world.fleet.repos[repository].refs()[ref] == status["draft"]["commit"]
+        assert status["draft"]["tree"]
+        assert status["state"] in ("Proposed", "Drafted")
+        assert status["revision"] == "v1"
+        assert status["observedGeneration"] == variants[name]["metadata"]["generation"] == 1
+
+
+def test_a_transition_costs_one_write_and_rest_none(world: StatusWorld):
+    with world.process():
+        world.settle()
+        before, start = versions(world), count_writes(world.server, "packagevariants")
+        world.run_round()
+        assert versions(world) == before
+        world.report("dev", "v1")
+        world.settle()
+        changed = {key for key, it in versions(world).items() if before[key] != it}
+        ams = world.variants()["ams"]
+        assert world.ready(ams) == ("True", "Ready")
+        assert changed >= {
+            ("PackageVariant", ams["metadata"]["name"]),
+            ("UpstreamPolicy", "monitoring"),
+        }
+        variants = {name for kind, name in changed if kind == "PackageVariant"}
+        assert count_writes(world.server, "packagevariants") - start == len(variants)
+
+
+def test_another_process_writes_nothing(world: StatusWorld):
+    with world.process():
+        world.settle()
+    before = versions(world)
+    with world.process():
+        world.run_round()
+    assert versions(world) == before
+
+
+def test_a_process_writes_nothing_before_its_first_pass(world: StatusWorld):
+    with world.process():
+        world.settle()
+    before = versions(world)
+    with world.process():
+        world.show()  # as a watch wakes it
+    assert versions(world) == before
+
+
+def test_a_killed_process_leaves_only_the_rest_to_the_next(world: StatusWorld):
+    start = count_writes(world.server, "packagevariants")
+    with world.process():
+        world.run_round(publish=False)
+        world.stop_after(2)  # as if it were killed between two writes
+        world.run_round(publish=False)
+        assert 0 < len(world.variants()) < len(SITES)
+    with world.process():
+        world.run_round(publish=False)
+    assert world.variants().keys() == SITES.keys()
+    assert count_writes(world.server, "packagevariants") - start == 2 * len(SITES)
+
+
+def test_an_emptied_cluster_gets_the_same_statuses(world: StatusWorld):
+    with world.process():
+        world.settle()
+    refs, before = world.fleet.refs(), contents(world)
+    world.server.kubectl("delete", "pvar", "--all", namespace=world.namespace)
+    with world.process():
+        world.settle()
+    assert contents(world) == before
+    assert world.fleet.refs() == refs
+
+
+# ---- what others change --------------------------------------------------------------------------
+
+
+def change_spec(variant: dict[str, Any]) -> None:
+    variant["spec"]["suspend"] = True
+
+
+def add_to_spec(variant: dict[str, Any]) -> None:
+    variant["spec"]["pipeline"] = {"mutators": [{"image": "set-namespace"}]}
+
+
+def add_label(variant: dict[str, Any]) -> None:
+    variant["metadata"]["labels"]["team"] = "shop"
+
+
+def change_status(variant: dict[str, Any]) -> None:
+    variant["status"]["state"] = "Ready"
+
+
+def add_condition(variant: dict[str, Any]) -> None:
+    ready = next(it for it in variant["status"]["conditions"] if it["type"] == "Ready")
+    variant["status"]["conditions"].append({**ready, "type": "Approved", "status": "True"})
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        (change_spec, ""),
+        (add_to_spec, ""),
+        (add_label, ""),
+        (change_status, "/status"),
+        (add_condition, "/status"),
+    ],
+    ids=lambda it: getattr(it, "__name__", it),
+)
+def test_an_edited_variant_is_put_right(world: StatusWorld, change: Any, part: str):
+    with world.process():
+        world.settle()
+        before, known, refs = versions(world), contents(world), world.fleet.refs()
+        edited = copy.deepcopy(world.variants()["ber"])
+        change(edited)
+        path = (
+            f"/apis/fanout.dev/v1alpha1/namespaces/{world.namespace}/packagevariants/"
+            f"{edited['metadata']['name']}{part}?fieldManager=somebody"
+        )
+        world.server.ask("PUT", path, edited)
+        assert contents(world) != known
+        world.await_change()
+        world.show()
+        after = world.variants()["ber"]
+        assert {**contents(world), "ber": None} == {**known, "ber": None}
+        assert digest_object(after).content == known["ber"][1]
+        assert after["status"]["state"] == "Drafted"
+        assert after["status"]["observedGeneration"] == after["metadata"]["generation"]
+        assert {it["type"] for it in after["status"]["conditions"]} == {"Ready", "Reconciling"}
+        changed = {key for key, it in versions(world).items() if before[key] != it}
+        assert changed == {("PackageVariant", after["metadata"]["name"])}
+        assert world.fleet.refs() == refs
+
+
+def test_a_deleted_variant_is_back(world: StatusWorld):
+    with world.process():
+        world.settle()
+        known, refs = contents(world), world.fleet.refs()
+        world.server.delete(world.variants()["cph"])
+        world.await_change()
+        world.show()
+        assert contents(world) == known
+        assert world.fleet.refs() == refs
+
+
+def test_an_edited_status_of_a_policy_is_put_right(world: StatusWorld):
+    with world.process():
+        world.settle()
+        known = world.get("UpstreamPolicy", "monitoring")
+        edited = {**world.manifest("UpstreamPolicy", "monitoring")}
+        edited["status"] = {**known["status"], "counts": {"Ready": 3}}
+        world.server.apply(edited, manager="somebody", subresource="status")
+        world.await_change()
+        world.show()
+        assert world.get("UpstreamPolicy", "monitoring")["status"] == known["status"]
+
+
+def test_a_process_that_stays_puts_right_what_somebody_edits(world: StatusWorld):
+    with world.process():
+        assert world.thread is not None
+        world.settle(show=False)
+        with world.thread.run():
+            world.await_state(lambda: world.variants().keys() == SITES.keys())
+            world.await_state(lambda: all("status" in it for it in world.variants().values()))
+            known = contents(world)
+            world.server.delete(world.variants()["ams"])
+            world.await_state(lambda: contents(world) == known)
+            edited = world.variants()["ber"]
+            edited["status"]["state"] = "Ready"
+            world.server.apply(
+                {**without_managed(edited), "status": edited["status"]},
+                manager="somebody",
+                subresource="status",
+            )
+            world.await_state(lambda: contents(world) == known)
+
+
+# ---- what goes -----------------------------------------------------------------------------------
+
+
+def test_a_variant_goes_with_its_package(world: StatusWorld):
+    with world.process():
+        world.settle()
+        world.server.delete(
+            {**world.manifest("Cluster", "ams"), "apiVersion": "infra.example.com/v1"}
+        )
+        world.run_round(publish=False)
+        gone = world.variants()["ams"]
+        assert world.ready(gone)[0] == "False"
+        assert gone["status"]["state"] == "Held"
+        world.settle()
+        assert world.variants().keys() == {"ber", "cph"}
+
+
+def test_variants_of_a_deleted_policy_go(world: StatusWorld):
+    with world.process():
+        world.settle()
+        world.server.delete(world.manifest("UpstreamPolicy", "monitoring"))
+        world.run_round()
+        assert world.variants() == {}
+
+
+def test_variants_of_a_policy_with_errors_stay(world: StatusWorld):
+    with world.process():
+        world.settle()
+        known = contents(world)
+        zone = {"schedule": "0 9 * * *", "timeZone": "Mars/Olympus"}
+        world.server.patch(world.manifest("PromotionPolicy", "everything"), {"spec": zone})
+        world.run_round()
+        promotion = world.get("PromotionPolicy", "everything")
+        conditions = {it["type"]: it for it in promotion["status"]["conditions"]}
+        assert conditions["Stalled"]["status"] == "True"
+        assert "Mars/Olympus" in conditions["Stalled"]["message"]
+        assert "spec.timeZone" in conditions["Stalled"]["message"]
+        assert contents(world).keys() == known.keys()
+
+
+# ---- what people and tools read ------------------------------------------------------------------
+
+
+def test_kubectl_waits_for_conditions(world: StatusWorld):
+    with world.process():
+        world.settle()
+        ams = world.variants()["ams"]["metadata"]["name"]
+        lines = (
+            ("repository/edge", "Ready"),
+            ("promotionpolicy/everything", "Ready"),
+            (f"pvar/{ams}", "Reconciling"),
+            ("upol/monitoring", "Ready=false"),
+        )
+        for name, condition in lines:
+            world.wait(name, condition)
+        world.report("dev", "v1")
+        world.settle()
+        world.fleet.later(hours=2)
+        world.settle()
+        world.wait(f"pvar/{ams}", "Ready")
+        world.wait("upol/monitoring", "Ready")
+
+
+def test_a_status_is_valid_and_about_the_present_generation(world: StatusWorld):
+    with world.process():
+        world.settle()
+        world.server.patch(
+            world.manifest("UpstreamPolicy", "monitoring"), {"spec": {"removalLimit": 5}}
+        )
+        world.settle()
+    for kind in ("Repository", "UpstreamPolicy", "PackageVariant", "PromotionPolicy"):
+        for item in world.server.list("fanout.dev/v1alpha1", kind, world.namespace):
+            status = STATUSES.get(kind, ResourceStatus).model_validate(item["status"])
+            assert status.observed_generation == item["metadata"]["generation"]
+            types = [it.type for it in status.conditions]
+            assert types[0] == "Ready"
+            # kstatus: one of them, and only beside a Ready that is not true.
+            marks = {"Reconciling", "Stalled"} & set(types)
+            assert len(marks) == (status.conditions[0].status != "True")
+            for condition in status.conditions:
+                assert condition.observed_generation == item["metadata"]["generation"]
+                assert condition.message
+
+
+def test_a_failed_check_is_stalled(world: StatusWorld):
+    with world.process():
+        world.settle()
+        world.report("dev", "v1", "failed")
+        world.settle()
+        ams = world.variants()["ams"]
+        assert world.ready(ams) == ("False", "VerificationFailed")
+        assert ams["status"]["state"] == "Failed"
+        world.wait(f"pvar/{ams['metadata']['name']}", "Stalled")
+        world.wait("upol/monitoring", "Stalled")
+        events = world.events()
+        assert ("VariantFailed", "Warning") in events
+
+
+def test_a_request_to_reconcile_is_echoed(world: StatusWorld):
+    with world.process():
+        world.settle()
+        for resource in ("upol/monitoring", "repository/edge"):
+            world.server.kubectl(
+                "annotate", resource, f"{ANNOTATION}=now-1", namespace=world.namespace
+            )
+        world.run_round()
+        for kind, name in (("UpstreamPolicy", "monitoring"), ("Repository", "edge")):
+            assert world.get(kind, name)["status"]["lastHandledReconcileAt"] == "now-1"
+
+
+def test_events_tell_what_a_pass_did(world: StatusWorld):
+    with world.process():
+        world.settle()
+    shown = world.server.kubectl("get", "events", namespace=world.namespace).stdout
+    assert "1 draft of v1 written in stage dev" in shown
+    assert "2 drafts of v1 written in stage prod" in shown
+    assert "1 variant published at v1 in stage dev" in shown
+    described = world.server.kubectl("describe", "upol/monitoring", namespace=world.namespace)
+    assert "DraftsWritten" in described.stdout
+
+
+def test_the_page_about_statuses_is_true(world: StatusWorld):
+    page = (ROOT / "docs" / "concepts" / "status.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    with world.process():
+        world.settle()
+    outputs = [
+        world.server.kubectl(*shlex.split(line)[1:], namespace=world.namespace).stdout
+        for line in block.splitlines()
+    ]
+    assert "condition met" in outputs[0]
+    assert "condition met" in outputs[1]
+    assert outputs[2].count("monitoring-") == 2
+    assert "DraftsWritten" in outputs[3]
+
+
+def test_a_repository_that_does_not_answer_is_named(world: StatusWorld):
+    with world.process():
+        world.settle()
+        core = world.fleet.repos["core"].path
+        core.rename(core.with_suffix(".away"))
+        world.run_round()
+        status, reason = world.ready(world.get("Repository", "core"))
+        assert (status, reason) != ("True", "Listed")
+        assert world.ready(world.get("Repository", "edge")) == ("True", "Listed")
+        assert world.ready(world.variants()["cph"]) == ("False", "RepositoryUnavailable")
+        assert "Reconciling" in {
+            it["type"] for it in world.variants()["cph"]["status"]["conditions"]
+        }
+
+
+# ---- rights --------------------------------------------------------------------------------------
+
+READER = """\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: status-reader}
+rules:
+- {apiGroups: [fanout.dev], resources: ["*"], verbs: [get, list, watch]}
+- apiGroups: [fanout.dev]
+  resources: [upstreampolicies/status, repositories/status, promotionpolicies/status]
+  verbs: [patch]
+- {apiGroups: [events.k8s.io], resources: [events], verbs: [create]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: status-reader}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: status-reader}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: carol}]
+"""
+
+
+def test_what_must_not_be_written_is_named_and_the_rest_is_written(world: StatusWorld):
+    world.server.kubectl("apply", "-f", "-", stdin=READER)
+    with world.process(writer="carol"):
+        world.run_round(publish=False)
+        world.run_round(publish=False, problem='cannot patch resource "packagevariants"')
+        world.run_round(publish=False, problem='cannot patch resource "packagevariants"')
+        assert world.get("UpstreamPolicy", "monitoring")["status"]["conditions"]
+        assert world.variants() == {}
+    with world.process():
+        world.run_round(publish=False)
+    assert world.variants().keys() == SITES.keys()
