@@ -16,7 +16,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-core prometheus servers test-servers laws worlds soak soak-forge check lint format bench bench-quick bench-large bench-forge performance docs changelog lock wheel image clean FORCE
+.PHONY: help demo test test-core prometheus servers test-servers laws worlds soak soak-forge check lint format bench bench-quick bench-large bench-forge bench-kube performance docs changelog lock wheel image clean FORCE
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -92,6 +92,9 @@ bench-large: $(VENV)/test ## Measure up to 100,000 targets over 1,000 repositori
 
 bench-forge: $(VENV)/test servers ## Measure pull requests on a real Gitea
 	$(PY) -m benchmarks.forge
+
+bench-kube: $(VENV)/test servers ## Measure objects of a cluster on a real kube-apiserver
+	$(PY) -m benchmarks.kube
 
 performance: $(VENV)/test ## Write docs/reference/performance.md: where the time of each case goes
 	$(PY) -m benchmarks.profile
