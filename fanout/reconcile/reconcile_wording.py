@@ -56,6 +56,7 @@ UNDECLARED_REMEDY = (
     " deletionPolicy decides whether its packages stay"
 )
 UNREADABLE_DECLARATION_REMEDY = "correct it; `fanout validate` reports every error"
+UNREAD_REMEDY = "correct the file, or have an administrator grant the right to read it"
 BROKEN_REPOSITORY_REMEDY = "run `fanout validate`, and correct its errors"
 UNUSED = "no policy uses it"
 UNKNOWN_REPOSITORY_REMEDY = "create it, or add the namespace to its spec.allowedNamespaces"

@@ -193,6 +193,14 @@ def test_a_broken_repository_is_one_error_and_not_missing(fleet: Fleet):
     assert "there is no Repository" not in swept.err
 
 
+def test_a_repository_that_an_unread_file_may_declare_is_not_missing(fleet: Fleet):
+    fleet.site("dub", "dev", "nosuch")
+    fleet.write("broken.yaml", "a: [\n")
+    swept = fleet.sweep().err
+    assert f"Repository nosuch may be declared in {fleet.root}/policies/broken.yaml" in swept
+    assert "there is no Repository" not in swept
+
+
 def test_what_validate_finds_a_sweep_finds(fleet: Fleet):
     """The same code names variants in both, so the sentences are the same."""
     without_label(fleet, "dub")

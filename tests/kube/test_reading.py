@@ -1,6 +1,7 @@
 """Commands on the objects of a real kube-apiserver, compared with the same objects in files."""
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,17 @@ class Twin:
         """Read what the objects of the API server declare."""
         connection = open_connection(self.server.kubeconfig, by)
         return ApiInventory(ListedObjects(connection)).read()
+
+    def grant(self, role: str, user: str) -> None:
+        """Bind a user to a role with a right to Clusters, and wait until the server has noticed."""
+        self.server.kubectl("apply", "-f", "-", stdin=role, namespace=self.namespace)
+        question = ("auth", "can-i", "list", "clusters.infra.example.com")
+        end = time.monotonic() + 60
+        while self.server.kubectl(
+            *question, by=user, namespace=self.namespace, check=False
+        ).returncode:
+            assert time.monotonic() < end, f"{user} has no rights"
+            time.sleep(0.05)
 
     def write_status(self, name: str, status: dict[str, Any]) -> None:
         """Write the status of a Cluster, as its controller does."""
@@ -209,8 +221,7 @@ def test_a_status_that_an_expression_reads_is_an_input(twin: Twin):
 
 def test_a_kind_that_must_not_be_listed_holds_who_reads_it_and_is_named(twin: Twin):
     twin.show("sweep")
-    role = READER.replace("NAMESPACE", twin.namespace)
-    twin.server.kubectl("apply", "-f", "-", stdin=role)
+    twin.grant(READER.replace("NAMESPACE", twin.namespace), "carol")
     told = twin.ask("plan", by="carol")
     assert told.code == 3
     assert 'cannot list resource "configmaps"' in " ".join(told.err.split())
@@ -230,32 +241,40 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata: {name: reader}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: carol}]
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}]
 """
 
 
 def test_rights_in_one_namespace_suffice_for_it(twin: Twin):
-    role = ROLE.replace("KIND", "configmaps")
-    twin.server.kubectl("apply", "-f", "-", stdin=role, namespace=twin.namespace)
+    twin.grant(ROLE.replace("KIND", "configmaps"), "alice")
     twin.show("sweep")
     twin.fleet.release("v2")
-    files, told = twin.show("plan", "-o", "json"), twin.ask("plan", "-o", "json", by="carol")
+    files, told = twin.show("plan", "-o", "json"), twin.ask("plan", "-o", "json", by="alice")
     assert told.code == 0, told.err
     assert files.json["actions"]
     assert told.json == files.json
     meta = {"name": "ams", "namespace": twin.namespace}
     target = {"apiVersion": "infra.example.com/v1", "kind": "Cluster", "metadata": meta}
     twin.server.delete(target)
-    plan = twin.ask("plan", "-o", "json", by="carol").json
+    plan = twin.ask("plan", "-o", "json", by="alice").json
     [hold] = [it for it in plan["holds"] if it["reason"] == "InvalidObject"]
     assert "Repository objects of other namespaces" in hold["message"]
     assert not [it for it in plan["actions"] if "Remove" in it["kind"]]
 
 
+def test_a_repository_of_a_namespace_without_rights_is_not_missing(twin: Twin):
+    twin.grant(ROLE.replace("KIND", "configmaps"), "alice")
+    twin.fleet.site("dub", "dev", "shared")
+    twin.move()
+    twin.apply()
+    told = twin.ask("plan", "--new-records", by="alice").err
+    sentence = "Repository shared may be declared in Repository objects of other namespaces"
+    assert sentence in " ".join(told.split())
+
+
 def test_a_kind_without_rights_in_the_namespace_is_named(twin: Twin):
-    role = ROLE.replace("KIND", "services")
-    twin.server.kubectl("apply", "-f", "-", stdin=role, namespace=twin.namespace)
-    told = twin.ask("plan", "--new-records", by="carol")
+    twin.grant(ROLE.replace("KIND", "services"), "alice")
+    told = twin.ask("plan", "--new-records", by="alice")
     assert told.code == 3
     refused = 'cannot list resource "configmaps" in API group "" in the namespace'
     assert f'{refused} "{twin.namespace}"' in " ".join(told.err.split())

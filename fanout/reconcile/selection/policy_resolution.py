@@ -14,6 +14,7 @@ from fanout.api.package_variant import PackageVariant, Upstream
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.reasons import Reason
 from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.declared.declaration_failure import own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Bug, ErrorLocation, FanoutError, InvalidInput
 from fanout.gates.gate_rules import Variables
@@ -468,13 +469,15 @@ def _build_repository_error(
 ) -> InvalidInput:
     """Build the error for a name that is not among the usable Repositories."""
     where = where or ErrorLocation()
+    problem, kind = "", own_kind(Repository)
     if any(key.name == name and key.may_be(Repository) for key in declared.left_out):
-        return InvalidInput(
-            wording.describe_broken_repository(name),
-            reason=Reason.INVALID_OBJECT,
-            remedy=wording.BROKEN_REPOSITORY_REMEDY,
-            where=where,
-        )
+        problem = wording.describe_broken_repository(name)
+        remedy = wording.BROKEN_REPOSITORY_REMEDY
+    elif unread := [it.source for it in declared.unread if it.concerns(kind, namespace)]:
+        problem = wording.describe_unreadable_declaration(f"Repository {name}", unread[0])
+        remedy = wording.UNREAD_REMEDY
+    if problem:
+        return InvalidInput(problem, reason=Reason.INVALID_OBJECT, remedy=remedy, where=where)
     return InvalidInput(
         wording.describe_unknown_repository(name, namespace),
         reason=Reason.UNKNOWN_REPOSITORY,

@@ -9,13 +9,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from fanout.api.field_errors import Severity
-from fanout.api.git_repository import Repository
 from fanout.api.object_meta import GROUP
 from fanout.api.package_variant import Function
 from fanout.api.reasons import Reason
 from fanout.api.stages import Stage
 from fanout.api.upstream_policy import FunctionTemplate, VariantTemplate
-from fanout.declared.declaration_failure import own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
 from fanout.errors import InvalidInput
@@ -147,12 +145,8 @@ def _find_target_problems(
 ) -> Iterator[_TargetProblem]:
     declaration, declared = resolved_policy.declaration, checks.declared
     assert declaration is not None, "a policy is resolved from a declaration"
-    repository_scope = (own_kind(Repository), declaration.metadata.namespace)
-    is_repository_unread = any(it.concerns(*repository_scope) for it in declared.unread)
     for failure in resolved_policy.failures:
         if failure.is_consequence:
-            continue
-        if failure.reason == Reason.UNKNOWN_REPOSITORY and is_repository_unread:
             continue
         # The sentence of a pass begins with the place, which the finding has by itself.
         place = f"{declared.where(declaration, failure.field)}: "
