@@ -104,13 +104,17 @@ class ObjectWatch(Generic[Value]):
             self._snapshot = None
         self._notify()
 
-    def note(self, item: Any) -> None:
-        """Take in an object as the response to a write has it; its event then changes nothing."""
+    def note(self, item: Any) -> Value | None:
+        """Take in an object as the response to a write has it, and return its value.
+
+        The event of the write then changes nothing.
+        """
         value = self._convert(item)
-        with self._lock:
-            if value is not None:
+        if value is not None:
+            with self._lock:
                 self._values[_name_of(item)] = value
                 self._snapshot = None
+        return value
 
     def _convert_all(self, document: Any) -> dict[tuple[str, str], Value]:
         values: dict[tuple[str, str], Value] = {}

@@ -190,8 +190,7 @@ class ApiStatusWriter:
         return self._note(name, self._connection.send("PUT", path + query, document))
 
     def _note(self, name: ObjectName, item: Any) -> ObjectDigest:
-        self._watches[name.kind].note(item)
-        return digest_object(item)
+        return self._watches[name.kind].note(item) or digest_object(item)
 
     def _remove_one(self, name: ObjectName) -> int:
         try:

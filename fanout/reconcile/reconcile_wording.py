@@ -629,6 +629,11 @@ def describe_merged_requests(number: int) -> str:
     return f"{pluralize(number, 'pull request')} merged"
 
 
+def describe_wait_of_stage(meaning: str, place: str) -> str:
+    """Describe what many variants wait for; `place` has the details."""
+    return f"{meaning}; see the status of {place}"
+
+
 def describe_failed_pushes(number: int, problem: str) -> str:
     """Describe actions of one stage that failed; `problem` is that of the first."""
     return f"{pluralize(number, 'action')} failed: {problem}"

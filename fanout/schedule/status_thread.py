@@ -41,6 +41,7 @@ class StatusThread:
         self._quiet.set()
         self._failed: frozenset[ObjectName] = frozenset()
         self._problem = ""
+        self._is_writing = False
 
     def begin_round(self, waits: Sequence[float]) -> None:  # noqa: ARG002 as of the protocol
         """Put writes off until the round ends."""
@@ -54,6 +55,11 @@ class StatusThread:
         self._queue.update(report, self._declared)
         self._quiet.set()
         self._wake.set()
+
+    @property
+    def is_idle(self) -> bool:
+        """True if all results so far are written. For any thread."""
+        return not (self._wake.is_set() or self._is_writing or self._queue.has_waiting)
 
     @contextmanager
     def run(self) -> Iterator[None]:
@@ -76,8 +82,10 @@ class StatusThread:
             if self._stopped.is_set():
                 return
             self._await_quiet()
+            self._is_writing = True
             self._wake.clear()
             result = run_isolated(self.show)
+            self._is_writing = False
             self._log_problem(str(result) if isinstance(result, FanoutError) else result)
             pause = RETRY_PAUSE if self._problem else None
 

@@ -59,12 +59,16 @@ class StatusWorld:
         fleet = Fleet.build(root, sites)
         world = cls(server, namespace, fleet)
         for path in (root / "policies").glob("*.yaml"):
-            documents = list(yaml.safe_load_all(path.read_text()))
-            for document in documents:
-                document["metadata"]["namespace"] = namespace
-            path.write_text(yaml.safe_dump_all(documents))
+            world.move(path)
         world.apply()
         return world
+
+    def move(self, path: Path) -> None:
+        """Write the namespace into the objects of a file."""
+        documents = list(yaml.safe_load_all(path.read_text()))
+        for document in documents:
+            document["metadata"]["namespace"] = self.namespace
+        path.write_text(yaml.safe_dump_all(documents))
 
     @property
     def records(self) -> Path:
@@ -151,11 +155,20 @@ class StatusWorld:
 
         self.writer.write = write_some  # type: ignore[method-assign,assignment]
 
-    def report(self, stage: str, revision: str, status: str = "passed") -> None:
-        """Record evidence as somebody does with files: records are in Git in both modes."""
-        done = self.fleet.report(
-            stage, revision, status, "-n", self.namespace, "--records", str(self.records)
-        )
+    def add_site(self, name: str, stage: str) -> None:
+        """Add a cluster with its ConfigMap."""
+        self.fleet.site(name, stage, "edge")
+        self.move(self.fleet.root / "policies" / f"site-{name}.yaml")
+        self.apply()
+
+    def report(self, stage: str, revision: str, status: str = "passed", *, only: str = "") -> None:
+        """Record evidence as somebody does with files: records are in Git in both modes.
+
+        `only`: name of the variant that it is about; "" for all of the stage.
+        """
+        line = ["-n", self.namespace, "--records", str(self.records)]
+        line += ["--variant", only] if only else []
+        done = self.fleet.report(stage, revision, status, *line)
         assert done.code == 0, done.err
 
     def wait(self, name: str, condition: str) -> None:

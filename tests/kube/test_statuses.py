@@ -106,6 +106,32 @@ def test_a_transition_costs_one_write_and_rest_none(world: StatusWorld):
         assert count_writes(world.server, "packagevariants") - start == len(variants)
 
 
+def test_progress_of_others_is_not_written_to_variants_that_wait(world: StatusWorld):
+    for site in ("dub", "fra", "gva"):
+        world.add_site(site, "dev")
+    for site in ("ams", "dub"):
+        cluster = {**world.manifest("Cluster", site), "apiVersion": "infra.example.com/v1"}
+        world.server.patch(cluster, {"metadata": {"labels": {"canary": "yes"}}})
+    rollout = {"groups": [{"matchLabels": {"canary": "yes"}}]}
+    dev = {"name": "dev", "rollout": rollout, "verification": [{"name": "e2e", "report": {}}]}
+    policy = world.manifest("UpstreamPolicy", "monitoring")
+    world.server.patch(policy, {"spec": {"stages": [dev, {"name": "prod"}]}})
+    with world.process():
+        world.settle()
+        before = world.variants()
+        for site in ("fra", "gva"):
+            assert world.ready(before[site]) == ("False", "GroupAwaits")
+            assert "UpstreamPolicy monitoring" in before[site]["status"]["holds"][0]["message"]
+        world.report("dev", "v1", only=before["ams"]["metadata"]["name"])
+        world.settle()
+        after = world.variants()
+    versions = {
+        site: (before[site]["metadata"]["resourceVersion"], it["metadata"]["resourceVersion"])
+        for site, it in after.items()
+    }
+    assert {site for site, (old, new) in versions.items() if old != new} == {"ams"}
+
+
 def test_another_process_writes_nothing(world: StatusWorld):
     with world.process():
         world.settle()

@@ -163,6 +163,11 @@ class StatusQueue:
         """Number that grows with every change of what is to be written."""
         return self._version
 
+    @property
+    def has_waiting(self) -> bool:
+        """True if a result waits to be written."""
+        return bool(self._waiting)
+
     def update(self, report: PassReport | None, declared: DeclaredObjects) -> None:
         """Take in the pass of a round, if it made one, and what is declared now."""
         keys = _list_keys(declared)

@@ -15,6 +15,7 @@ from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.reasons import NEEDS_REPAIR, Reason
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_facts import Hold
 from fanout.plan.records.policy_status import format_instant
 from fanout.plan.written_objects import ObjectName, WrittenObject
 from fanout.reconcile import reconcile_wording as wording
@@ -42,6 +43,17 @@ VARIANT_KIND = "PackageVariant"
 
 # As in the schemas of the statuses: a status that exceeds a bound is refused as a whole.
 _MAX_TEXT, _MAX_ENTRIES = 32_768, 1_000
+_OF_OTHERS = frozenset(
+    {
+        Reason.AFTER_FAILED,
+        Reason.AFTER_PENDING,
+        Reason.BUDGET_EXHAUSTED,
+        Reason.GROUP_AWAITS,
+        Reason.HALTED,
+        Reason.PROPAGATION_HELD,
+    }
+)
+_MEANINGS: Mapping[str, str] = {it.value: it.meaning for it in Reason}
 # For what no API server stored.
 _UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -160,12 +172,9 @@ def build_policy_status(policy_result: PolicyResult) -> WrittenObject:
 
 def build_variant_status(policy_result: PolicyResult, entry: DecidedEntry) -> WrittenObject:
     """Return a PackageVariant with its status, and with its content if a policy makes it."""
-    variant, decision = entry.variant, entry.decision
-    observed, draft, published = (
-        variant.observed,
-        variant.observed.draft,
-        variant.observed.published,
-    )
+    entry = _without_progress_of_others(policy_result, entry)
+    variant, decision, observed = entry.variant, entry.decision, entry.variant.observed
+    draft, published = observed.draft, observed.published
     # Without an instant on record, the state is as old as the commit that it is about.
     since = (draft_time(draft) if draft is not None else None) or published_since(variant)
     conditions = _add_progress(
@@ -203,6 +212,26 @@ def build_variant_status(policy_result: PolicyResult, entry: DecidedEntry) -> Wr
         _limit(without_none(status)),
         content=build_content(policy_result, variant),
     )
+
+
+def _without_progress_of_others(policy_result: PolicyResult, entry: DecidedEntry) -> DecidedEntry:
+    """Return the entry with holds that stay the same while other variants make progress.
+
+    Thousands of variants wait for the same slot or group. Each that gets one would change the
+    sentence of all the others; the status of the stage has it.
+    """
+    decision = entry.decision
+    is_waiting = any(it.reason in _OF_OTHERS for it in decision.holds)
+    if not is_waiting or policy_result.resolved_policy.upstream_policy is None:
+        return entry
+    place = f"stage {decision.stage} of UpstreamPolicy {policy_result.resolved_policy.name}"
+    holds = tuple(
+        Hold(it.reason, wording.describe_wait_of_stage(_MEANINGS[it.reason], place))
+        if it.reason in _OF_OTHERS
+        else it
+        for it in decision.holds
+    )
+    return replace(entry, decision=replace(decision, holds=holds, next=None))
 
 
 def build_stopped_status(policy_result: PolicyResult) -> WrittenObject:
