@@ -13,7 +13,7 @@ from typing import Any
 from fanout.api.object_meta import API_VERSION, GROUP
 from fanout.errors import Conflict, FanoutError, InvalidInput
 from fanout.kube import kube_wording as wording
-from fanout.kube.api_connection import APPLY_TYPE, ApiConnection, NotServed
+from fanout.kube.api_connection import APPLY_TYPE, PATCH_TYPE, ApiConnection, NotServed
 from fanout.kube.object_digest import (
     ObjectDigest,
     digest_object,
@@ -149,7 +149,7 @@ class ApiStatusWriter:
                 number += 1
                 # Fields of others are not taken away by server-side apply.
                 if present.content != digest:
-                    present = self._replace(item.name, content, None)
+                    present = self._replace(item.name, "", _list_fields(content))
                     number += 1
         elif present is None:
             return 0  # it was deleted meanwhile
@@ -160,7 +160,7 @@ class ApiStatusWriter:
             present = self._apply(item.name, {"status": status}, "/status")
             number += 1
             if present.status != digest:
-                present = self._replace(item.name, None, status)
+                present = self._replace(item.name, "/status", {"/status": status})
                 number += 1
         with self._lock:
             self._confirmed[item.name] = present.content, present.status
@@ -173,21 +173,11 @@ class ApiStatusWriter:
         path = self._path_of(name) + part + query
         return self._note(name, self._connection.send("PATCH", path, document, APPLY_TYPE))
 
-    def _replace(
-        self, name: ObjectName, content: Mapping[str, Any] | None, status: Any
-    ) -> ObjectDigest:
-        """Replace content or status, whoever owns fields of it, and return what is there then."""
-        path = self._path_of(name)
-        document = self._connection.get(path)
-        if content is not None:
-            document["spec"] = content["spec"]
-            for field in ("labels", "annotations"):
-                document["metadata"][field] = content.get(field) or {}
-        else:
-            document["status"] = status
-            path += "/status"
-        query = f"?fieldManager={FIELD_MANAGER}"
-        return self._note(name, self._connection.send("PUT", path + query, document))
+    def _replace(self, name: ObjectName, part: str, fields: Mapping[str, Any]) -> ObjectDigest:
+        """Replace fields whoever owns them, and return what is there then."""
+        body = [{"op": "add", "path": path, "value": it} for path, it in fields.items()]
+        path = f"{self._path_of(name)}{part}?fieldManager={FIELD_MANAGER}"
+        return self._note(name, self._connection.send("PATCH", path, body, PATCH_TYPE))
 
     def _note(self, name: ObjectName, item: Any) -> ObjectDigest:
         return self._watches[name.kind].note(item) or digest_object(item)
@@ -267,6 +257,12 @@ def _find_type(served: ServedKinds, kind: str) -> ResourceType:
 def _build_content(content: Mapping[str, Any]) -> dict[str, Any]:
     metadata = {field: content[field] for field in ("labels", "annotations") if field in content}
     return {"metadata": metadata, "spec": content["spec"]}
+
+
+def _list_fields(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an object that a policy makes, by their paths."""
+    metadata = {f"/metadata/{it}": content.get(it, {}) for it in ("labels", "annotations")}
+    return {**metadata, "/spec": content["spec"]}
 
 
 def _with_generation(status: Mapping[str, Any], generation: int) -> dict[str, Any]:
