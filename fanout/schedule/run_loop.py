@@ -1,32 +1,15 @@
-"""Loop of `fanout run`: wait for a trigger, read the world, run the pass that is due.
+"""Loop of `fanout run` and `fanout controller`: wait for a trigger, read the world, run the pass.
 
 Decisions depend on the world alone; triggers only wake the loop. One round serves all
 pending keys, so there are never two passes at once. No error of a pass ends the loop.
-
-A key of the queue says where to look, never what happened: the loop reads the world and decides by
-that (design §3, level-based). The timer wraps APScheduler and decides nothing: instants
-are computed in `calendar`, because APScheduler's cron counts weekdays from Monday,
-joins the two day fields by "and", and fires twice in autumn.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from enum import StrEnum
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from math import inf
-from queue import Empty, SimpleQueue
 from random import uniform
-from threading import Lock
 from time import monotonic
-from typing import Any
-
-import structlog
-from apscheduler.executors.pool import ThreadPoolExecutor
-from apscheduler.jobstores.base import JobLookupError
-from apscheduler.schedulers.background import BackgroundScheduler
-from apscheduler.triggers.date import DateTrigger
 
 from fanout.api.reasons import Reason
 from fanout.declared.declaration_failure import DeclarationFailure
@@ -40,128 +23,11 @@ from fanout.schedule.log_throttling import LoopLog
 from fanout.schedule.loop_health import LoopHealth, LoopObserver, ScheduledPass
 from fanout.schedule.repository_index import RepositoryIndex
 from fanout.schedule.sweep_schedule import SweepState, SweepTimetable, build_mode, build_timetable
+from fanout.schedule.trigger_queue import RequeueTimer, Trigger, TriggerKey, TriggerQueue
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
 from fanout.values import frozen
 
-
-class Trigger(StrEnum):
-    """Reason why a key was queued, for the log."""
-
-    START = "start"
-    FILES = "files changed"
-    POLL = "interval"
-    SWEEP = "schedule"
-    INSTANT = "instant"  # a gate may open by itself now
-    FOLLOW_UP = "follow-up"  # a pass acted, so further actions may be possible
-    HOOK = "hook"  # a forge names a repository where something happened
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class TriggerKey:
-    """A trigger and the object it concerns, by namespace and name. Empty names mean no object."""
-
-    trigger: Trigger
-    namespace: str = ""
-    name: str = ""
-
-    @property
-    def concerns_all(self) -> bool:
-        """True if every policy is to be evaluated."""
-        return not self.name and self.trigger in (Trigger.START, Trigger.FILES, Trigger.POLL)
-
-
-class TriggerQueue:
-    """Queue of distinct keys: any thread puts, one thread takes all pending keys at once.
-
-    A key that is pending already is not queued twice. So one pass serves all keys together,
-    and there are never two passes at once for one policy.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._pending: dict[TriggerKey, float] = {}  # with the instant of arrival
-        # SimpleQueue alone may be put into while the same thread takes: close() is for a signal.
-        self._signal: SimpleQueue[None] = SimpleQueue()
-        self._closed = False
-
-    def put(self, key: TriggerKey) -> None:
-        """Queue a key unless it is pending already."""
-        with self._lock:
-            if key not in self._pending:
-                self._pending[key] = monotonic()
-                self._signal.put(None)
-
-    def arrivals(self) -> Sequence[float]:
-        """Return when each pending key was queued, by the monotonic clock."""
-        with self._lock:
-            return tuple(self._pending.values())
-
-    def take(self, timeout: float) -> Mapping[TriggerKey, float] | None:
-        """Return all pending keys in order of arrival, with its instant.
-
-        Empty after `timeout` seconds, None if the queue is closed.
-        """
-        if not self._closed:
-            with suppress(Empty):
-                self._signal.get(timeout=timeout)
-        if self._closed:
-            return None
-        with self._lock:
-            keys = dict(self._pending)
-            self._pending.clear()
-            while not self._signal.empty():  # one signal per key
-                self._signal.get()
-        return keys
-
-    def close(self) -> None:
-        """Wake the taking thread for the last time. Safe in a signal handler."""
-        self._closed = True
-        self._signal.put(None)
-
-
-class RequeueTimer:
-    """Timer with at most one instant per key, in the memory of this process."""
-
-    def __init__(self, callback: Callable[[TriggerKey], None]) -> None:
-        """Start the timer; `callback` gets the key at its instant, on another thread.
-
-        The callback must be quick: all instants share one thread.
-        """
-        self._callback = callback
-        # Without a grace time APScheduler drops a job that is a second late, without an error.
-        defaults = {"misfire_grace_time": None, "coalesce": True, "max_instances": 1}
-        self._scheduler: Any = BackgroundScheduler(
-            timezone=UTC, executors={"default": ThreadPoolExecutor(1)}, job_defaults=defaults
-        )
-        self._scheduler.start()
-
-    def set(self, key: TriggerKey, instant: datetime) -> None:
-        """Set the instant of a key, replacing an earlier one; a past instant fires at once."""
-        self._scheduler.add_job(
-            self._callback,
-            DateTrigger(instant, timezone=UTC),
-            args=[key],
-            id=_job_id(key),
-            replace_existing=True,
-        )
-
-    def cancel(self, key: TriggerKey) -> None:
-        """Remove the instant of a key; without effect if none is set."""
-        with suppress(JobLookupError):  # it has fired already
-            self._scheduler.remove_job(_job_id(key))
-
-    def shutdown(self) -> None:
-        """Stop the timer; the callback is not called afterwards."""
-        # A job that is just being started would miss its store, and its thread end with an error.
-        self._scheduler.remove_all_jobs()
-        self._scheduler.shutdown()
-
-
-def _job_id(key: TriggerKey) -> str:
-    return f"{key.trigger.name} {key.namespace}/{key.name}"
-
-
-FILE_CHECK_INTERVAL = 2.0  # seconds between checks of the files
+FILE_CHECK_INTERVAL = 2.0  # seconds between readings of what is declared
 FIRST_PAUSE, MAX_PAUSE = 2.0, 300.0  # seconds, after a pass that failed
 MAX_FOLLOW_UPS = 32  # passes in a row that only follow actions of the previous one
 MAX_LOST_RACES = 5  # passes in a row that repeat a lost race at once
@@ -169,9 +35,9 @@ RACE_PAUSE = 0.5  # seconds; the longest pause after a first lost race
 HOOK_PAUSE = 5.0  # seconds between passes that only hooks start
 
 # Rounds with one of these list all their repositories, whatever the age of the last listing.
-_LISTING_TRIGGERS = frozenset({Trigger.START, Trigger.POLL, Trigger.SWEEP, Trigger.HOOK})
-
-_log = structlog.get_logger()
+_LISTING_TRIGGERS = frozenset(
+    {Trigger.START, Trigger.POLL, Trigger.SWEEP, Trigger.HOOK, Trigger.REQUEST}
+)
 
 
 @frozen
@@ -185,6 +51,22 @@ class LoopDependencies:
     sweep_log: SweepLog
     clock: Callable[[], datetime]
     observers: Sequence[LoopObserver] = ()
+    # takes in records that people created, and returns the policies and variants they are about
+    take_in: Callable[[datetime], Collection[PassSubject]] | None = None
+    # the values by which people ask for a pass over a policy or variant
+    list_requests: Callable[[DeclaredObjects], Mapping[PassSubject, str]] | None = None
+
+
+@frozen
+class SettlingTime:
+    """How long what is declared must not change until it is used.
+
+    Half of a directory that is being written may lack the very policy that restricts the
+    others; and a hundred objects that are changed together are to be one round.
+    """
+
+    quiet: float = FILE_CHECK_INTERVAL  # seconds without a change
+    longest: float = inf  # seconds since the first change, after which it is used anyway
 
 
 class RunLoop:
@@ -196,37 +78,50 @@ class RunLoop:
         interval: timedelta,
         namespace: str = "",
         draft_limit: int | None = None,
+        settling: SettlingTime | None = None,
     ) -> None:
         """Create the loop.
 
         `interval` is the time from one pass over all repositories to the next. `namespace`
         restricts the loop to one namespace; default: all. `draft_limit`: number of drafts that a
         policy writes in a round before the others have their turn; default: no limit.
+        `settling`: default: as files need it.
         """
         self._dependencies = dependencies
         self._interval = interval.total_seconds()
         self._namespace = namespace
         self._draft_limit = draft_limit
+        self._settling = settling or SettlingTime(FILE_CHECK_INTERVAL)
         self._queue = TriggerQueue()
         self._sweep_state = SweepState(dependencies.sweep_log)
         self._loop_log = LoopLog()
         self._declared = DeclaredObjects(unread=(DeclarationFailure("what is declared"),))
-        self._declared = self._read_files()
-        # Changed files, until a second check finds them unchanged.
-        self._changed_files = self._declared
+        self._declared = self._read_declared()
+        # What was read last: used once a second reading is the same.
+        self._latest, self._changed_at = self._declared, inf
+        self._requests = self._list_requests()
         self._pending = {TriggerKey(Trigger.START): monotonic()}  # as in the queue
         self._served: frozenset[TriggerKey] = frozenset()  # by a round that failed
         self._last_end = monotonic()  # of a round
         self._made_passes, self._failure = 0, ""
         self._timer_keys: frozenset[TriggerKey] = frozenset()
         # By the monotonic clock.
-        self._poll_at = self._check_files_at = self._resume_at = self._hooks_at = 0.0
+        self._poll_at = self._read_at = self._resume_at = self._hooks_at = 0.0
         self._repository_index = RepositoryIndex()
         self._failures = self._follow_ups = self._lost_races = 0
 
     def stop(self) -> None:
         """End the loop after the running pass. Safe in a signal handler."""
         self._queue.close()
+
+    def wake(self) -> None:
+        """Have what is declared read now. For any thread."""
+        self._read_at = 0.0
+        self._queue.wake()
+
+    def notify_records(self) -> None:
+        """Have the records taken in that people created. For any thread."""
+        self._queue.put(TriggerKey(Trigger.RECORDS))
 
     def notify(self, is_repository: Callable[[str], bool]) -> bool:
         """Queue the policies that use a repository; return whether there are any.
@@ -257,51 +152,68 @@ class RunLoop:
                 # Replaced and never changed, so that `health` needs no lock. A key that is
                 # pending already keeps its arrival.
                 self._pending = {**detected, **keys, **self._pending}
-                if self._is_due():
+                if monotonic() >= self._pause_end():
                     self._run_round(timer)
-                timeout = FILE_CHECK_INTERVAL
+                timeout = max(min(self._read_at, self._pause_end()) - monotonic(), 0.0)
         finally:
             timer.shutdown()
 
-    def _is_due(self) -> bool:
-        """Return whether pending keys are to be served now.
-
-        Hooks alone wait for a pause: hosts send one for each push, comment and status, fanout's
-        own included.
-        """
-        now = monotonic()
+    def _pause_end(self) -> float:
+        """Return when the pending keys are to be served, by the monotonic clock."""
+        if not self._pending:
+            return inf
+        # Hooks alone wait for a pause: hosts send one for each push, comment and status, fanout's
+        # own included.
         only_hooks = all(key.trigger is Trigger.HOOK for key in self._pending)
-        resume_at = max(self._resume_at, self._hooks_at) if only_hooks else self._resume_at
-        return bool(self._pending) and now >= resume_at
+        return max(self._resume_at, self._hooks_at) if only_hooks else self._resume_at
 
     def _detect_triggers(self) -> Iterable[TriggerKey]:
-        """Yield keys that are not queued: changed files, and the end of the interval.
-
-        Files count as changed once they stop changing: half of a directory that is being
-        written may lack the very policy that restricts the others.
-        """
-        if monotonic() >= self._check_files_at:
-            self._check_files_at = monotonic() + FILE_CHECK_INTERVAL
-            previous, self._changed_files = self._changed_files, self._read_files()
-            if self._changed_files is previous and self._declared is not previous:
-                self._declared = previous
-                self._resume_at = 0.0  # the change may be the remedy of the failure
-                yield from self._list_file_keys()
+        """Yield keys that are not queued: what is declared changed, or the interval ended."""
+        if monotonic() >= self._read_at:
+            yield from self._detect_changes()
         if monotonic() >= self._poll_at:
             yield TriggerKey(Trigger.POLL)
 
-    def _list_file_keys(self) -> Sequence[TriggerKey]:
-        """Return the keys of the policies that the changed files concern, or one for all."""
-        concerned = run_isolated(partial(self._dependencies.find_concerned, self._declared))
-        self._loop_log.log_internal_error("changed files", concerned)
-        if concerned is None or isinstance(concerned, FanoutError):
-            return [TriggerKey(Trigger.FILES)]
-        return [TriggerKey(Trigger.FILES, it.namespace, it.name) for it in sorted(concerned)]
+    def _detect_changes(self) -> Iterable[TriggerKey]:
+        """Read what is declared, and yield the keys of a change that has settled."""
+        now = monotonic()
+        # Set before the reading: a change meanwhile asks for another one.
+        self._read_at = now + FILE_CHECK_INTERVAL
+        previous, self._latest = self._latest, self._read_declared()
+        if self._latest is self._declared:
+            self._changed_at = inf
+            return
+        self._changed_at = min(self._changed_at, now)
+        if self._latest is not previous and now - self._changed_at < self._settling.longest:
+            self._read_at = min(self._read_at, now + self._settling.quiet)
+            return
+        self._declared, self._changed_at = self._latest, inf
+        self._resume_at = 0.0  # the change may be the remedy of the failure
+        yield from self._list_changed_keys()
 
-    def _read_files(self) -> DeclaredObjects:
-        """Return what is declared now, or the previous value after an internal error."""
+    def _list_changed_keys(self) -> Sequence[TriggerKey]:
+        """Return the keys of the policies that a change concerns, or one for all."""
+        previous, self._requests = self._requests, self._list_requests()
+        requested = [
+            TriggerKey(Trigger.REQUEST, subject.namespace, subject.name)
+            for subject, value in sorted(self._requests.items())
+            if previous.get(subject) != value
+        ]
+        concerned = run_isolated(partial(self._dependencies.find_concerned, self._declared))
+        self._loop_log.log_internal_error("changed declarations", concerned)
+        if concerned is None or isinstance(concerned, FanoutError):
+            return [*requested, TriggerKey(Trigger.DECLARED)]
+        changed = (TriggerKey(Trigger.DECLARED, *subject) for subject in sorted(concerned))
+        return [*requested, *changed]
+
+    def _list_requests(self) -> Mapping[PassSubject, str]:
+        list_requests = self._dependencies.list_requests
+        return {} if list_requests is None else list_requests(self._declared)
+
+    def _read_declared(self) -> DeclaredObjects:
+        """Return what is declared now, or the previous value after an error."""
         declared = run_isolated(self._dependencies.inventory.read)
-        self._loop_log.log_internal_error("files of fanout", declared)
+        self._loop_log.log_internal_error("declared objects", declared)
         return self._declared if isinstance(declared, FanoutError) else declared
 
     # ---- one round -----------------------------------------------------------------------------
@@ -345,7 +257,7 @@ class RunLoop:
         self._loop_log.log_file_errors(self._declared)
         self._loop_log.log_internal_problems("schedules", table.failures)
         due = self._sweep_state.find_due(table, now)
-        requested = _requested_subjects(keys, table)
+        requested = _requested_subjects(keys, table) | self._take_in(now, table)
         due_subjects = frozenset[PassSubject]().union(*(timed.subjects for timed in due))
         # Policies with a schedule publish in their sweeps alone; all others in any pass (design
         # §7).
@@ -382,6 +294,11 @@ class RunLoop:
         if requested >= table.all_subjects and triggers & _LISTING_TRIGGERS:
             self._poll_at = monotonic() + self._interval
         return made_pass
+
+    def _take_in(self, now: datetime, table: SweepTimetable) -> frozenset[PassSubject]:
+        """Take in the records that wait; return the policies and variants they are about."""
+        take_in = self._dependencies.take_in
+        return table.all_subjects & frozenset(() if take_in is None else take_in(now))
 
     def _run_pass(
         self, mode: PassMode, triggers: set[Trigger], subjects: frozenset[PassSubject]

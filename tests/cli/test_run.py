@@ -99,7 +99,7 @@ def test_a_new_upstream_revision_is_found_by_the_interval_and_a_new_site_by_its_
     fleet.site("cph", "dev", "edge")
     running.until(lambda: "sites/cph/v1" in edge.tags())
     assert running.end(signal.SIGINT) == ExitCode.OK
-    assert {"start", "interval", "files changed", "follow-up"} <= running.triggers()
+    assert {"start", "interval", "declaration changed", "follow-up"} <= running.triggers()
 
 
 def test_with_a_schedule_only_drafts_are_written_between_sweeps(fleet, start):
