@@ -24,10 +24,10 @@ from benchmarks import inputs
 from benchmarks.__main__ import directory
 from benchmarks.inputs import FEW, Size
 from benchmarks.table import aligned
+from fanout.cli.continuous_operation import build_dependencies
 from fanout.cli.main import GC_THRESHOLD
 from fanout.cli.settings import resolve_settings
 from fanout.cli.startup import Program, open_program
-from fanout.cli.verbs.run import build_dependencies
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.reconcile.execution.plan_execution import run_pass

@@ -179,7 +179,7 @@ class KRMObject(Model):
 
     @property
     def is_being_deleted(self) -> bool:
-        """Whether somebody deleted the object, and a finalizer keeps it."""
+        """True if somebody deleted the object, and a finalizer keeps it."""
         return self.metadata.deletion_timestamp is not None
 
 

@@ -4,9 +4,10 @@ A misspelled name is an error that lists what exists; it must never look like a 
 that has nothing to do.
 """
 
+import os
 import sys
 from collections.abc import Collection, Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 from fanout.cli.command_errors import not_found
 from fanout.cli.lazy_import import load_extra, load_module
@@ -97,13 +98,24 @@ def open_inventory(settings: Settings) -> DeclarationSource:
 
 def _open_cluster(settings: Settings) -> DeclarationSource:
     """Open the API server of a kubeconfig context. Raises InvalidInput."""
-    # Loaded here only: the client of Kubernetes takes as long as a pass without work.
-    connections = load_extra("kube.api_connection", "kubernetes", "--context")
-    connection = connections.open_connection(settings.kubeconfig, settings.context)
-    source = load_module("kube.object_listing").ListedObjects(connection)
+    source = load_module("kube.object_listing").ListedObjects(open_cluster_connection(settings))
     inventory_module = load_module("kube.api_inventory")
     inventory: DeclarationSource = inventory_module.ApiInventory(source, settings.namespace)
     return inventory
+
+
+def open_cluster_connection(settings: Settings) -> Any:
+    """Open the connection to the API server of the settings. Raises InvalidInput.
+
+    Where no context and no kubeconfig file is named, a pod's service account has precedence.
+    """
+    # Loaded here only: the client of Kubernetes takes as long as a pass without work.
+    option = "fanout controller" if settings.is_controller else "--context"
+    connections = load_extra("kube.api_connection", "kubernetes", option)
+    is_named = settings.context or settings.kubeconfig
+    if not is_named and os.environ.get("KUBERNETES_SERVICE_HOST"):
+        return connections.open_pod_connection()
+    return connections.open_connection(settings.kubeconfig, settings.context)
 
 
 def open_files(settings: Settings, parse_cache: ManifestCache | None = None) -> FileCluster:

@@ -62,6 +62,9 @@ VERBS = {
     "retry": Verb("retry", "Retry failed variants.", _CHANGE),
     "remove": Verb("remove", "Remove variants whose target no longer exists.", _CHANGE),
     "run": Verb("run", "Run continuously and sweep on schedule.", _CHANGE),
+    "controller": Verb(
+        "controller", "Run continuously on the objects of a Kubernetes cluster.", _CHANGE
+    ),
     "report": Verb("report", "Record evidence: the result of a check.", _RECORD),
     "approve": Verb("approve", "Approve drafts of a stage.", _RECORD),
     "revoke": Verb("revoke", "Revoke an approval.", _RECORD),

@@ -56,6 +56,7 @@ class Settings:
     files: tuple[Path, ...] = ()  # directories or files with objects; none: no file mode
     context: str = ""  # of the kubeconfig file; "": its current one
     kubeconfig: Path | None = None  # None: as kubectl finds it
+    is_controller: bool = False  # objects are read from an API server without --context, too
     namespace: str = ""  # "": all namespaces
     config: Path | None = None  # a FanoutConfiguration
     state_dir: Path = Path(".fanout")  # mirrors, caches and the default records repository
@@ -74,7 +75,7 @@ class Settings:
     @property
     def uses_cluster(self) -> bool:
         """True if objects are read from an API server, and not from files."""
-        return bool(self.context or self.kubeconfig)
+        return bool(self.context or self.kubeconfig or self.is_controller)
 
     def now(self) -> datetime:
         """Return `--now`, or the present time in UTC in whole seconds, as Git stores it."""

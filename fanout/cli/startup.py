@@ -282,21 +282,37 @@ class Program:
             self.noop_snapshot.store(mode, files_digest, observed)
 
 
+@frozen
+class OpenCluster:
+    """A cluster as a controller uses it."""
+
+    inventory: DeclarationSource
+    # adds the Secrets of namespaces to those of the administrator
+    open_secrets: Callable[[Secrets, Redactor], Secrets]
+
+
 @contextmanager
 def open_program(
-    settings: Settings, *, check: bool = True, long_running: bool = False
+    settings: Settings,
+    *,
+    check: bool = True,
+    long_running: bool = False,
+    cluster: OpenCluster | None = None,
 ) -> Iterator[Program]:
     """Open everything that a verb needs, and close it at the end.
 
     Raises InvalidInput for bad settings. Without `check` the files are not read or checked
     yet. A `long_running` program makes many passes and writes a log: it keeps more in
-    memory, and its costs are not printed at the end.
+    memory, and its costs are not printed at the end. `cluster`: of a controller, in place of
+    what the settings name.
     """
-    inventory = open_inventory(settings)
+    inventory = cluster.inventory if cluster is not None else open_inventory(settings)
     configuration = load_configuration(settings)
     counters, redactor = Counters(), Redactor()
     expression_cache = settings.state_dir / "expressions.json"
-    secrets = FileSecrets(redactor, settings.state_dir / "secrets")
+    secrets: Secrets = FileSecrets(redactor, settings.state_dir / "secrets")
+    if cluster is not None:
+        secrets = cluster.open_secrets(secrets, redactor)
     tracebacks = show_tracebacks(redactor, enabled=bool(settings.verbosity) and not long_running)
     with (
         tracebacks,

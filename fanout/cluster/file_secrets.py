@@ -17,23 +17,13 @@ from pathlib import Path
 from fanout.cluster import cluster_wording as wording
 from fanout.errors import Denied
 from fanout.ports import TOKEN_USER, Credentials
+from fanout.secret_keys import SECRET_KEYS, read_secret_keys
 from fanout.telemetry.redaction import Redactor
 
 VARIABLE_PREFIX = "FANOUT_SECRET_"
 _KEY_HEADER = "-----BEGIN "
 _NAME_PATTERN = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
-# Fields by file name in a secret's directory, named as in kubernetes.io/basic-auth,
-# kubernetes.io/ssh-auth and Flux.
-_FIELDS = {
-    "username": "username",
-    "password": "password",
-    "ssh-privatekey": "private_key",
-    "identity": "private_key",
-    "known_hosts": "known_hosts",
-    "ca.crt": "certificate_authority",
-}
-
 _log = logging.getLogger(__name__)
 
 
@@ -84,12 +74,12 @@ class FileSecrets:
         return _parse_secret(name, text.strip(), remedy)
 
     def _read_fields(self, name: str, directory: Path) -> Credentials:
-        texts = {file: self._read(name, directory / file) for file in _FIELDS}
-        fields = {_FIELDS[file]: text.strip() for file, text in texts.items() if text}
-        if "password" not in fields and "private_key" not in fields:
+        texts = {file: self._read(name, directory / file) or "" for file in SECRET_KEYS}
+        secret = read_secret_keys(texts)
+        if secret is None:
             problem = wording.describe_missing_fields(directory)
             raise _denied(name, problem, wording.MISSING_FIELDS_REMEDY)
-        return Credentials(**{"username": TOKEN_USER, **fields})
+        return secret
 
     def _read(self, name: str, path: Path) -> str | None:
         try:

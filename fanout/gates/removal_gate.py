@@ -72,7 +72,7 @@ class RemovalFacts:
 
     @property
     def needs_consent(self) -> bool:
-        """Return whether a mistake could remove packages that are wanted.
+        """Return whether a mistake could remove packages that are in use.
 
         Somebody who deletes a policy and keeps its packages has said both.
         """

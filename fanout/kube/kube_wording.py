@@ -10,6 +10,9 @@ SERVICE_ACCOUNT_REMEDY = "name a kubeconfig file with --kubeconfig, or run it in
 RETRY_REMEDY = "none: it is read and decided again"
 REFUSED_REMEDY = "correct the object"
 OTHER_REPOSITORIES = "Repository objects of other namespaces"
+MISSING_REMEDY = "create the Secret in the namespace of the Repository"
+ROLE_REMEDY = "grant the controller get on it, with a RoleBinding in its namespace"
+KEYS_REMEDY = "its keys are username and password, or ssh-privatekey and known_hosts"
 SECRETS_UNREAD = "fanout reads no Secrets as targets, sources or checks"
 SECRETS_REMEDY = "name another kind in the policy"
 VERSION_REMEDY = "use one version in all policies; the oldest of them decides which is read"
@@ -27,6 +30,16 @@ def describe_kubeconfig(context: str, error: Exception) -> str:
 def describe_service_account(error: Exception) -> str:
     """Say that the service account of a pod cannot be used."""
     return f"the service account of the pod cannot be used: {error}"
+
+
+def describe_binary_secret(namespace: str, name: str) -> str:
+    """Say that a Secret has content that is not text."""
+    return f"Secret {namespace}/{name} has content that is not UTF-8 text"
+
+
+def describe_secret_keys(namespace: str, name: str) -> str:
+    """Say that a Secret has no credentials."""
+    return f"Secret {namespace}/{name} has neither a password nor a private key"
 
 
 def describe_unreachable(address: str, error: Exception) -> str:

@@ -11,7 +11,8 @@ from functools import partial
 from typing import NamedTuple
 
 from fanout.api.git_repository import Repository
-from fanout.declared.declared_objects import DeclaredObjects
+from fanout.api.object_meta import Label
+from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.observation.repository_state import RefListingRequest
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
@@ -47,6 +48,17 @@ def list_subjects(declared: DeclaredObjects, namespace: str = "") -> frozenset[P
         for item in (*declared.policies, *declared.variants)
         if namespace in ("", item.metadata.namespace)
     )
+
+
+def list_requests(declared: DeclaredObjects) -> dict[PassSubject, str]:
+    """Return the annotation by which people ask for a pass, of those objects that have it."""
+    requests: dict[PassSubject, str] = {}
+    for item in (*declared.policies, *declared.variants):
+        meta = declared.positions[key_of(item)].value["metadata"]
+        value = (meta.get("annotations") or {}).get(Label.REQUESTED_AT)
+        if value:
+            requests[PassSubject(item.metadata.namespace, item.metadata.name)] = value
+    return requests
 
 
 @frozen

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from fanout.api.text_fields import join_words, pluralize
 
 # Actors.
+DECLARED_MOVED = "what is declared changed during the pass"
 DEPENDENCY_AUTHOR = "the author of the variant (dependsOn)"
 OWNER_OF_FILES = "the owner of the files (fanout validate)"
 OWNER_OF_REPOSITORY = "the owner of the repository"

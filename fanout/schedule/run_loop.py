@@ -59,7 +59,7 @@ class LoopDependencies:
 
 @frozen
 class SettlingTime:
-    """How long what is declared must not change until it is used.
+    """Time for which what is declared must not change until it is used.
 
     Half of a directory that is being written may lack the very policy that restricts the
     others; and a hundred objects that are changed together are to be one round.

@@ -216,7 +216,7 @@ REFUSED = [
     ("an interval of nothing", ["--interval", "0s"], "--interval: the interval is zero"),
     ("an interval in days", ["--interval", "1d"], "--interval: 1d is in days"),
     ("no interval at all", ["--interval", "soon"], "--interval: 'soon' is not a duration"),
-    ("a pretended time", [], "--now: --now is not supported by `fanout run`"),
+    ("a pretended time", [], "--now: --now is not supported by a process that runs continuously"),
 ]
 
 

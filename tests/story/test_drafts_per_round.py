@@ -9,8 +9,8 @@ import pytest
 from companies import company
 from fleet import POLICY, Fleet
 
+from fanout.cli.continuous_operation import build_dependencies
 from fanout.cli.startup import open_program
-from fanout.cli.verbs.run import build_dependencies
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
 from fanout.schedule import run_loop

@@ -3,67 +3,28 @@
 Watch the files, sweep on schedule, and stop at a safe point.
 """
 
-import logging
-import signal
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from datetime import datetime, timedelta
-from functools import partial
-from importlib.metadata import version
-from types import FrameType
-from typing import Any
-
 import click
-import structlog
 
-from fanout.api.durations import parse_duration
-from fanout.api.field_errors import InvalidValue
-from fanout.cli.command_errors import invalid_setting
+from fanout.cli.continuous_operation import (
+    build_dependencies,
+    configure_log,
+    hooks_option,
+    interval_option,
+    listen_option,
+    operate,
+    parse_operation,
+)
 from fanout.cli.input.options import PASS_OPTIONS, VerbCommand, with_settings
-from fanout.cli.lazy_import import load_extra, load_module
-from fanout.cli.notification_delivery import build_notifier
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import Settings
-from fanout.cli.startup import Program, open_program, warn_about_records
-from fanout.cli.terminal import is_colored
-from fanout.cluster.file_secrets import FileSecrets
-from fanout.declared.declared_objects import DeclaredObjects
-from fanout.reconcile.execution.plan_execution import run_pass
-from fanout.reconcile.notifications.notifier import Notifier
-from fanout.reconcile.pass_results import PassReport
-from fanout.reconcile.pass_scope import PassMode
+from fanout.cli.startup import open_program, warn_about_records
 from fanout.schedule.loop_health import LoopObserver
-from fanout.schedule.notification_thread import NotificationThread
-from fanout.schedule.run_loop import LoopDependencies, RunLoop
-from fanout.telemetry.error_isolation import LOGGER_NAME, TracebackFilter
-from fanout.telemetry.logging_setup import configure_logging
-
-_HOOK_MODULES = ("http_server", "hook_receiver")
-_MONITORING_MODULES = ("http_server", "run_metrics")
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-_log = structlog.get_logger()
 
 
 @click.command(cls=VerbCommand)
-@click.option(
-    "--interval",
-    default="1m",
-    show_default=True,
-    metavar="DURATION",
-    help="Time between two checks of all repositories for changes.",
-)
-@click.option(
-    "--hooks",
-    metavar="ADDRESS",
-    help="Receive webhooks of forges on HOST:PORT; requires the installation of `fanout[serve]`.",
-)
-@click.option(
-    "--listen",
-    metavar="ADDRESS",
-    help="Serve /metrics, /healthz and /readyz on HOST:PORT; requires the installation "
-    "of `fanout[serve]`. --listen and --hooks can have the same address.",
-)
+@interval_option
+@hooks_option
+@listen_option
 @with_settings([name for name in PASS_OPTIONS if name != "new_records"])
 def command(settings: Settings, interval: str, hooks: str | None, listen: str | None) -> ExitCode:
     """Run continuously and sweep on schedule.
@@ -74,186 +35,10 @@ def command(settings: Settings, interval: str, hooks: str | None, listen: str | 
     done at the start. SIGTERM and SIGINT stop the process after the current pass. A second signal
     stops the process at once.
     """
-    pause = _parse_interval(interval)
-    _refuse_settings(settings)
+    operation = parse_operation(settings, interval, hooks, listen)
     with open_program(settings, long_running=True) as program:
         warn_about_records(program, program.read_declared())
-        configure_logging(
-            program.redactor,
-            level=_choose_log_level(settings),
-            use_color=is_colored(settings.color, sys.stderr),
-        )
-        # an error can occur in every pass
-        logging.getLogger(LOGGER_NAME).addFilter(TracebackFilter())
-        # The metrics observe the loop and read its health, so they are added after it is made.
+        configure_log(program)
         observers: list[LoopObserver] = []
-        loop = RunLoop(
-            build_dependencies(program, observers),
-            pause,
-            settings.namespace,
-            program.configuration.drafts_per_round,
-        )
-        with (
-            _handle_signals(loop.stop),
-            _notify(program, observers) as notifier,
-            _serve(program, loop, observers, notifier, hooks, listen),
-        ):
-            _log.info("Started", install=program.world.setup.install, interval=interval)
-            loop.run()
-            _log.info("Stopped")
+        operate(program, operation, build_dependencies(program, observers), observers)
     return ExitCode.OK
-
-
-def _choose_log_level(settings: Settings) -> int:
-    if settings.quiet:
-        return logging.WARNING  # the level of failed passes
-    return logging.DEBUG if settings.verbosity else logging.INFO
-
-
-def build_dependencies(
-    program: Program, observers: Sequence[LoopObserver] = ()
-) -> LoopDependencies:
-    """Build the dependencies of the loop from an open program."""
-
-    def run(declared: DeclaredObjects, now: datetime, mode: PassMode) -> PassReport:
-        return run_pass(program.world, program.reconciler, declared, now, mode)
-
-    clock = program.settings.now
-    return LoopDependencies(
-        program.inventory,
-        program.reconciler.find_concerned,
-        run,
-        program.sweeps,
-        clock,
-        observers,
-    )
-
-
-@contextmanager
-def _notify(program: Program, observers: list[LoopObserver]) -> Iterator[Notifier | None]:
-    """Deliver notifications while open, if any are configured. Adds an observer of the loop."""
-    notifier = build_notifier(program)
-    if notifier is None:
-        yield None
-        return
-    thread = NotificationThread(notifier, program.settings.now)
-    observers.append(thread)
-    with thread.run():
-        yield notifier
-
-
-@contextmanager
-def _serve(
-    program: Program,
-    loop: RunLoop,
-    observers: list[LoopObserver],
-    notifier: Notifier | None,
-    hooks: str | None,
-    listen: str | None,
-) -> Iterator[None]:
-    """Serve hooks, and metrics and health, each on its address if there is one.
-
-    Adds the metrics to the observers of the loop. Raises InvalidInput if that is impossible,
-    Denied if a secret is unusable.
-    """
-    forges = program.configuration.forges
-    secret_names = {it.host: it.webhook_secret_ref.name for it in forges if it.webhook_secret_ref}
-    routes: dict[str, tuple[str, list[Any]]] = {}  # option and routes by address
-    if hooks is not None:
-        routes[hooks] = "--hooks", _build_hook_routes(program, loop, secret_names)
-    if listen is not None:
-        server, module = (
-            load_extra(f"serve.{it}", "serve", "--listen") for it in _MONITORING_MODULES
-        )
-        world = program.world
-        metrics = module.RunMetrics(
-            version("fanout"),
-            world.counters,
-            loop.health,
-            world.forges.remaining_calls,
-            notifier.count_waiting if notifier is not None else dict,
-        )
-        observers.append(metrics)
-        option, others = routes.get(listen, ("--listen", []))
-        routes[listen] = option, [*others, *server.route_monitoring(metrics, loop.health)]
-    with ExitStack() as stack:
-        for address, (option, served) in routes.items():
-            server = load_extra("serve.http_server", "serve", option)
-            actual = stack.enter_context(server.serve_http(address, option, served))
-            if address == hooks:
-                _log.info("Receiving webhooks", address=actual, hosts=sorted(secret_names))
-            if address == listen:
-                _log.info("Serving metrics and health", address=actual)
-                if not load_module("serve.listen_address").is_loopback(actual):
-                    _log.warning(
-                        "Metrics are readable by everybody who reaches the address",
-                        address=actual,
-                        remedy="listen on 127.0.0.1, or let only Prometheus and probes through",
-                    )
-        yield
-
-
-def _build_hook_routes(
-    program: Program, loop: RunLoop, secret_names: Mapping[str, str]
-) -> list[Any]:
-    if not secret_names:
-        raise invalid_setting(
-            "no host in forges of the FanoutConfiguration has a webhookSecretRef",
-            "name the secret that its webhooks are signed with",
-            "--hooks",
-        )
-    server, receivers = (load_extra(f"serve.{it}", "serve", "--hooks") for it in _HOOK_MODULES)
-    secrets = partial(FileSecrets(program.redactor, program.settings.state_dir / "secrets").get, "")
-    events = program.world.counters.events
-    routes: list[Any] = server.route_hooks(
-        receivers.HookReceiver(secret_names, secrets, loop.notify, events)
-    )
-    return routes
-
-
-def _parse_interval(text: str) -> timedelta:
-    try:
-        interval = parse_duration(text)
-    except InvalidValue as error:
-        raise invalid_setting(error.problem, error.remedy, "--interval") from error
-    # An interval of zero would list all refs of all repositories without a pause.
-    if not interval:
-        problem = "the interval is zero"
-        raise invalid_setting(problem, "write 1s or more", "--interval")
-    return interval
-
-
-def _refuse_settings(settings: Settings) -> None:
-    """Raise InvalidInput for settings that make sense for a single pass only."""
-    if settings.new_records:  # the loop would accept lost records again and again
-        raise invalid_setting(
-            "--new-records is not supported by `fanout run`",
-            "run `fanout sweep --new-records` once",
-            "--new-records",
-        )
-    if settings.now_override is not None:
-        raise invalid_setting(
-            "--now is not supported by `fanout run`",
-            "remove it, or use `fanout sweep`",
-            "--now",
-        )
-
-
-@contextmanager
-def _handle_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Call `stop` on the first SIGTERM or SIGINT; the next one has its default action."""
-    previous_handlers = {number: signal.getsignal(number) for number in _SIGNALS}
-
-    def handle_first(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        for signal_number in _SIGNALS:
-            # Both are reset by the first signal, so that any second one ends a pass that hangs.
-            signal.signal(signal_number, signal.SIG_DFL)
-        stop()
-
-    for number in _SIGNALS:
-        signal.signal(number, handle_first)
-    try:
-        yield
-    finally:
-        for number, handler in previous_handlers.items():
-            signal.signal(number, handler)

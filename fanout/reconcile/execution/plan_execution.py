@@ -5,13 +5,14 @@ continues: what was pushed shows in Git, and what was not is planned again. A lo
 is a Conflict and is observed again, never forced.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
+from fanout.api.reasons import Reason
 from fanout.conflict_retry import retry_conflicts
 from fanout.declared.declared_objects import DeclaredObjects
-from fanout.errors import Bug, FanoutError, InvalidInput
+from fanout.errors import Bug, Conflict, FanoutError, InvalidInput
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction, undone_result
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.observation.observed_request import RequestState
@@ -56,20 +57,64 @@ _REQUEST_KINDS = (
     ActionKind.SET_STATUS,
     ActionKind.MERGE_REQUEST,
 )
+_FINAL_KINDS = frozenset(
+    {
+        ActionKind.RELEASE,
+        ActionKind.DRAFT_REMOVAL,
+        ActionKind.PUBLISH,
+        ActionKind.REMOVE_PACKAGE,
+        ActionKind.REMOVE_DRAFT,
+        ActionKind.MERGE_REQUEST,
+    }
+)
+Confirmation = Callable[[PassPlan, DeclaredObjects], DeclaredObjects | None]
+"""Returns what is declared now if a plan is not to be executed on what was declared, else None."""
 RequestOutcomes = Mapping[tuple[str, str], RequestOutcome]
 """By key of the remote and full ref of the head branch."""
 
 
 def run_pass(
-    world: World, reconciler: Reconciler, declared: DeclaredObjects, now: datetime, mode: PassMode
+    world: World,
+    reconciler: Reconciler,
+    declared: DeclaredObjects,
+    now: datetime,
+    mode: PassMode,
+    confirm: Confirmation | None = None,
 ) -> PassReport:
     """Observe, plan and execute; repeat when a race was lost before anything was done.
 
-    A repository whose push loses a race is reported as that repository's outcome, and the
-    next pass observes it again. Raises Conflict when records keep moving for half a minute.
+    `confirm`: asked right before the plan is executed. A repository whose push
+    loses a race is reported as that repository's outcome, and the next pass observes it again.
+    Raises Conflict when records, or what is declared, keep changing for half a minute.
     """
-    report = retry_conflicts(lambda: execute_plan(world, reconciler.plan_pass(declared, now, mode)))
-    return finish_merges(world, reconciler, declared, mode, report)
+
+    report = _plan_and_execute(world, reconciler, declared, now, mode, confirm)
+    return finish_merges(world, reconciler, declared, mode, report, confirm)
+
+
+def is_final(pass_plan: PassPlan) -> bool:
+    """Return whether a plan publishes or removes something, which nobody can take back."""
+    return any(action.kind in _FINAL_KINDS for action in pass_plan.plan.actions)
+
+
+def _plan_and_execute(
+    world: World,
+    reconciler: Reconciler,
+    declared: DeclaredObjects,
+    now: datetime,
+    mode: PassMode,
+    confirm: Confirmation | None,
+) -> PassReport:
+    def attempt() -> PassReport:
+        nonlocal declared
+        pass_plan = reconciler.plan_pass(declared, now, mode)
+        present = confirm(pass_plan, declared) if confirm is not None else None
+        if present is not None:
+            declared = present
+            raise Conflict(wording.DECLARED_MOVED, reason=str(Reason.REMOTE_MOVED))
+        return execute_plan(world, pass_plan)
+
+    return retry_conflicts(attempt)
 
 
 def finish_merges(
@@ -78,6 +123,7 @@ def finish_merges(
     declared: DeclaredObjects,
     mode: PassMode,
     report: PassReport,
+    confirm: Confirmation | None = None,
 ) -> PassReport:
     """Make another pass over the policies whose pull requests the pass merged, if any.
 
@@ -92,9 +138,7 @@ def finish_merges(
     if not merged:
         return report
     now, following = report.pass_plan.now, replace(mode, subjects=merged)
-    later = retry_conflicts(
-        lambda: execute_plan(world, reconciler.plan_pass(declared, now, following))
-    )
+    later = _plan_and_execute(world, reconciler, declared, now, following, confirm)
     return PassReport(
         replace(report.pass_plan, snapshot=None),
         (*report.outcomes, *later.outcomes),
