@@ -18,17 +18,19 @@ PATIENCE = 60  # seconds, for a slow machine
 
 
 class Running:
-    """A process of `fanout run`."""
+    """A process of `fanout run`, or of another verb that runs continuously."""
 
     def __init__(
         self,
         fleet: Fleet,
         *options: str,
         program: tuple[str, ...] = HASTY,
+        verb: tuple[str, ...] = (),
         environment: dict[str, str],
     ) -> None:
         self.path = fleet.root / "log"
-        command = [sys.executable, *program, "run", "-f", str(fleet.root / "policies")]
+        verb = verb or ("run", "-f", str(fleet.root / "policies"))
+        command = [sys.executable, *program, *verb]
         command += ["--state-dir", str(fleet.root / "state"), "-v", *options]
         self.errors = self.path.open("wb")
         self.process = start_interruptible(
@@ -72,8 +74,13 @@ def run_processes(**environment: str) -> Iterator[Callable[..., Running]]:
     """A function that starts `fanout run`, with these variables; all that it started is ended."""
     with contextlib.ExitStack() as stack:
 
-        def begin(fleet: Fleet, *options: str, program: tuple[str, ...] = HASTY) -> Running:
-            running = Running(fleet, *options, program=program, environment=environment)
+        def begin(
+            fleet: Fleet,
+            *options: str,
+            program: tuple[str, ...] = HASTY,
+            verb: tuple[str, ...] = (),
+        ) -> Running:
+            running = Running(fleet, *options, program=program, verb=verb, environment=environment)
             stack.callback(running.close)
             return running
 

@@ -101,7 +101,8 @@ TECHNICAL = """
 
 # Plain English: adjectives, prepositions and verbs that qualify a noun.
 ENGLISH = """
-    abandoned advance ages continuous settling allowed alternative answer applicable apply assembled assembly
+    abandoned advance ages allowed alternative answer applicable apply assembled assembly continuous
+    settling
     assertion at blocked cannot cause change changes choice choices compared create day denied
     described difference disabled dry earlier effect ended ensure exceeded exclusive expected
     explain explanation external filled first free get guarded holder invalid large local
