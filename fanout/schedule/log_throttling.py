@@ -51,14 +51,14 @@ class LoopLog:
         self._reported: dict[str, dict[str, None]] = {}
         self._last_failure = ""  # error of the previous pass
 
-    def log_file_errors(self, declared: DeclaredObjects) -> None:
-        """Log errors of the files that are new, and those that ended."""
+    def log_declared_errors(self, declared: DeclaredObjects) -> None:
+        """Log errors of what is declared that are new, and those that ended."""
         errors = [finding for finding in declared.faults if finding.severity == "error"]
         self._log_changes(
             "",
             (line for _, line in group_findings(errors)),
-            "Files have an error",
-            "Error in files is gone",
+            "Declarations have an error",
+            "Error of declarations is gone",
         )
 
     def log_failed_pass(self, error: FanoutError, pause: float) -> None:

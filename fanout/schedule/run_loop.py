@@ -254,7 +254,7 @@ class RunLoop:
         """Serve keys; return the pass, or None if nothing was to be evaluated."""
         now = self._dependencies.clock()
         table = build_timetable(self._declared, self._namespace).without_failing(now)
-        self._loop_log.log_file_errors(self._declared)
+        self._loop_log.log_declared_errors(self._declared)
         self._loop_log.log_internal_problems("schedules", table.failures)
         due = self._sweep_state.find_due(table, now)
         requested = _requested_subjects(keys, table) | self._take_in(now, table)

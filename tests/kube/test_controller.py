@@ -1,7 +1,12 @@
 """`fanout controller` as a process on a real kube-apiserver."""
 
+import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
+from time import sleep
 
 import pytest
 from kube.twin import Twin, open_twin
@@ -29,25 +34,24 @@ Start = Callable[..., Running]
 
 
 @pytest.fixture
-def start(twin: Twin) -> Iterator[Start]:
+def start_for() -> Iterator[Callable[[Twin], Start]]:
+    """Return a function that returns the function to start controllers for a twin."""
     with run_processes(FANOUT_NOW="") as begin:
 
-        def begin_controller(*options: str, by: str = "admin") -> Running:
-            shared = ["--kubeconfig", str(twin.server.kubeconfig), "--context", by]
-            shared += ["--records", str(twin.fleet.root / "records.git"), "-n", twin.namespace]
-            return begin(twin.fleet, *shared, *options, program=PLAIN, verb=("controller",))
+        def choose(twin: Twin) -> Start:
+            def begin_controller(*options: str, by: str = "admin") -> Running:
+                shared = ["--kubeconfig", str(twin.server.kubeconfig), "--context", by]
+                shared += ["--records", str(twin.fleet.root / "records.git"), "-n", twin.namespace]
+                return begin(twin.fleet, *shared, *options, program=PLAIN, verb=("controller",))
 
-        yield begin_controller
+            return begin_controller
+
+        yield choose
 
 
-def annotate(twin: Twin, kind: str, name: str, value: str) -> None:
-    twin.server.kubectl(
-        "annotate",
-        kind,
-        name,
-        f"reconcile.fanout.dev/requestedAt={value}",
-        namespace=twin.namespace,
-    )
+@pytest.fixture
+def start(twin: Twin, start_for: Callable[[Twin], Start]) -> Start:
+    return start_for(twin)
 
 
 def test_objects_become_drafts_and_a_changed_object_another_one(twin: Twin, start: Start):
@@ -60,3 +64,149 @@ def test_objects_become_drafts_and_a_changed_object_another_one(twin: Twin, star
     twin.server.patch(changed, {"data": {"retention": "30d"}})
     controller.until(lambda: edge.refs("refs/heads/drafts") != before)
     assert controller.end() == 0
+
+
+def patch_retention(twin: Twin, name: str, retention: str) -> None:
+    """Change the ConfigMap of a site."""
+    meta = {"name": name, "namespace": twin.namespace}
+    changed = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
+    twin.server.patch(changed, {"data": {"retention": retention}})
+
+
+def rounds_that_wrote(controller: Running) -> list[int]:
+    """The numbers of drafts that each pass wrote, without passes that wrote none."""
+    return [it["drafts_written"] for it in controller.passes() if "drafts_written" in it]
+
+
+def test_objects_that_change_together_are_one_round(
+    server: KubeServer, tmp_path: Path, start_for: Callable[[Twin], Start]
+):
+    sites = {f"site-{number:03}": ("dev", "edge") for number in range(60)}
+    with open_twin(server, tmp_path, sites) as twin:
+        controller = start_for(twin)("--interval", "1h")
+        controller.until(lambda: sum(rounds_that_wrote(controller)) == 60)
+        before = len(rounds_that_wrote(controller))
+        with ThreadPoolExecutor(8) as executor:
+            list(executor.map(lambda name: patch_retention(twin, name, "30d"), sites))
+        controller.until(lambda: sum(rounds_that_wrote(controller)) == 120)
+        # One, unless the machine stands still for a moment.
+        assert len(rounds_that_wrote(controller)) - before <= 3
+
+
+def test_heartbeats_in_a_status_make_no_pass(twin: Twin, start: Start):
+    controller = start("--interval", "1h")
+    controller.until(lambda: rounds_that_wrote(controller))
+    twin.fleet.repos["edge"].drafts()
+    patch_retention(twin, "ams", "30d")
+    controller.until(lambda: len(rounds_that_wrote(controller)) == 2)
+    controller.until(lambda: "drafts_written" not in controller.passes()[-1])  # the follow-up
+    passes = len(controller.passes())
+    for beat in range(100):
+        twin.write_status("ams", {"heartbeat": str(beat)})
+    # A change after them: a pass of theirs would have come before its own.
+    patch_retention(twin, "ams", "31d")
+    controller.until(lambda: len(rounds_that_wrote(controller)) == 3)
+    assert len(controller.passes()) == passes + 1
+
+
+def test_a_request_lists_the_repositories_anew(twin: Twin, start: Start):
+    controller = start("--interval", "1h")
+    edge = twin.fleet.repos["edge"]
+    controller.until(lambda: len(edge.drafts()) == 2)
+    twin.fleet.release("v2")
+    request_pass(twin, "first")
+    controller.until(lambda: "request" in controller.triggers())
+    controller.until(lambda: any("v2" in draft for draft in edge.drafts()))
+    assert not controller.process.poll()
+
+
+def request_pass(twin: Twin, value: str) -> None:
+    annotation = f"reconcile.fanout.dev/requestedAt={value}"
+    twin.server.kubectl(
+        "annotate",
+        "--overwrite",
+        "upstreampolicy/monitoring",
+        annotation,
+        namespace=twin.namespace,
+    )
+
+
+def test_the_api_server_may_restart(twin: Twin, start: Start):
+    controller = start("--interval", "1h")
+    controller.until(lambda: rounds_that_wrote(controller))
+    twin.server.stop()
+    controller.until(lambda: any(it["event"] == "Watch ended" for it in controller.log()))
+    twin.server.start()
+    patch_retention(twin, "ams", "30d")
+    controller.until(lambda: len(rounds_that_wrote(controller)) == 2)
+    assert controller.end() == 0
+
+
+def test_a_definition_that_is_deleted_removes_no_variant(twin: Twin, start: Start):
+    """Its objects are deleted with it, one by one, before it is gone itself."""
+    controller = start("--interval", "1h")
+    edge = twin.fleet.repos["edge"]
+    controller.until(lambda: len(edge.drafts()) == 2)
+    before = edge.refs()
+    twin.server.kubectl("delete", "crd", "clusters.infra.example.com")
+    controller.until(
+        lambda: any(
+            "clusters" in str(it).lower() or "Cluster" in str(it) for it in problems(controller)
+        )
+    )
+    twin.install_clusters()
+    assert edge.refs() == before
+    twin.apply()
+    patch_retention(twin, "ams", "30d")
+    controller.until(lambda: len(rounds_that_wrote(controller)) == 2)
+    assert set(before) <= set(edge.refs())
+
+
+def problems(controller: Running) -> list[str]:
+    return [it["problem"] for it in controller.log() if "problem" in it]
+
+
+FREEZE = """\
+apiVersion: fanout.dev/v1alpha1
+kind: PromotionPolicy
+metadata: {name: freeze}
+spec:
+  policies: ["*"]
+  windows: [{deny: {schedule: "* * * * *", duration: 1h}}]
+"""
+
+
+def test_a_freeze_binds_what_begins_after_it_was_acknowledged(twin: Twin, start: Start):
+    """Races at random instants; RACES=1000 for as many as the bar has."""
+    controller = start("--interval", "1h", "-v")
+    freeze = twin.fleet.root / "freeze.yaml"
+    freeze.write_text(FREEZE)
+    random, prevented = Random(int(os.environ.get("SEED", "1"))), 0
+    for race in range(int(os.environ.get("RACES", "6"))):
+        published = len(publications(controller))
+        twin.fleet.release(f"v1.{race + 1}")
+        request_pass(twin, str(race))
+        sleep(random.uniform(0, 1.5))
+        twin.server.kubectl("apply", "-f", str(freeze), namespace=twin.namespace)
+        acknowledged = datetime.now(UTC)
+        request_pass(twin, f"{race} again")
+        seen = len(controller.passes())
+        controller.until(lambda seen=seen: len(controller.passes()) > seen + 1)
+        late = [it for it in publications(controller)[published:] if it > acknowledged]
+        assert not late, controller.path.read_text()
+        prevented += len(publications(controller)) == published
+        twin.server.kubectl("delete", "-f", str(freeze), namespace=twin.namespace)
+        controller.until(lambda published=published: len(publications(controller)) > published)
+    assert prevented, "no freeze came before the publication: the races are too slow"
+
+
+def publications(controller: Running) -> list[datetime]:
+    """The instants at which passes that published had last asked for restrictions."""
+    instants, asked = [], None
+    for line in controller.log():
+        if line["event"] == "Restrictions are read":
+            asked = datetime.fromisoformat(line["timestamp"])
+        elif line["event"] == "Pass done" and "published" in line:
+            assert asked is not None
+            instants.append(asked)
+    return instants

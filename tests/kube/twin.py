@@ -39,16 +39,24 @@ spec:
 """
 
 
+Sites = dict[str, tuple[str, str]] | None  # stage and repository by name; None: three
+
+
 class Twin:
     """A fleet whose objects are in files and in the namespace of an API server."""
 
-    def __init__(self, server: KubeServer, namespace: str, root: Path) -> None:
+    def __init__(self, server: KubeServer, namespace: str, root: Path, sites: Sites = None) -> None:
         self.server, self.namespace = server, namespace
-        self.fleet = Fleet.build(root)
-        server.kubectl("apply", "-f", "-", stdin=CLUSTERS)
-        server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        self.fleet = Fleet.build(root, sites)
+        self.install_clusters()
         self.move()
         self.apply()
+
+    def install_clusters(self) -> None:
+        """Install the CustomResourceDefinition of the targets."""
+        self.server.kubectl("apply", "-f", "-", stdin=CLUSTERS)
+        condition = "--for=condition=Established"
+        self.server.kubectl("wait", condition, "crd", "--all", "--timeout=60s")
 
     def move(self) -> None:
         """Write the namespace into all objects of the files."""
@@ -104,11 +112,11 @@ class Twin:
 
 
 @contextmanager
-def open_twin(server: KubeServer, root: Path) -> Iterator[Twin]:
+def open_twin(server: KubeServer, root: Path, sites: Sites = None) -> Iterator[Twin]:
     """A twin in a namespace of its own, whose objects are deleted at the end."""
     meta = {"generateName": "test-"}
     created = server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
-    made = Twin(server, created["metadata"]["name"], root)
+    made = Twin(server, created["metadata"]["name"], root, sites)
     yield made
     # Objects with errors are faults of every plan.
     policies = str(made.fleet.root / "policies")

@@ -60,6 +60,6 @@ def test_equal_errors_of_files_are_one_line():
         for it in range(1, 100_001)
     )
     with structlog.testing.capture_logs() as log:
-        LoopLog().log_file_errors(DeclaredObjects(faults=tuple(found)))
+        LoopLog().log_declared_errors(DeclaredObjects(faults=tuple(found)))
     assert len(log) == 1
     assert "and 99,999 more" in log[0]["problem"]

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import click
+import structlog
 
 from fanout.cli.continuous_operation import (
     build_dependencies,
@@ -33,7 +34,9 @@ from fanout.telemetry.redaction import Redactor
 from fanout.values import replace
 
 # Objects that are applied together arrive within milliseconds of each other.
-_SETTLING = SettlingTime(quiet=0.1, longest=1.0)
+_SETTLING = SettlingTime(quiet=0.1, longest=3.0)
+
+_log = structlog.get_logger()
 
 
 @click.command(cls=VerbCommand)
@@ -102,6 +105,7 @@ class _WatchedCluster:
             # Packages may inject kinds that no policy names.
             self.inventory.require(program.reconciler.list_injected_kinds())
             if is_final(pass_plan):
+                _log.debug("Restrictions are read")
                 # A watch may be late: what the API server has acknowledged binds what begins now.
                 self.source.refresh()
             present: DeclaredObjects = self.inventory.read()
