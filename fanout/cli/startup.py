@@ -435,6 +435,11 @@ def load_configuration(settings: Settings) -> FanoutConfiguration:
     return read_configuration(settings.config) if settings.config else FanoutConfiguration()
 
 
+def check_configuration(settings: Settings) -> None:
+    """Raise InvalidInput if the configuration, or the records repository, is unusable."""
+    _records_url(settings, load_configuration(settings))
+
+
 def build_function_runner(configuration: FanoutConfiguration, counters: Counters) -> ProgramRunner:
     """Build the runner of packages' scripts and of the programs that are allowed."""
     limits = _sandbox_limits(configuration)

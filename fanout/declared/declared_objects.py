@@ -51,7 +51,7 @@ class DeclaredObjects:
 
     @property
     def scopes(self) -> Mapping[GroupKind, bool]:
-        """Whether objects of custom kinds are in namespaces, by group and kind."""
+        """Scopes of custom kinds, by group and kind: True if their objects are in namespaces."""
         definitions = self.objects.of_kind(*CRD_KIND).values()
         return {**self.served_scopes, **read_scopes(definitions)}
 

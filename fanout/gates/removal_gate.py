@@ -74,7 +74,7 @@ class RemovalFacts:
     def needs_consent(self) -> bool:
         """Return whether a mistake could remove packages that are in use.
 
-        Somebody who deletes a policy and keeps its packages has said both.
+        Somebody who deletes a policy that keeps its packages removes nothing.
         """
         return not (self.is_deleted and self.keeps_packages)
 

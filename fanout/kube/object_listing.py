@@ -26,7 +26,7 @@ class ListedKind:
 
     @property
     def can_be_narrowed(self) -> bool:
-        """Whether it can be listed in one namespace instead of all."""
+        """True if it can be listed in one namespace instead of all."""
         return self.resource_type.is_namespaced and not self.namespace
 
 

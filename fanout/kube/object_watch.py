@@ -10,7 +10,6 @@ import structlog
 
 from fanout.errors import Bug, Denied, FanoutError
 from fanout.kube.api_connection import ApiConnection, NotServed, WatchExpired
-from fanout.kube.resource_discovery import ResourceType
 from fanout.selection.cluster_objects import has_same_content
 from fanout.telemetry.error_isolation import BARRIER
 
@@ -32,13 +31,17 @@ class ObjectWatch(Generic[Value]):
     def __init__(
         self,
         connection: ApiConnection,
-        resource_type: ResourceType,
+        path: str,
         convert: Callable[[Any], Value | None],
         notify: Callable[[], None],
     ) -> None:
-        """Watch nothing yet. `notify` is called on the thread of the watch after a change."""
+        """Watch nothing yet.
+
+        `path`: of the list of a kind. `notify` is called on the thread of the watch after a
+        change.
+        """
         self._connection = connection
-        self._resource_type = resource_type
+        self._path = path
         self._convert = convert
         self._notify = notify
         self._lock = Lock()
@@ -57,7 +60,7 @@ class ObjectWatch(Generic[Value]):
         """
         with suppress(Denied, NotServed):  # as the failure
             self.refresh()
-        Thread(target=self._run, name=f"watch {self._resource_type.plural}", daemon=True).start()
+        Thread(target=self._run, name=f"watch {self._path}", daemon=True).start()
 
     def stop(self) -> None:
         """End the watch; the thread ends with the next event at the latest."""
@@ -85,7 +88,7 @@ class ObjectWatch(Generic[Value]):
         try:
             # Without a resourceVersion the list is consistent: it has what the API server
             # acknowledged before.
-            document = self._connection.get(self._resource_type.path)
+            document = self._connection.get(self._path)
         except (Denied, NotServed) as error:
             self._fail(error)
             raise
@@ -146,11 +149,11 @@ class ObjectWatch(Generic[Value]):
             except (Denied, NotServed, Bug) as error:
                 self._fail(error)
                 failure: FanoutError = error
-            except FanoutError as error:  # the API server; what it said last still stands
+            except FanoutError as error:  # the values of the last response still count
                 failure = error
             if str(failure) != last_problem and not isinstance(failure, WatchExpired):
                 last_problem = str(failure)
-                _log.warning("Watch ended", kind=self._resource_type.kind, problem=last_problem)
+                _log.warning("Watch ended", path=self._path, problem=last_problem)
             # A storage that was restored may count its versions from another number.
             self._must_list = True
             attempts += 1
@@ -163,7 +166,7 @@ class ObjectWatch(Generic[Value]):
             f"watch=1&allowWatchBookmarks=true&resourceVersion={self._version}"
             f"&timeoutSeconds={WATCH_SECONDS}"
         )
-        with self._connection.watch(f"{self._resource_type.path}?{query}") as events:
+        with self._connection.watch(f"{self._path}?{query}") as events:
             for event in events:
                 if self._stopped.is_set():
                     return

@@ -17,7 +17,7 @@ from fanout.kube.resource_discovery import (
 )
 from fanout.selection.cluster_objects import Names
 from fanout.selection.variant_spec import Object
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 DEFINITION_TYPE = ResourceType(
     "apiextensions.k8s.io",
@@ -52,7 +52,7 @@ class WatchedObjects:
         self._version = 0
         self._watches: dict[ListedKind, ObjectWatch[Object]] = {}
         self._definitions = ObjectWatch(
-            connection, DEFINITION_TYPE, _read_definition, self._note_change
+            connection, DEFINITION_TYPE.path, _read_definition, self._note_change
         )
         self._discovered: ServedKinds | None = None
         self._custom_kinds: frozenset[tuple[str, str]] = frozenset()  # that were ever defined
@@ -94,17 +94,19 @@ class WatchedObjects:
         """Return the objects of a kind, which is listed the first time and watched from then on."""
         watch = self._watches.get(kind)
         if watch is None:
-            watch = ObjectWatch(
-                self._connection, kind.resource_type, build_converter(kind), self._note_change
-            )
+            path = kind.resource_type.path_in(kind.namespace)
+            watch = ObjectWatch(self._connection, path, build_converter(kind), self._note_change)
             watch.start()
             self._watches[kind] = watch
         return watch.values()
 
     def retain(self, kinds: Collection[ListedKind]) -> None:
         """End the watches of all other kinds."""
-        for kind in self._watches.keys() - set(kinds):
-            self._watches.pop(kind).stop()
+        # Where all namespaces must not be listed, one is watched, and all are tried again.
+        retained = {replace(kind, namespace="") for kind in kinds}
+        for kind in list(self._watches):
+            if replace(kind, namespace="") not in retained:
+                self._watches.pop(kind).stop()
 
     def refresh(self) -> None:
         """List fanout's own kinds and the definitions anew.

@@ -20,6 +20,7 @@ _LIBRARY_LEVELS = {
     "celpy": logging.CRITICAL,
     "httpx2": logging.WARNING,
     "httpcore2": logging.WARNING,
+    "urllib3": logging.WARNING,
 }
 
 

@@ -117,9 +117,11 @@ def open_twin(server: KubeServer, root: Path, sites: Sites = None) -> Iterator[T
     meta = {"generateName": "test-"}
     created = server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
     made = Twin(server, created["metadata"]["name"], root, sites)
-    yield made
-    # Objects with errors are faults of every plan.
-    policies = str(made.fleet.root / "policies")
-    server.kubectl(
-        "delete", "--ignore-not-found", "-f", policies, namespace=made.namespace, check=False
-    )
+    try:
+        yield made
+    finally:
+        # Objects with errors are faults of every plan.
+        policies = str(made.fleet.root / "policies")
+        server.kubectl(
+            "delete", "--ignore-not-found", "-f", policies, namespace=made.namespace, check=False
+        )

@@ -22,7 +22,7 @@ from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.lazy_import import load_module
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import Settings
-from fanout.cli.startup import OpenCluster, Program, open_program
+from fanout.cli.startup import OpenCluster, Program, check_configuration, open_program
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.ports import Secrets
 from fanout.reconcile.execution.plan_execution import is_final, run_pass
@@ -45,15 +45,17 @@ _log = structlog.get_logger()
 @listen_option
 @with_settings([name for name in READ_OPTIONS if name not in ("files", "new_records")])
 def command(settings: Settings, interval: str, hooks: str | None, listen: str | None) -> ExitCode:
-    """Run continuously on the objects of a cluster.
+    """Run continuously on the objects of a Kubernetes cluster.
 
     Objects are read from the API server and watched: those of fanout, and those of kinds that
     policies name. In a pod the service account is used, unless --context or --kubeconfig is given.
     Drafts and publications are as with `fanout run`; before anything is published, restrictions
-    are read anew. SIGTERM and SIGINT stop the process after the current pass.
+    are read again. SIGTERM and SIGINT stop the process after the current pass.
     """
     operation = parse_operation(settings, interval, hooks, listen)
     settings = replace(settings, is_controller=True)
+    # Before anything is connected to: what is configured may be wrong.
+    check_configuration(settings)
     with _watch_cluster(settings) as cluster:
         opened = OpenCluster(cluster.inventory, cluster.open_secrets)
         with open_program(settings, check=False, long_running=True, cluster=opened) as program:
