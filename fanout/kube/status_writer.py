@@ -56,7 +56,7 @@ class ApiStatusWriter:
         served = discover_kinds(self._connection)
         for kind in _KINDS:
             resource_type = _find_type(served, kind)
-            watch = ObjectWatch(self._connection, resource_type, digest_object, notify)
+            watch = ObjectWatch(self._connection, resource_type.path, digest_object, notify)
             self._types[kind], self._watches[kind] = resource_type, watch
             watch.start()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from kube.status_world import StatusWorld, count_writes
-from kube.test_reading import CLUSTERS
+from kube.twin import CLUSTERS
 from kube_server import KubeServer, running_kube_server
 
 from fanout.api.object_statuses import STATUSES, ResourceStatus
