@@ -45,7 +45,12 @@ from fanout.plan.records.policy_records import (
     StatusChange,
     SubmittedRecord,
 )
-from fanout.plan.records.record_listing import RecordListing, RecordObject, RecordState
+from fanout.plan.records.record_listing import (
+    ClusterUser,
+    RecordListing,
+    RecordObject,
+    RecordState,
+)
 from fanout.plan.written_objects import ObjectName, PolicyEvent, WrittenObject
 from fanout.selection.variant_spec import ExpressionFailure, InProcessExpression
 from fanout.values import frozen
@@ -552,6 +557,23 @@ class PendingRecords(Protocol):
 
     def delete(self, item: RecordObject) -> None:
         """Delete exactly this object; without effect if it is gone."""
+
+
+class RecordCreator(Protocol):
+    """Creation of records as objects, in the name of a user of a cluster (package: kube)."""
+
+    @property
+    def user(self) -> ClusterUser:
+        """Return who creates them. Raises Denied, Unavailable."""
+
+    def create(self, record: Mapping[str, Any]) -> str:
+        """Create the object of a record, and return its name.
+
+        Raises Denied with the right that the user lacks.
+        """
+
+    def read_states(self) -> Mapping[str, RecordState]:
+        """Return the state of each object that was created here, by kind and name."""
 
 
 class SweepLog(Protocol):

@@ -69,6 +69,7 @@ TECHNICAL = """
     closures characters code connection
     collisions color column command comment completion confirmation content control conversion
     counts
+    creation creator
     converted counter counters cross damaged detection detector diagnostics digest discovery disk
     dispute disputes document documents dot drawing
     durations edge edit editor edits element embedded encoding engine

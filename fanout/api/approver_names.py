@@ -37,6 +37,11 @@ def format_group(group: str) -> str:
     return f"{_GROUP_PREFIX}{group}"
 
 
+def parse_group(subject: str) -> str:
+    """Return the group of a cluster for which a subject stands."""
+    return subject.removeprefix(_GROUP_PREFIX)
+
+
 def is_group(subject: str) -> bool:
     """Return whether a subject is a group of a cluster, and not a person."""
     return subject.startswith(_GROUP_PREFIX)
@@ -77,7 +82,7 @@ def check_subject(subject: str) -> None:
 
 
 def _check_group(subject: str) -> None:
-    name = subject.removeprefix(_GROUP_PREFIX)
+    name = parse_group(subject)
     if not name or name != name.strip() or not name.isprintable():
         problem = f"{format_value(subject)} is not a group of a cluster"
         raise InvalidValue(problem, "write group:NAME as the API server knows the group")

@@ -77,6 +77,11 @@ class Settings:
         """True if objects are read from an API server, and not from files."""
         return bool(self.context or self.kubeconfig or self.is_controller)
 
+    @property
+    def plans_only(self) -> bool:
+        """True if a command that records carries nothing out, which the controller may do."""
+        return self.dry_run or (self.uses_cluster and not self.is_controller)
+
     def now(self) -> datetime:
         """Return `--now`, or the present time in UTC in whole seconds, as Git stores it."""
         return self.now_override or datetime.now(UTC).replace(microsecond=0)

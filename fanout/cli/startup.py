@@ -15,7 +15,12 @@ from urllib.parse import urlsplit
 from fanout.api.fanout_configuration import FanoutConfiguration, ForgeHost
 from fanout.api.git_repository import Repository
 from fanout.cli.completion_index import PolicyNames, VariantNames, update_index
-from fanout.cli.declarations import DeclarationSource, check_declared, open_inventory
+from fanout.cli.declarations import (
+    DeclarationSource,
+    check_declared,
+    open_cluster_connection,
+    open_inventory,
+)
 from fanout.cli.lazy_import import load_module
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import Color, is_colored, print_message
@@ -35,7 +40,7 @@ from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_state import CommitIdentity, Remote
 from fanout.plan.pull_requests.call_estimate import CallEstimate, estimate_calls
 from fanout.plan.pull_requests.call_limits import HostLimits
-from fanout.ports import Credentials, Forge, ProbeClient, Secrets
+from fanout.ports import Credentials, Forge, ProbeClient, RecordCreator, RecordStore, Secrets
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.memo.noop_snapshot import NoopSnapshotStore
 from fanout.reconcile.pass_results import PassPlan, PassReport
@@ -187,7 +192,8 @@ class Program:
     redactor: Redactor
     sweeps: SweepLogStore
     noop_snapshot: NoopSnapshotStore
-    overlay: RecordOverlay | None = None  # the records of a dry run
+    overlay: RecordOverlay | None = None  # the records of a dry run, or of a cluster
+    record_creator: RecordCreator | None = None  # of a command on a cluster
 
     def read_declared(self) -> DeclaredObjects:
         """Read the declared objects."""
@@ -238,9 +244,10 @@ class Program:
     def sweep(self, mode: PassMode) -> PassReport:
         """Run one complete pass, including the actions of its plan.
 
-        In a dry run the actions are not carried out, and reported as if all had succeeded.
+        In a dry run, and on a cluster, where the controller acts, the actions are not carried
+        out, and reported as if all had succeeded.
         """
-        if self.settings.dry_run:
+        if self.overlay is not None:
             observed = self.observe(mode)
             outcomes = (ActionResult(it, is_done=True) for it in observed.plan.actions)
             return PassReport(observed, tuple(outcomes))
@@ -273,7 +280,7 @@ class Program:
 
         In a dry run the state has records that nobody wrote, so it is never stored.
         """
-        if self.settings.dry_run:
+        if self.overlay is not None:
             return
         # A pass that is answered from the snapshot reads no file and so reports no error in one;
         # such files are therefore never answered from it.
@@ -322,7 +329,8 @@ def open_program(
         ProcessSandbox(_sandbox_limits(configuration), counters, expression_cache) as sandbox,
     ):
         world, sweeps = _open_world(settings, configuration, sandbox, counters, secrets)
-        overlay = RecordOverlay(world.records) if settings.dry_run else None
+        creator = open_record_creator(settings)
+        overlay = _open_overlay(settings, world.records, creator)
         world = replace(world, forges=forges, records=overlay or world.records)
         url, _ = _records_url(settings, configuration)
         request_memos = RequestMemos(
@@ -345,6 +353,7 @@ def open_program(
             sweeps,
             noop_snapshot,
             overlay,
+            creator,
         )
         if check:
             program.check_input()
@@ -352,6 +361,24 @@ def open_program(
     if settings.verbosity and not long_running:
         for line in format_costs(counters):
             print_message(line, settings.color)
+
+
+def open_record_creator(settings: Settings) -> RecordCreator | None:
+    """Open what creates records as objects of a cluster; None for files and the controller."""
+    if not settings.uses_cluster or settings.is_controller:
+        return None
+    module = load_module("kube.record_creation")
+    creator: RecordCreator = module.RecordCreation(open_cluster_connection(settings))
+    return creator
+
+
+def _open_overlay(
+    settings: Settings, records: RecordStore, creator: RecordCreator | None
+) -> RecordOverlay | None:
+    """Return the records of a command that writes none into Git; None if it does."""
+    if settings.dry_run:
+        return RecordOverlay(records)
+    return RecordOverlay(records, creator.create) if creator is not None else None
 
 
 def _open_world(

@@ -127,8 +127,13 @@ def parse_record(data: bytes, key: RecordsKey) -> RecordContent:
     record = _parse_json(data)
     kind, spec = check_record(record, key)
     metadata = record.get("metadata", {})
+    return RecordContent(kind, spec, metadata.get("uid") or "", parse_groups(metadata))
+
+
+def parse_groups(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the groups of the API that the metadata of a record names, one on each line."""
     groups = metadata.get("annotations", {}).get(Label.GROUPS.value, "")
-    return RecordContent(kind, spec, metadata.get("uid") or "", tuple(groups.splitlines()))
+    return tuple(group for group in groups.split("\n") if group)
 
 
 def add_origin(record: SubmittedRecord) -> dict[str, Any]:

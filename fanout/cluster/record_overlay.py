@@ -1,16 +1,22 @@
-"""Record store for dry runs: shows the records of another store, and those it would have added.
+"""Record store that writes nothing: the records of another store, and those added in memory.
 
-Nothing is written. A policy that got a record has a head of its own, because what is kept between
-passes is kept by head.
+For dry runs, and for commands that create records as objects of a cluster. A policy that got a
+record has a head of its own, because what is kept between passes is kept by head.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from fanout.cluster.policy_state_files import build_record_name, check_record, encode_canonical
+from fanout.cluster.policy_state_files import (
+    build_record_name,
+    check_record,
+    encode_canonical,
+    parse_groups,
+)
 from fanout.errors import Bug
+from fanout.plan.history.status_revision import StatusRevision
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_records import (
     ACCEPT_RECORDS,
@@ -27,9 +33,16 @@ from fanout.values import replace
 class RecordOverlay:
     """Implementation of `fanout.ports.RecordStore` that keeps new records in memory."""
 
-    def __init__(self, store: RecordStore) -> None:
-        """Show the records of `store`, which is read and never written."""
+    def __init__(
+        self, store: RecordStore, create: Callable[[Mapping[str, Any]], str] | None = None
+    ) -> None:
+        """Show the records of `store`, which is read and never written.
+
+        `create`: creates the object of a new record, and returns its name; default: none is
+        created.
+        """
         self._store = store
+        self._create = create
         self._added: dict[RecordsKey, tuple[RecordEntry, ...]] = {}
         self.manifests: list[Mapping[str, Any]] = []  # of all new records, in order
 
@@ -53,6 +66,10 @@ class RecordOverlay:
         """Ask the store that is read."""
         return self._store.empty_problem()
 
+    def read_status_revisions(self, key: RecordsKey) -> Sequence[StatusRevision]:
+        """Ask the store that is read."""
+        return self._store.read_status_revisions(key)
+
     def append(
         self,
         key: RecordsKey,
@@ -66,8 +83,10 @@ class RecordOverlay:
         for record in records:
             data = encode_canonical(record)
             kind, spec = check_record(json.loads(data), key)
-            name = build_record_name(data, by, now, existing)
-            entry = RecordEntry(name=name, at=now, by=by, kind=kind, spec=spec)
+            name = self._create(record) if self._create else ""
+            name = name or build_record_name(data, by, now, existing)
+            groups = parse_groups(record["metadata"])
+            entry = RecordEntry(name=name, at=now, by=by, kind=kind, spec=spec, groups=groups)
             self._added[key] = (*self._added.get(key, ()), entry)
             metadata = {**record["metadata"], "name": name}
             self.manifests.append({**json.loads(data), "metadata": metadata})

@@ -30,7 +30,7 @@ class ApiPendingRecords:
         items = [
             (_order(item), _read_object(kind.__name__, item))
             for kind in _KINDS
-            for item in self._connection.get(_path(kind.__name__)).get("items") or ()
+            for item in self._connection.get(object_path(kind.__name__)).get("items") or ()
             # Somebody has taken it back, and a finalizer of others is all that keeps it.
             if "deletionTimestamp" not in item["metadata"]
         ]
@@ -50,7 +50,7 @@ class ApiPendingRecords:
             "status": _build_status(item, state),
         }
         query = f"fieldManager={FIELD_MANAGER}&force=true"
-        path = f"{_path(item.kind, item.namespace)}/{item.name}/status?{query}"
+        path = f"{object_path(item.kind, item.namespace)}/{item.name}/status?{query}"
         try:
             self._connection.send("PATCH", path, manifest, _APPLY_TYPE)
         except (NotServed, Conflict):
@@ -58,14 +58,15 @@ class ApiPendingRecords:
 
     def delete(self, item: RecordObject) -> None:
         """Delete an object. One that is gone, or was created anew, is left alone."""
-        path = f"{_path(item.kind, item.namespace)}/{item.name}"
+        path = f"{object_path(item.kind, item.namespace)}/{item.name}"
         try:
             self._connection.send("DELETE", path, {"preconditions": {"uid": item.uid}})
         except (NotServed, Conflict):
             return
 
 
-def _path(kind: str, namespace: str = "") -> str:
+def object_path(kind: str, namespace: str = "") -> str:
+    """Return the path of all objects of a kind of records, in one namespace or in all."""
     inside = f"/namespaces/{namespace}" if namespace else ""
     return f"/apis/{API_VERSION}{inside}/{_PLURALS[kind]}"
 
@@ -96,11 +97,12 @@ def _read_object(kind: str, item: Any) -> RecordObject:
             "metadata": {"namespace": metadata["namespace"]},
             "spec": item.get("spec"),
         },
-        state=_read_state(item.get("status") or {}),
+        state=read_state(item.get("status") or {}),
     )
 
 
-def _read_state(status: Mapping[str, Any]) -> RecordState:
+def read_state(status: Mapping[str, Any]) -> RecordState:
+    """Return the state that the status of an object says."""
     conditions = {it["type"]: it for it in status.get("conditions") or ()}
     recorded = conditions.get(_RECORDED)
     if recorded is None:

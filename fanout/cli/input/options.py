@@ -71,12 +71,12 @@ _SHARED_OPTIONS: dict[str, Option] = {
     "context": _shared_option(
         "--context",
         metavar="NAME",
-        help="Read objects from a cluster, as this context of the kubeconfig file.",
+        help="Use the objects of a cluster, as this context of the kubeconfig file.",
     ),
     "kubeconfig": _shared_option(
         "--kubeconfig",
         metavar="FILE",
-        help="Read objects from a cluster, with this kubeconfig file.",
+        help="Use the objects of a cluster, with this kubeconfig file.",
     ),
     "namespace": namespace_option("Only objects of this namespace.", "-n"),
     "all_namespaces": _shared_option(
@@ -128,8 +128,10 @@ _SHARED_OPTIONS: dict[str, Option] = {
 
 
 ERROR_OPTIONS = ("verbosity", "color")  # of every verb that can fail for another reason than usage
-READ_OPTIONS = tuple(_SHARED_OPTIONS)  # of verbs that observe repositories and change nothing
-# of verbs that change something: what changes in a cluster is declared there
+# of verbs that observe repositories and change nothing; and of those that record, because in a
+# cluster they create objects
+READ_OPTIONS = tuple(_SHARED_OPTIONS)
+# of verbs that run passes: in a cluster the controller does
 PASS_OPTIONS = tuple(it for it in READ_OPTIONS if it not in ("context", "kubeconfig"))
 
 # For verbs that record or publish.

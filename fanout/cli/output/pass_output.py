@@ -180,12 +180,12 @@ def print_report(
 ) -> None:
     """Print the result of a pass: counts by kind of action and each failure.
 
-    With -o json the outcomes. In a dry run the planned actions.
+    With -o json the outcomes. In a dry run, and on a cluster, the planned actions.
 
     `effect`: line about the decision that the pass acted on; `error_count`: number of
     errors in the files; `new_records`: records of a dry run, for -o json.
     """
-    if settings.dry_run:
+    if settings.plans_only:
         if settings.output.is_data:
             planned = _serialize_planned(report.pass_plan)
             print_value({**planned, "records": list(new_records)}, settings.output)

@@ -19,15 +19,15 @@ from fanout.reconcile.pass_results import PolicyResult
 from fanout.values import replace
 
 
-def is_approver(rule: ApprovalRule, author: CommitIdentity) -> bool:
-    """Return whether this person's approval counts for the rule."""
-    return rule.find_subject(_normalize_person(author)) is not None
+def is_approver(rule: ApprovalRule, author: CommitIdentity, groups: Collection[str] = ()) -> bool:
+    """Return whether this person's approval, given for groups of a cluster, counts for the rule."""
+    return rule.find_approver(_normalize_person(author), groups) is not None
 
 
 def format_not_entitled(rule: ApprovalRule, author: CommitIdentity) -> str:
     """Return why this person is not entitled to approve."""
     groups = " or ".join(rule.groups) or "any group"
-    return f"{author.email.lower()} is not in {groups} (PromotionPolicy.approvers)"
+    return f"{_normalize_person(author)} is not in {groups} (PromotionPolicy.approvers)"
 
 
 def build_no_draft(
@@ -96,13 +96,16 @@ def find_reviewed(
 
 
 def format_not_counted(
-    rule: ApprovalRule, author: CommitIdentity, drafted: Sequence[VariantFacts]
+    rule: ApprovalRule,
+    author: CommitIdentity,
+    drafted: Sequence[VariantFacts],
+    groups: Collection[str] = (),
 ) -> str:
     """Return why an approval of these drafts does not count, or only for some.
 
     Empty if it counts.
     """
-    if not is_approver(rule, author):
+    if not is_approver(rule, author, groups):
         return f"recorded, but it does not count: {format_not_entitled(rule, author)}"
     edited = find_own_edits(rule, author, drafted)
     if not edited:

@@ -1,4 +1,4 @@
-"""Output of `--dry-run`: the records that would be added, and the actions that would follow."""
+"""Output about new records, and of `--dry-run`: what would be added, and what would follow."""
 
 from collections.abc import Mapping
 from textwrap import indent
@@ -19,6 +19,12 @@ def print_recorded(settings: Settings, line: str) -> None:
     write_stdout(f"{line.rstrip()}{mark}\n")
 
 
+def describe_record(settings: Settings, kind: str, name: str, *, is_repeated: bool = False) -> str:
+    """Return the name of a record with what became of it; on a cluster it is an object."""
+    verb = "created" if settings.uses_cluster else "recorded"
+    return f"{kind.lower()}.fanout.dev/{name} {'already recorded' if is_repeated else verb}"
+
+
 def print_consequences(program: Program, policy: ResolvedPolicy) -> None:
     """In a dry run, print the new records, and what the next sweep of the policy would do."""
     if not program.settings.dry_run:
@@ -32,11 +38,11 @@ def print_consequences(program: Program, policy: ResolvedPolicy) -> None:
 
 def print_new_records(program: Program) -> None:
     """Print the records that a dry run has not written; nothing if there are none."""
-    for manifest in list_new_records(program):
+    for manifest in list_new_records(program) if program.settings.dry_run else ():
         write_stdout("would be recorded:\n")
         write_stdout(indent(escape_control(format_yaml(manifest)), "  "))
 
 
 def list_new_records(program: Program) -> list[Mapping[str, Any]]:
-    """Return the records that a dry run has not written; empty without --dry-run."""
+    """Return the records that a dry run has not written, or that are objects of a cluster."""
     return [] if program.overlay is None else list(program.overlay.manifests)

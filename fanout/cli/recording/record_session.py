@@ -8,21 +8,29 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from fanout.api.object_meta import API_VERSION
+from fanout.api.approver_names import format_group, format_user, parse_group
+from fanout.api.object_meta import API_VERSION, Label
 from fanout.api.promotion_policy import normalize_person
+from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.name_lookup import (
     find_evaluated_policy,
     find_variant_of,
     refuse_unknown_stage,
 )
 from fanout.cli.output.pass_output import print_report
-from fanout.cli.recording.dry_run import list_new_records, print_new_records, print_recorded
+from fanout.cli.recording.dry_run import (
+    describe_record,
+    list_new_records,
+    print_new_records,
+    print_recorded,
+)
 from fanout.cli.recording.record_options import RecordRequest, resolve_author
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
 from fanout.cli.terminal import print_message
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.gates.gate_rules import ApprovalRule
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.reconcile.pass_results import PassReport, PolicyResult
@@ -41,6 +49,16 @@ class RecordSession:
     request: RecordRequest
     author: CommitIdentity
 
+    def find_groups(self, rule: ApprovalRule) -> frozenset[str]:
+        """Return the groups of a cluster for which the author may approve by the rule.
+
+        They are subjects of the rule; none in file mode.
+        """
+        creator = self.program.record_creator
+        if creator is None:
+            return frozenset()
+        return rule.subjects.intersection(map(format_group, creator.user.groups))
+
     def build_subject(self) -> dict[str, Any]:
         """Return the subject fields of a record: policy, stage and variants.
 
@@ -58,12 +76,19 @@ class RecordSession:
             **({"variants": chosen} if chosen else {}),
         }
 
-    def append(self, kind: str, spec: Mapping[str, Any]) -> str:
-        """Append one record to the records of the policy and return its name."""
+    def append(self, kind: str, spec: Mapping[str, Any], groups: Collection[str] = ()) -> str:
+        """Append one record to the records of the policy and return its name.
+
+        On a cluster it is created as an object. `groups`: subjects for which the author speaks.
+        """
+        metadata: dict[str, Any] = {"namespace": self.item.resolved_policy.namespace}
+        if groups:
+            names = sorted(map(parse_group, groups))
+            metadata["annotations"] = {Label.GROUPS.value: "\n".join(names)}
         manifest = {
             "apiVersion": API_VERSION,
             "kind": kind,
-            "metadata": {"namespace": self.item.resolved_policy.namespace},
+            "metadata": metadata,
             "spec": dict(spec),
         }
         key, now = self.item.resolved_policy.records_key, self.program.settings.now()
@@ -91,8 +116,9 @@ class RecordSession:
         """Record a Decision unless an equal one is active, print its name and return it."""
         earlier = self.find_equal_decision(spec)
         name = earlier.name if earlier else self.append("Decision", spec)
-        recorded = format_recorded(name, subject, is_repeated=earlier is not None)
-        print_recorded(self.program.settings, recorded)
+        settings = self.program.settings
+        recorded = format_recorded(settings, name, subject, is_repeated=earlier is not None)
+        print_recorded(settings, recorded)
         return name
 
     def find_equal_decision(
@@ -138,15 +164,36 @@ def open_record_session(
 
     Raises InvalidInput if the request's author is nobody, and what `find` raises.
     """
-    author = resolve_author(request.by)
-    with open_program(settings) as program:
+    with open_recording(settings, request) as (program, author):
         yield RecordSession(program, find(program, request.policy), request, author)
 
 
-def format_recorded(name: str, subject: str = "", *, is_repeated: bool) -> str:
+@contextmanager
+def open_recording(
+    settings: Settings, request: RecordRequest
+) -> Iterator[tuple[Program, CommitIdentity]]:
+    """Open the program with the author of the request's records.
+
+    On a cluster this is the user of the API server. Raises InvalidInput if it is nobody.
+    """
+    if settings.uses_cluster and request.by:
+        raise invalid_setting(
+            "--by and a cluster exclude each other",
+            "omit --by: the API server knows who you are",
+            "--by",
+        )
+    author = None if settings.uses_cluster else resolve_author(request.by)
+    with open_program(settings) as program:
+        if author is None:
+            assert program.record_creator is not None, "a cluster has objects of records"
+            user = program.record_creator.user.name
+            author = CommitIdentity(user, format_user(user))
+        yield program, author
+
+
+def format_recorded(settings: Settings, name: str, subject: str = "", *, is_repeated: bool) -> str:
     """Return the line that names a decision, whether new or recorded before."""
-    verb = "already recorded" if is_repeated else "recorded"
-    return f"decision.fanout.dev/{name} {verb}{subject}\n"
+    return f"{describe_record(settings, 'Decision', name, is_repeated=is_repeated)}{subject}\n"
 
 
 def print_decision(

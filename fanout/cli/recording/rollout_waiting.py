@@ -23,13 +23,18 @@ from fanout.cli.input.options import VerbCommand
 from fanout.cli.recording.decision_effect import is_in_force
 from fanout.cli.recording.record_session import RecordSession
 from fanout.cli.settings import Settings
+from fanout.cli.startup import Program
 from fanout.cli.terminal import print_message
+from fanout.errors import Stopped
 from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation, VariantState
+from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionKind
+from fanout.ports import RecordCreator
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.values import frozen, replace
 
 _POLL_SECONDS = 5.0  # between two passes that had nothing to do
+_RECORD_POLL_SECONDS = 0.5  # between two readings of an object that waits for the controller
 _UNLIMITED = "unlimited"
 _IN_FORCE = (VariantState.READY, VariantState.SKIPPED)
 _ANSWERED_BY_PROGRAMS = (VariantState.VERIFYING, VariantState.PROPOSED)
@@ -150,13 +155,45 @@ def _list_unready_of(item: PolicyResult) -> Iterator[PendingVariant]:
 def wait_until_published(
     session: RecordSession, report: PassReport, names: Collection[str], revision: str
 ) -> WaitResult:
-    """Wait, if the request says so, until the revision is published for the named variants."""
+    """Wait, if the request says so, until the revision is published for the named variants.
+
+    On a cluster, until the record is in the records repository: the controller publishes.
+    """
     limit = session.request.wait_limit
     if limit is None:
         return WaitResult(report, is_reached=True)
+    if session.program.record_creator is not None:
+        is_recorded = wait_until_recorded(session.program.record_creator, limit, session.program)
+        return WaitResult(report, is_reached=is_recorded)
     list_pending = partial(list_unpublished, names=names, revision=revision)
     settings = session.program.settings
     return wait_for_rollout(report, session.run_pass, list_pending, limit, settings)
+
+
+def wait_until_recorded(creator: RecordCreator, limit: timedelta, program: Program) -> bool:
+    """Wait until all objects that were created are records; return whether they are in time.
+
+    Raises Stopped if one was refused.
+    """
+    deadline, shown = time.monotonic() + limit.total_seconds(), ""
+    while True:
+        states = creator.read_states()
+        waiting = {name: state for name, state in states.items() if not state.record}
+        for name, state in waiting.items():
+            if state.is_refused:
+                raise Stopped(f"{name} is refused: {state.message}", reason=state.reason)
+        if not waiting:
+            return True
+        reasons = "; ".join(sorted({it.message for it in waiting.values() if it.message}))
+        line = f"waiting for the controller to record {format_names(waiting)}"
+        line = f"{line}: {reasons}" if reasons else line
+        if line != shown:
+            print_message(line, program.settings.color)
+            shown = line
+        if time.monotonic() >= deadline:
+            print_message(f"stopped waiting after {format_duration(limit)}", program.settings.color)
+            return False
+        time.sleep(_RECORD_POLL_SECONDS)
 
 
 def list_unpublished(

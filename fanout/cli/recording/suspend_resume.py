@@ -8,19 +8,22 @@ from fanout.api.gate_vocabulary import Action
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.completion import complete_policies
 from fanout.cli.input.name_lookup import find_recordable_policy, refuse_unrecordable
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.dry_run import print_consequences, print_new_records, print_recorded
 from fanout.cli.recording.record_options import (
     RecordRequest,
     reason_option,
-    resolve_author,
     scope_options,
     with_request,
 )
-from fanout.cli.recording.record_session import RecordSession, format_recorded
+from fanout.cli.recording.record_session import (
+    RecordSession,
+    format_recorded,
+    open_recording,
+)
 from fanout.cli.settings import Settings
-from fanout.cli.startup import Program, open_program
+from fanout.cli.startup import Program
 from fanout.cli.terminal import print_message
 from fanout.errors import FanoutError, Stopped
 from fanout.gates.active_decisions import ActiveDecisions, Scope, list_scopes
@@ -49,11 +52,10 @@ def build_suspension_command(action: Action, help_text: str) -> click.Command:
     )
     @reason_option
     @with_request
-    @with_settings(records=True)
+    @with_settings(READ_OPTIONS, records=True)
     def command(settings: Settings, request: RecordRequest, everything: bool) -> ExitCode:
         _require_one_subject(request, everything=everything)
-        author = resolve_author(request.by)
-        with open_program(settings) as program:
+        with open_recording(settings, request) as (program, author):
             if everything:
                 return exit_code_after(0, effect=_record_all(program, action, request, author))
             item = find_recordable_policy(program, request.policy)
@@ -150,7 +152,9 @@ def _record_all(
 
 def _print_recorded(recorded: _RecordedSuspension, settings: Settings, subject: str = "") -> None:
     if recorded.name:
-        print_recorded(settings, format_recorded(recorded.name, subject, is_repeated=False))
+        print_recorded(
+            settings, format_recorded(settings, recorded.name, subject, is_repeated=False)
+        )
     if recorded.note:
         head = "still suspended" if recorded.name else "nothing to do"
         print_message(f"{head}{subject}: {recorded.note}", settings.color)

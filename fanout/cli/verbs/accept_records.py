@@ -4,7 +4,7 @@ import click
 
 from fanout.api.reasons import Reason
 from fanout.cli.input.name_lookup import find_policy, refuse_stopped
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.recording.record_options import (
     RecordRequest,
     policy_argument,
@@ -23,7 +23,7 @@ from fanout.reconcile.records.rewound_records import describe_missing_records
 @policy_argument
 @reason_option
 @with_request
-@with_settings(records=True)
+@with_settings(READ_OPTIONS, records=True)
 def command(settings: Settings, request: RecordRequest) -> None:
     """Accept records that were restored from an older copy.
 
@@ -47,7 +47,9 @@ def command(settings: Settings, request: RecordRequest) -> None:
         missing = _format_missing(item)
         spec = session.build_subject() | {"action": ACCEPT_RECORDS, "reason": request.reason}
         name, report = session.record_and_run(spec)
-    print_decision(session.program, format_recorded(name, is_repeated=False), report, "", missing)
+    print_decision(
+        session.program, format_recorded(settings, name, is_repeated=False), report, "", missing
+    )
 
 
 def _format_missing(item: PolicyResult) -> list[str]:

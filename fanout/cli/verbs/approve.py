@@ -10,7 +10,7 @@ from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import not_found
 from fanout.cli.input.completion import complete_checks, complete_revisions
 from fanout.cli.input.name_lookup import select_variants
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.approval_eligibility import (
     build_no_draft,
@@ -20,7 +20,7 @@ from fanout.cli.recording.approval_eligibility import (
     format_not_counted,
     is_approver,
 )
-from fanout.cli.recording.dry_run import print_consequences, print_recorded
+from fanout.cli.recording.dry_run import describe_record, print_consequences, print_recorded
 from fanout.cli.recording.record_options import (
     RecordRequest,
     current_trees,
@@ -52,7 +52,7 @@ from fanout.reconcile.pass_results import PolicyResult
     help="Name of the approval check; required if the stage has several.",
 )
 @with_request
-@with_settings(records=True)
+@with_settings(READ_OPTIONS, records=True)
 def command(settings: Settings, request: RecordRequest, revision: str, check: str) -> ExitCode:
     """Approve drafts of a stage.
 
@@ -67,6 +67,7 @@ def command(settings: Settings, request: RecordRequest, revision: str, check: st
         spec, stage = session.build_subject(), request.stage
         _refuse_unnamed(item, stage, revision)
         rule = find_approval_rule(item, stage, check)
+        groups = session.find_groups(rule)
         spec |= {"revision": revision, "check": rule.name}
         named_variants = spec.get("variants", ())
         # A named variant's draft was looked at, so it can be approved; its conflicts still hold it.
@@ -80,19 +81,19 @@ def command(settings: Settings, request: RecordRequest, revision: str, check: st
         approved = find_approved(item, rule, author, reviewed)
         all_approved = bool(reviewed) and len(approved) == len(reviewed)
         if not all_approved or rule.expires is not None:
-            name = session.append("Approval", spec)
+            name = session.append("Approval", spec, groups)
             drafts = pluralize(len(trees), "draft")
-            print_recorded(settings, f"approval.fanout.dev/{name} recorded for {drafts}")
+            print_recorded(settings, f"{describe_record(settings, 'Approval', name)} for {drafts}")
             print_consequences(session.program, item.resolved_policy)
     notes = (
-        format_not_counted(rule, author, reviewed),
+        format_not_counted(rule, author, reviewed, groups),
         _format_repeated(rule, author, approved, is_complete=all_approved),
         selection.note,
     )
     for note in filter(None, notes):
         print_message(note, settings.color)
     own_edits = find_own_edits(rule, author, reviewed)
-    has_effect = is_approver(rule, author) and len(own_edits) < len(reviewed)
+    has_effect = is_approver(rule, author, groups) and len(own_edits) < len(reviewed)
     return exit_code_after(int(bool(selection.note)), effect=has_effect)
 
 

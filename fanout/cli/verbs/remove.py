@@ -1,7 +1,6 @@
 """`fanout remove`: remove an orphaned variant, or the leftovers of a move."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from functools import partial
 
 import click
@@ -16,7 +15,7 @@ from fanout.cli.input.name_lookup import (
     find_policy,
     match_orphaned,
 )
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.recording.dry_run import print_new_records, print_recorded
@@ -58,7 +57,7 @@ from fanout.reconcile.selection.policy_resolution import are_all_promotions_read
 @click.option("--edited", is_flag=True, help="Remove the package even if it has downstream edits.")
 @reason_option
 @with_request
-@with_settings(records=True)
+@with_settings(READ_OPTIONS, records=True)
 def command(
     settings: Settings, request: RecordRequest, variant: str | None, all_gone: bool, edited: bool
 ) -> ExitCode:
@@ -103,7 +102,7 @@ def command(
             earlier = _find_earlier_removal(session, variant)
             if earlier is None:
                 raise
-            recorded = format_recorded(earlier.name, "; it is applied", is_repeated=True)
+            recorded = format_recorded(settings, earlier.name, "; it is applied", is_repeated=True)
             print_recorded(settings, recorded)
             return ExitCode.OK
         removals = find_removals(program.world, item, declared, names)
@@ -114,7 +113,7 @@ def command(
                 reason="EditedDownstream",
                 remedy="review the edits, and use --edited to remove the package anyway",
             )
-        window_hold = _find_closed_window(item, declared, names, settings.now())
+        window_hold = _find_closed_window(item, declared, names, settings)
         spec = {"variants": names, "action": CONFIRM_REMOVAL, "reason": request.reason}
         spec |= {"trees": sorted(set(edited_trees.values()))} if edited_trees else {}
         if item.resolved_policy.upstream_policy is not None:
@@ -123,8 +122,8 @@ def command(
         if window_hold is not None:
             print_message(f"a later sweep removes it: {describe_hold(window_hold)}", settings.color)
             return ExitCode.NO_EFFECT
-        if settings.dry_run:
-            _print_removals(session, removals)
+        if settings.plans_only:
+            _print_planned(session, removals)
             return ExitCode.OK
         removal_request = RemovalRequest(request.reason, settings.now())
         pending = set(names)
@@ -137,7 +136,12 @@ def command(
     return ExitCode.OK
 
 
-def _print_removals(session: RecordSession, removals: Sequence[PackageRemoval]) -> None:
+def _print_planned(session: RecordSession, removals: Sequence[PackageRemoval]) -> None:
+    """Print what a dry run would remove, or what the controller of a cluster removes."""
+    if not session.program.settings.dry_run:
+        names = format_names(removal.variant for removal in removals)
+        write_stdout(f"the controller removes {names}\n")
+        return
     print_new_records(session.program)
     for removal in removals:
         line = _format_removal(removal, session.program.world.setup.install)
@@ -194,20 +198,27 @@ def _select_orphaned(
 
 
 def _find_closed_window(
-    item: PolicyResult, declared: DeclaredObjects, names: Sequence[str], now: datetime
+    item: PolicyResult, declared: DeclaredObjects, names: Sequence[str], settings: Settings
 ) -> Hold | None:
     """Return the closed window that holds the removal now, or None.
 
     Raises InvalidInput if no later sweep would remove the variants: those written by hand, and the
-    leftovers of a move.
+    leftovers of a move. On a cluster nobody else removes them.
     """
     windows = build_calendars(find_promotions(item.resolved_policy, declared.promotions))
     unread = not are_all_promotions_read(declared, item.resolved_policy.namespace)
-    window_hold = closed_window_hold(windows, now, has_unreadable_calendar=unread)
+    window_hold = closed_window_hold(windows, settings.now(), has_unreadable_calendar=unread)
     orphaned = {orphan.name for orphan in item.orphans}
     policy = item.resolved_policy
     is_declared = policy.upstream_policy is not None or policy.is_being_deleted
     is_swept = is_declared and orphaned.issuperset(names)
+    if settings.uses_cluster and not is_swept:
+        raise InvalidInput(
+            "the controller removes only variants of a policy whose target no longer exists, not"
+            f" {format_names(names)}",
+            reason="NothingToDo",
+            remedy="delete the PackageVariant, or wait until the variant is ready at its new path",
+        )
     if window_hold is not None and not is_swept:
         problem, reason = describe_hold(window_hold), window_hold.reason
         raise InvalidInput(

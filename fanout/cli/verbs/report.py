@@ -12,8 +12,8 @@ from fanout.api.text_fields import LINK
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.completion import complete_checks, complete_revisions
 from fanout.cli.input.name_lookup import find_recordable_policy, refuse_no_stage, select_variants
-from fanout.cli.input.options import VerbCommand, with_settings
-from fanout.cli.recording.dry_run import print_consequences, print_recorded
+from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
+from fanout.cli.recording.dry_run import describe_record, print_consequences, print_recorded
 from fanout.cli.recording.record_options import RecordRequest, subject_options, with_request
 from fanout.cli.recording.record_session import RecordSession, open_record_session
 from fanout.cli.settings import Settings
@@ -131,7 +131,7 @@ def _branch_contains(view: RepositoryState, commit: str, git: GitStore) -> bool:
 @click.option("--commit", default="", help="Downstream commit that was checked.")
 @click.option("--link", default="", help="URL with details of the result.")
 @with_request
-@with_settings(records=True)
+@with_settings(READ_OPTIONS, records=True)
 def command(settings: Settings, request: RecordRequest, **options: str) -> None:
     """Record evidence: the result of a check.
 
@@ -163,8 +163,8 @@ def command(settings: Settings, request: RecordRequest, **options: str) -> None:
         spec |= {name: value for name, value in options.items() if value}
         earlier = _find_equal_report(session, spec, stage_variants, drafted=drafted)
         name = earlier or session.append("Evidence", spec)
-        verb = "already recorded" if earlier else "recorded"
-        print_recorded(settings, f"evidence.fanout.dev/{name} {verb}")
+        line = describe_record(settings, "Evidence", name, is_repeated=bool(earlier))
+        print_recorded(settings, line)
         print_consequences(session.program, item.resolved_policy)
 
 

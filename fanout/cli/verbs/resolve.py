@@ -7,7 +7,7 @@ import click
 
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import invalid_setting
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.recording.dry_run import print_consequences
 from fanout.cli.recording.record_options import (
     RecordRequest,
@@ -37,7 +37,7 @@ from fanout.reconcile.pass_results import PolicyResult
 )
 @reason_option
 @with_request
-@with_settings(records=True)
+@with_settings(READ_OPTIONS, records=True)
 def command(settings: Settings, request: RecordRequest, side_choices: tuple[str, ...]) -> None:
     """Resolve merge conflicts of drafts.
 

@@ -4,7 +4,7 @@ import click
 
 from fanout.api.promotion_policy import normalize_person
 from fanout.cli.command_errors import not_found
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.recording.approval_eligibility import format_not_entitled, is_approver
 from fanout.cli.recording.dry_run import print_consequences, print_recorded
@@ -22,7 +22,7 @@ from fanout.reconcile.pass_results import PolicyResult
 @policy_argument
 @click.argument("approval")
 @with_request
-@with_settings(records=True)
+@with_settings(READ_OPTIONS, records=True)
 def command(settings: Settings, request: RecordRequest, approval: str) -> ExitCode:
     """Revoke an approval.
 
@@ -47,15 +47,17 @@ def command(settings: Settings, request: RecordRequest, approval: str) -> ExitCo
         if facts and name in find_revoked(facts.records.approvals, facts.stages):
             print_message(f"nothing to do: {name} is already revoked", settings.color)
             return ExitCode.OK
-        revoked = session.append("Approval", {**revoked_approval.spec, "revokes": name})
+        rule = _find_rule(item, revoked_approval)
+        groups = session.find_groups(rule) if rule is not None else frozenset()
+        spec = {**revoked_approval.spec, "revokes": name}
+        revoked = session.append("Approval", spec, groups)
         print_recorded(settings, f"approval.fanout.dev/{revoked} revokes {name}")
         print_consequences(session.program, item.resolved_policy)
-    rule = _find_rule(item, revoked_approval)
     # Whoever gave an approval may revoke it, also after leaving the group of approvers.
     is_own = normalize_person(f"{author.name} <{author.email}>") == normalize_person(
         revoked_approval.by
     )
-    if rule is not None and not is_own and not is_approver(rule, author):
+    if rule is not None and not is_own and not is_approver(rule, author, groups):
         print_message(
             f"recorded, but it does not count: {author.email} is not its author, and"
             f" {format_not_entitled(rule, author)}",

@@ -8,7 +8,7 @@ from fanout.api.gate_vocabulary import OverridableGate
 from fanout.api.text_fields import pluralize
 from fanout.cli.input.completion import complete_revisions
 from fanout.cli.input.name_lookup import refuse_no_stage, select_variants
-from fanout.cli.input.options import with_settings
+from fanout.cli.input.options import READ_OPTIONS, with_settings
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.confirmation import confirm, require_terminal
 from fanout.cli.recording.decision_effect import report_unpublished, rollback_effect
@@ -190,7 +190,7 @@ def _format_subject(item: PolicyResult, stage: str) -> str:
 @wait_option(WAIT_UNTIL_PUBLISHED)
 @reason_option
 @with_request
-@with_settings(records=True, formats=REPORT_FORMATS)
+@with_settings(READ_OPTIONS, records=True, formats=REPORT_FORMATS)
 def command(
     settings: Settings,
     request: RecordRequest,
@@ -234,16 +234,18 @@ def command(
         # A draft is published in the pass after the one that wrote it. No review is needed in
         # between, because the package was published before.
         has_drafted = _has_drafted(report)
-        if has_drafted and not settings.dry_run:
+        if has_drafted and not settings.plans_only:
             second = session.run_pass()
             report = replace(second, outcomes=(*report.outcomes, *second.outcomes))
         covered = {variant.spec.name for variant in variants}
         report, is_reached = wait_until_published(session, report, covered, revision)
     hint = "; name an older --revision to go further back" if earlier else ""
-    recorded = format_recorded(name, f": back to {revision}{hint}", is_repeated=bool(earlier))
+    recorded = format_recorded(
+        settings, name, f": back to {revision}{hint}", is_repeated=bool(earlier)
+    )
     effect = rollback_effect(report, stage, names, revision)
-    # A dry run ends before the second pass, which publishes the drafts.
-    will_publish = settings.dry_run and has_drafted
+    # A plan ends before the second pass, which publishes the drafts.
+    will_publish = settings.plans_only and has_drafted
     unpublished = () if will_publish else report_unpublished(report, stage, names, revision)
     notes = (*lost_edits, *unpublished)
     print_decision(session.program, recorded, report, effect.sentence, notes)

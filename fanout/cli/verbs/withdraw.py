@@ -5,7 +5,7 @@ from datetime import datetime
 import click
 
 from fanout.cli.command_errors import not_found
-from fanout.cli.input.options import VerbCommand, with_settings
+from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.dry_run import print_consequences, print_recorded
 from fanout.cli.recording.record_options import (
@@ -35,7 +35,7 @@ _INACTIVE_SENTENCES = {
 @click.argument("record_name", metavar="RECORD")
 @reason_option
 @with_request
-@with_settings(records=True)
+@with_settings(READ_OPTIONS, records=True)
 def command(settings: Settings, request: RecordRequest, record_name: str) -> ExitCode:
     """Withdraw an active decision, or evidence.
 

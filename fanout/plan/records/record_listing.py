@@ -10,6 +10,14 @@ from fanout.values import frozen
 
 
 @frozen
+class ClusterUser:
+    """User of a cluster: name, and groups of the API."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+
+
+@frozen
 class RecordState:
     """State of a record's object, from its status: on record, refused, or waiting."""
 

@@ -1,0 +1,65 @@
+"""Creation of records as objects of an API server, in the name of the connection's user."""
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from fanout.api.object_meta import Label
+from fanout.errors import Denied
+from fanout.kube import kube_wording as wording
+from fanout.kube.api_connection import ApiConnection
+from fanout.kube.api_identity import read_own_user
+from fanout.kube.pending_records import object_path, read_state
+from fanout.plan.records.record_listing import ClusterUser, RecordState
+
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+class RecordCreation:
+    """Implementation of `fanout.ports.RecordCreator` on an API server."""
+
+    def __init__(self, connection: ApiConnection) -> None:
+        """Use the connection of the person who records."""
+        self._connection = connection
+        self._created: list[tuple[str, str, str]] = []  # kind, namespace, name
+
+    @cached_property
+    def user(self) -> ClusterUser:
+        """User of the connection; asked once. Raises Denied and Unavailable."""
+        return read_own_user(self._connection)
+
+    def create(self, record: Mapping[str, Any]) -> str:
+        """Create the object, and return its name. Raises Denied with the right that is missing."""
+        kind, spec = record["kind"], record["spec"]
+        metadata = record["metadata"]
+        namespace = metadata["namespace"]
+        words = _CAPITAL.sub("-", spec.get("action", kind)).lower()
+        manifest = {
+            **record,
+            "metadata": {
+                "namespace": namespace,
+                "generateName": f"{words}-",
+                "annotations": {
+                    **metadata.get("annotations", {}),
+                    Label.BY.value: self.user.name,
+                },
+            },
+        }
+        path = f"{object_path(kind, namespace)}?fieldValidation=Strict"
+        try:
+            created = self._connection.send("POST", path, manifest)
+        except Denied as error:
+            error.remedy = wording.RECORDING_REMEDY
+            raise
+        name: str = created["metadata"]["name"]
+        self._created.append((kind, namespace, name))
+        return name
+
+    def read_states(self) -> Mapping[str, RecordState]:
+        """Return the state of each object that was created here, by kind and name."""
+        states: dict[str, RecordState] = {}
+        for kind, namespace, name in self._created:
+            item = self._connection.get(f"{object_path(kind, namespace)}/{name}")
+            states[f"{kind}/{name}"] = read_state(item.get("status") or {})
+        return states

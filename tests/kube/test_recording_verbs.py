@@ -1,0 +1,304 @@
+"""Verbs that record, on a real kube-apiserver: they create objects, and the intake records them."""
+
+import threading
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+import yaml
+from fleet import Result
+from kube.record_fleet import GROUPS, Company, wait_until
+from kube_server import KubeError
+
+pytestmark = pytest.mark.kube
+CLUSTERS = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: clusters.infra.example.com}
+spec:
+  group: infra.example.com
+  scope: Namespaced
+  names: {kind: Cluster, plural: clusters, singular: cluster}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+"""
+READER = """\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: reader}
+rules:
+- {apiGroups: [infra.example.com], resources: [clusters], verbs: [get, list]}
+- {apiGroups: [""], resources: [configmaps], verbs: [get, list]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: reader}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reader}
+subjects:
+- {apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:authenticated"}
+"""
+SIGNED = [{"name": "ok", "approval": {"from": ["sre"]}}]
+
+
+def ask(company: Company, *line: str, by: str = "alice") -> Result:
+    """Run a verb on the objects of the cluster."""
+    shared = ["--state-dir", str(company.fleet.root / "other"), "--now"]
+    shared += [company.fleet.now.isoformat(), "--records", str(company.fleet.records().path)]
+    shared += ["--kubeconfig", str(company.server.kubeconfig), "--context", by]
+    return company.fleet.run(*line, *shared, "-n", company.namespace, files=False)
+
+
+@pytest.fixture
+def fleet(company: Company) -> Company:
+    """Return a company whose objects are in the cluster, with v1 drafted in both stages."""
+    server = company.server
+    server.kubectl("apply", "-f", "-", stdin=f"{CLUSTERS}---\n{READER}")
+    wait_until(partial(is_served, company), "the kind is not served")
+    edit(company, "policy.yaml", stages=[{"name": "dev", "requires": SIGNED}, {"name": "prod"}])
+    edit(
+        company,
+        "promotion.yaml",
+        autoPromotion=None,
+        approvers=[{"group": "sre", "subjects": ["group:platform", "user:carol"]}],
+    )
+    apply(company)
+    company.run("sweep")
+    return company
+
+
+def edit(company: Company, name: str, **fields: Any) -> None:
+    path = company.policies / name
+    document = yaml.safe_load(path.read_text())
+    spec = document["spec"] | fields
+    document["spec"] = {name: it for name, it in spec.items() if it is not None}
+    path.write_text(yaml.safe_dump(document))
+
+
+def apply(company: Company) -> None:
+    """Make the objects of the cluster those of the files."""
+    directory = str(company.policies)
+    company.server.kubectl("apply", "-f", directory, namespace=company.namespace)
+
+
+def is_served(company: Company) -> bool:
+    try:
+        company.server.list("infra.example.com/v1", "Cluster")
+    except (KubeError, KeyError):
+        return False
+    return True
+
+
+def objects(company: Company, kind: str) -> list[Any]:
+    return company.server.list("fanout.dev/v1alpha1", kind, company.namespace)
+
+
+def created_name(told: Result, kind: str) -> str:
+    assert told.code in (0, 4), told.err
+    line = next(it for it in told.out.splitlines() if f"{kind}.fanout.dev/" in it)
+    return line.split()[0].partition("/")[2]
+
+
+def test_an_approval_is_an_object_for_the_groups_that_it_needs(fleet: Company):
+    before = fleet.records().head
+    told = ask(fleet, "approve", "monitoring", "--stage", "dev", "--revision", "v1", by="bob")
+    name = created_name(told, "approval")
+    assert name.startswith("approval-")
+    assert f"approval.fanout.dev/{name} created for" in told.out
+    (item,) = objects(fleet, "Approval")
+    annotations = item["metadata"]["annotations"]
+    # He is in security too, which the rule does not name.
+    assert annotations == {"fanout.dev/by": "bob", GROUPS: "platform"}
+    assert fleet.records().head == before
+    fleet.take_in()
+    (entry,) = fleet.records().records
+    assert (entry.kind, entry.by, entry.groups) == ("Approval", "bob <user:bob>", ("platform",))
+    again = ask(fleet, "approve", "monitoring", "--stage", "dev", "--revision", "v1", by="bob")
+    assert "has already approved these drafts" in again.err
+    assert len(objects(fleet, "Approval")) == 1
+
+
+def test_an_approval_that_does_not_count_says_so(fleet: Company):
+    edit(fleet, "promotion.yaml", approvers=[{"group": "sre", "subjects": ["user:carol"]}])
+    apply(fleet)
+    told = ask(fleet, "approve", "monitoring", "--stage", "dev", "--revision", "v1", by="bob")
+    assert told.code == 4
+    assert "it does not count: user:bob is not in sre" in told.err
+    (item,) = objects(fleet, "Approval")
+    assert GROUPS not in item["metadata"]["annotations"]
+
+
+def test_a_promotion_is_an_object_and_the_controller_publishes(fleet: Company):
+    refs = fleet.fleet.repos["edge"].refs() if "edge" in fleet.fleet.repos else {}
+    line = ("promote", "monitoring", "--stage", "dev", "--override", "requires", "--reason", "go")
+    told = ask(fleet, *line)
+    name = created_name(told, "decision")
+    assert name.startswith("publish-")
+    assert "Publish" in told.out
+    if refs:
+        assert fleet.fleet.repos["edge"].refs() == refs
+    fleet.take_in()
+    assert fleet.actions() == [("alice <user:alice>", "Publish")]
+    fleet.run("sweep")
+    variants = fleet.run("get", "variants", "-o", "json").items
+    published = [it for it in variants if it["status"].get("published")]
+    assert {it["spec"]["stage"] for it in published} == {"dev"}
+
+
+def test_wait_ends_when_the_record_is_taken_in(fleet: Company):
+    line = ("promote", "monitoring", "--stage", "dev", "--override", "requires", "--reason", "go")
+    done = threading.Event()
+
+    def control() -> None:
+        while not done.is_set() and not fleet.records().records:
+            fleet.take_in()
+
+    controller = threading.Thread(target=control)
+    controller.start()
+    try:
+        told = ask(fleet, *line, "--wait=5m")
+    finally:
+        done.set()
+        controller.join()
+    assert told.code == 0, told.err
+    assert fleet.actions() == [("alice <user:alice>", "Publish")]
+
+
+def test_a_record_that_waits_too_long_exits_with_4(fleet: Company):
+    line = ("promote", "monitoring", "--stage", "dev", "--override", "requires", "--reason", "go")
+    told = ask(fleet, *line, "--wait=1s")
+    assert told.code == 4
+    assert "stopped waiting after 1s" in told.err
+
+
+# verb, further words, kind and action of the object
+VERBS: list[tuple[str, list[str], str]] = [
+    ("suspend", ["--stage", "prod", "--reason", "r"], "Suspend"),
+    ("skip", ["--stage", "dev", "--variant", "ams", "--reason", "r"], "Skip"),
+    ("promote", ["--stage", "dev", "--reason", "r"], "Publish"),
+]
+
+
+@pytest.mark.parametrize(("verb", "words", "action"), VERBS, ids=[it[0] for it in VERBS])
+def test_a_verb_creates_an_object_and_writes_nothing(fleet: Company, verb, words, action):
+    before = fleet.records().head
+    told = ask(fleet, verb, "monitoring", *words, by="carol")
+    created_name(told, "decision")
+    (item,) = objects(fleet, "Decision")
+    assert item["spec"]["action"] == action
+    assert item["spec"]["reason"] == "r"
+    assert item["metadata"]["annotations"] == {"fanout.dev/by": "carol"}
+    assert fleet.records().head == before
+
+
+def test_suspend_resume_and_withdraw_follow_each_other(fleet: Company):
+    ask(fleet, "suspend", "monitoring", "--reason", "r", by="carol")
+    fleet.take_in()
+    told = ask(fleet, "suspend", "monitoring", "--reason", "r", by="carol")
+    assert "already suspended by user:carol" in told.err
+    created_name(ask(fleet, "resume", "monitoring", "--reason", "r"), "decision")
+    fleet.take_in()
+    line = ("promote", "monitoring", "--stage", "dev", "--reason", "go")
+    created_name(ask(fleet, *line), "decision")
+    fleet.take_in()
+    name = fleet.records().records[-1].name
+    told = ask(fleet, "withdraw", "monitoring", name, "--reason", "no")
+    assert f"withdraws {name}" in told.out
+    fleet.take_in()
+    assert [action for _, action in fleet.actions()] == [
+        "Suspend", "Resume", "Publish", "Withdraw"
+    ]  # fmt: skip
+
+
+def test_suspend_all_creates_an_object_for_each_policy(fleet: Company):
+    told = ask(fleet, "suspend", "--all", "--reason", "r")
+    assert told.code == 0, told.err
+    assert [it["spec"]["action"] for it in objects(fleet, "Decision")] == ["Suspend"]
+
+
+def test_a_report_is_an_object_and_counts(fleet: Company):
+    edit(fleet, "policy.yaml", stages=[{"name": "dev", "verification": [
+        {"name": "e2e", "report": {}}]}, {"name": "prod"}])  # fmt: skip
+    edit(fleet, "promotion.yaml", autoPromotion={"stages": ["*"]})
+    apply(fleet)
+    for _ in range(2):
+        fleet.run("sweep")
+    line = ("report", "monitoring", "--stage", "dev", "--check", "e2e", "--status", "passed")
+    told = ask(fleet, *line, "--revision", "v1", by="bob")
+    name = created_name(told, "evidence")
+    assert f"evidence.fanout.dev/{name} created" in told.out
+    fleet.take_in()
+    (entry,) = fleet.records().records
+    assert (entry.kind, entry.spec["status"]) == ("Evidence", "passed")
+
+
+def test_revoke_names_the_record_and_ends_it(fleet: Company):
+    line = ("monitoring", "--stage", "dev", "--revision", "v1")
+    ask(fleet, "approve", *line, by="carol")
+    fleet.take_in()
+    (approval,) = fleet.records().records
+    told = ask(fleet, "revoke", "monitoring", approval.name, by="bob")
+    assert told.code == 0, told.err
+    assert f"revokes {approval.name}" in told.out
+    fleet.take_in(timedelta(minutes=1))
+    revocation = fleet.records().records[-1]
+    assert (revocation.spec["revokes"], revocation.groups) == (approval.name, ("platform",))
+
+
+def test_a_dry_run_creates_nothing(fleet: Company):
+    told = ask(fleet, "suspend", "monitoring", "--reason", "r", "--dry-run")
+    assert told.code == 0, told.err
+    assert "would be recorded" in told.out
+    assert objects(fleet, "Decision") == []
+
+
+def test_who_lacks_a_right_is_told_which(fleet: Company):
+    server = fleet.server
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "writer"},
+    }
+    binding = server.get(role)
+    others = [it for it in binding["subjects"] if it["name"] != "bob"]
+    server.patch(role, {"subjects": others})
+    reader = yaml.safe_load(
+        "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: creator},"
+        " rules: [{apiGroups: [fanout.dev], resources: ['*'], verbs: [get, list, create]},"
+        " {apiGroups: [fanout.dev], resources: [upstreampolicies], verbs: [suspend]}]}"
+    )
+    server.apply(reader)
+    server.apply(
+        {
+            **role,
+            "metadata": {"name": "creator"},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "creator"
+            },
+            "subjects": [
+                {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "bob"}
+            ],
+        }
+    )  # fmt: skip
+    try:
+        line = ("promote", "monitoring", "--stage", "dev", "--reason", "r")
+        told = ask(fleet, *line, by="bob")
+        assert told.code == 1, told.err
+        refusal = "user bob needs the verb promote on upstreampolicies.fanout.dev monitoring"
+        assert refusal in " ".join(told.err.split())
+        assert objects(fleet, "Decision") == []
+        assert ask(fleet, "suspend", "monitoring", "--reason", "r", by="bob").code == 0
+    finally:
+        server.patch(role, {"subjects": binding["subjects"]})
+
+
+def test_nobody_records_on_a_cluster_as_somebody_else(fleet: Company):
+    line = ("suspend", "monitoring", "--reason", "r", "--by", "Bob <bob@example.com>")
+    told = ask(fleet, *line)
+    assert told.code == 1
+    assert "omit --by" in told.err
+    assert objects(fleet, "Decision") == []
