@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import sha256
 from json import dumps
 
-from fanout.selection.label_index import LabelIndex
+from fanout.selection.label_index import LabelIndex, read_labels
 from fanout.selection.label_selector import MatchableSelector
 from fanout.selection.variant_spec import Object
 from fanout.values import frozen
@@ -96,7 +96,7 @@ class ClusterObjectIndex:
         index._label_indexes = {
             kind: label_index
             for kind, label_index in self._label_indexes.items()
-            if index._kinds.get(kind) is self._kinds[kind]
+            if _have_same_labels(self._kinds[kind], index._kinds.get(kind, {}))
         }
         if len(self.versions) <= 2 * len(index):  # beyond, most versions are of deleted objects
             index.versions = self.versions
@@ -166,6 +166,17 @@ def _retain_unchanged(previous: Names, present: Names) -> Names:
         item is previous.get(name) for name, item in retained.items()
     )
     return previous if is_unchanged else retained
+
+
+def _have_same_labels(previous: Names, present: Names) -> bool:
+    """Return whether two versions of a kind have the same objects with the same labels."""
+    return previous is present or (
+        previous.keys() == present.keys()
+        and all(
+            item is previous[name] or read_labels(item) == read_labels(previous[name])
+            for name, item in present.items()
+        )
+    )
 
 
 def has_same_content(previous: object, present: object) -> bool:

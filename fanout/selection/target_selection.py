@@ -43,6 +43,8 @@ class TargetInventory:
 
     repositories: Mapping[str, Repository]  # those that the policy may use, by name
     objects: ClusterObjectIndex
+    # Targets by key that the same policy had before; an object that is the same is one again.
+    previous: Mapping[str, VariantTarget] = field(default_factory=dict)
 
 
 def select_targets(
@@ -130,10 +132,15 @@ def _select_entry(
         for (namespace, name), cluster_object in _list_candidates(
             selector, policy, inventory.objects
         ):
+            key = f"{kind}/{namespace}/{name}"
+            target = inventory.previous.get(key)
+            # By identity: comparing contents would cost as much as matching labels.
+            if target is not None and target.object is cluster_object and target.entry == index:
+                yield target
+                continue
             is_match = match_raw_labels(selector, read_labels(cluster_object))
             if is_match is False:
                 continue
-            key = f"{kind}/{namespace}/{name}"
             if is_match:
                 yield VariantTarget(index, key, cluster_object, str(name), package)
             else:

@@ -66,6 +66,16 @@ def test_the_candidates_have_every_object_that_may_match(labels_by_name, selecto
     assert matched <= set(candidates)
 
 
+@given(OBJECTS, OBJECTS, SELECTORS, NAMESPACES)
+def test_an_index_after_changes_has_the_candidates_of_a_new_one(before, after, selector, namespace):
+    previous, fresh = index_of(before), index_of(after)
+    [*previous.find_candidates(KIND, namespace, selector)]
+    present = previous.with_objects({KIND: fresh.of_kind(*KIND)})
+    assert [*present.find_candidates(KIND, namespace, selector)] == [
+        *fresh.find_candidates(KIND, namespace, selector)
+    ]
+
+
 @given(OBJECTS, OBJECTS)
 def test_the_changes_lead_from_one_index_to_the_next(before, after):
     previous = index_of(before)

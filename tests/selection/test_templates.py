@@ -53,7 +53,20 @@ def keys(made: UpstreamPolicy, *objects: dict[str, Any], repositories: Any = ())
     ]
 
 
+CLUSTER_KIND = ("infra.example.com", "Cluster")
 CLUSTERS = {"objectSelector": {"apiVersion": "infra.example.com/v1", "kind": "Cluster"}}
+
+
+def test_targets_chosen_before_are_the_same_for_the_same_objects():
+    made = policy({"objectSelector": {**CLUSTERS["objectSelector"], "matchLabels": {"tier": "a"}}})
+    before = ClusterObjectIndex([cluster("x", tier="a"), cluster("y", tier="a")])
+    first, _ = select_targets(made, TargetInventory({}, before))
+    changed = [cluster("x", tier="a"), cluster("y", tier="b"), cluster("z", tier="a")]
+    after = before.with_objects({CLUSTER_KIND: ClusterObjectIndex(changed).of_kind(*CLUSTER_KIND)})
+    previous = {it.key: it for it in first}
+    second, _ = select_targets(made, TargetInventory({}, after, previous))
+    assert [it.readable for it in second] == ["x", "z"]
+    assert second[0] is first[0]
 
 
 def test_repositories_times_package_names():

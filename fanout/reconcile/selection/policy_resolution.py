@@ -136,12 +136,14 @@ def resolve_policies(
             # the removal of what it has downstream.
             return _unresolved(declaration)
         usable = usable_by_namespace[declaration.metadata.namespace]
+        previous_result = previous_by_key.get(key)
+        # Of an earlier policy of this name nothing can be reused.
+        if previous_result is not None and previous_result.declaration is not declaration:
+            previous_result = None
         outcome = run_isolated(
             partial(_resolve_package_variant, declaration, declared, usable)
             if isinstance(declaration, PackageVariant)
-            else partial(
-                _resolve_policy, declaration, declared, usable, sandbox, previous_by_key.get(key)
-            )
+            else partial(_resolve_policy, declaration, declared, usable, sandbox, previous_result)
         )
         if isinstance(outcome, FanoutError):
             return with_error(_unresolved(declaration), outcome)
@@ -199,11 +201,11 @@ def _resolve_policy(
         error = _build_repository_error(
             policy.spec.upstream.repository, meta.namespace, repository_by_name, declared, where
         )
-    targets, failures = select_targets(
-        policy, TargetInventory(repository_by_name, declared.objects)
-    )
+    previous_targets = previous.targets if previous is not None else {}
+    inventory = TargetInventory(repository_by_name, declared.objects, previous_targets)
+    targets, failures = select_targets(policy, inventory)
     # With thousands of targets a pass is mostly their expressions, and few targets change.
-    unchanged = _reuse_unchanged(previous, policy, targets, repository_by_name)
+    unchanged = _reuse_unchanged(previous, targets, repository_by_name)
     changed_targets = [target for target in targets if target.key not in unchanged]
     # Two rounds of expressions: all other fields may read the repository, so the repository's
     # own expression is evaluated first and cannot see it.
@@ -249,7 +251,6 @@ def _resolve_policy(
 
 def _reuse_unchanged(
     previous: ResolvedPolicy | None,
-    policy: UpstreamPolicy,
     targets: Sequence[VariantTarget],
     repository_by_name: Mapping[str, Repository],
 ) -> dict[str, VariantSpec | TargetFailure]:
@@ -257,7 +258,7 @@ def _reuse_unchanged(
 
     A failure may be due to lack of time or memory and is evaluated again.
     """
-    if previous is None or previous.upstream_policy is not policy:
+    if previous is None:
         return {}
     spec_by_target = {spec.target: spec for spec in previous.variants if not spec.offline_error}
     reused: dict[str, VariantSpec | TargetFailure] = {}
