@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from test_operations_pages import refuse_unknown_options
+
+from fanout.cluster.file_cluster import read_configuration
 
 DEPLOY = Path(__file__).parent.parent / "deploy"
 PRINTED = [("definitions.yaml", ()), ("admission.yaml", ("--admission",))]
@@ -24,3 +27,48 @@ def test_every_file_is_part_of_the_base():
     generated = {it for row in base.get("configMapGenerator", ()) for it in row["files"]}
     files = {path.name for path in DEPLOY.iterdir()}
     assert files == {"kustomization.yaml", *base["resources"], *generated}
+
+
+def read_deployment():
+    return yaml.safe_load((DEPLOY / "controller.yaml").read_text(encoding="utf-8"))
+
+
+def test_the_container_runs_the_image_as_it_is_built():
+    spec = read_deployment()["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    refuse_unknown_options(container["args"])
+    containerfile = (DEPLOY.parent / "Containerfile").read_text(encoding="utf-8")
+    assert f"USER {spec['securityContext']['runAsUser']}:" in containerfile
+    assert "requirements/kubernetes.txt" in containerfile
+    assert {it["name"] for it in container["volumeMounts"]} == {
+        it["name"] for it in spec["volumes"]
+    }
+
+
+def test_nothing_but_volumes_is_written():
+    spec = read_deployment()["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+    volumes = {it["name"]: it for it in spec["volumes"]}
+    state = container["args"][container["args"].index("--state-dir") + 1]
+    writable = [it["mountPath"] for it in container["volumeMounts"] if not it.get("readOnly")]
+    assert sorted(writable) == ["/tmp", state]
+    assert all("emptyDir" in volumes[name] for name in ("state", "temporary"))
+
+
+def test_the_probes_are_at_the_address_of_the_program():
+    (container,) = read_deployment()["spec"]["template"]["spec"]["containers"]
+    address = container["args"][container["args"].index("--listen") + 1]
+    (port,) = container["ports"]
+    assert address.endswith(f":{port['containerPort']}")
+    probes = [container[f"{name}Probe"]["httpGet"] for name in ("liveness", "readiness")]
+    assert [it["path"] for it in probes] == ["/healthz", "/readyz"]
+    assert {it["port"] for it in probes} == {port["name"]}
+
+
+def test_the_configuration_is_one_that_is_read():
+    (container,) = read_deployment()["spec"]["template"]["spec"]["containers"]
+    path = Path(container["args"][container["args"].index("--config") + 1])
+    (mount,) = (it for it in container["volumeMounts"] if it["mountPath"] == str(path.parent))
+    assert mount["name"] == "configuration"
+    read_configuration(DEPLOY / path.name)

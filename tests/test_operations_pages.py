@@ -33,7 +33,8 @@ def read_unit(path):
 
 def refuse_unknown_options(arguments):
     """Parse the arguments as the program does, without running the verb."""
-    context = click.Context(cli, info_name="fanout")
+    # A command remembers its option for help, so the context is the one of the program.
+    context = click.Context(cli, info_name="fanout", **cli.context_settings)
     command = cli.get_command(context, arguments[0])
     assert command is not None, arguments[0]
     command.make_context(arguments[0], arguments[1:], parent=context)

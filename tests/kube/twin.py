@@ -71,6 +71,13 @@ class Twin:
         directory = str(self.fleet.root / "policies")
         self.server.kubectl("apply", "-f", directory, namespace=self.namespace)
 
+    def drop_finalizers(self) -> None:
+        """Let all objects go when they are deleted; no controller runs any more."""
+        for kind in ("UpstreamPolicy", "PackageVariant"):
+            for item in self.server.list("fanout.dev/v1alpha1", kind, self.namespace):
+                manifest = {"apiVersion": "fanout.dev/v1alpha1", "kind": kind, **item}
+                self.server.patch(manifest, {"metadata": {"finalizers": None}})
+
     def ask(self, *line: str, by: str = "admin", records: bool = True) -> Result:
         """Run a command on the objects of the API server."""
         shared = [
@@ -120,6 +127,7 @@ def open_twin(server: KubeServer, root: Path, sites: Sites = None) -> Iterator[T
     try:
         yield made
     finally:
+        made.drop_finalizers()
         # Objects with errors are faults of every plan.
         policies = str(made.fleet.root / "policies")
         server.kubectl(
