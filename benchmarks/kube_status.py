@@ -106,7 +106,9 @@ def _write_again(connection: ApiConnection) -> float:
         head = {"apiVersion": item["apiVersion"], "kind": item["kind"], "metadata": meta}
         named = {**head, "metadata": {key: meta[key] for key in ("name", "namespace")}}
         bodies.append(({**head, "spec": item["spec"]}, {**named, "status": item["status"]}))
-    connection.send("DELETE", _VARIANTS)
+    with ThreadPoolExecutor(_CONNECTIONS) as threads:
+        names = [it["metadata"]["name"] for it in items]
+        list(threads.map(lambda it: connection.send("DELETE", f"{_VARIANTS}/{it}"), names))
 
     def write(pair: tuple[dict[str, Any], dict[str, Any]]) -> None:
         path = f"{_VARIANTS}/{pair[0]['metadata']['name']}"

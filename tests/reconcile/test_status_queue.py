@@ -1,0 +1,145 @@
+"""Statuses of a pass, and the order in which they are to be written."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fleet import Fleet
+
+from fanout.api.event_reasons import EventReason
+from fanout.api.object_statuses import STATUSES, ResourceStatus
+from fanout.api.package_variant import PackageVariant
+from fanout.cli.startup import Program
+from fanout.plan.written_objects import ObjectName, WrittenObject
+from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.report.status_queue import MAX_PUT_OFF, StatusBatch, StatusQueue
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Fleet:
+    return Fleet.build(tmp_path)
+
+
+def sweep(program: Program, queue: StatusQueue, *, publish: bool = True) -> StatusBatch:
+    """Make a pass, and return what is to be written then."""
+    report = program.sweep(PassMode(publish=publish))
+    queue.update(report, program.read_declared())
+    batch = queue.take(())
+    queue.finish(batch)
+    return batch
+
+
+def settle(program: Program, queue: StatusQueue) -> list[WrittenObject]:
+    """Make passes until one has nothing to do; return what its predecessor left to be written."""
+    for _ in range(12):
+        report = program.sweep(PassMode())
+        queue.update(report, program.read_declared())
+        if not report.outcomes:
+            return list(queue.take(()).list_objects())
+    raise AssertionError("the passes do not come to an end")
+
+
+def kinds(objects: list[WrittenObject]) -> list[str]:
+    return [it.name.kind for it in objects]
+
+
+def state(item: WrittenObject) -> Any:
+    return item.status.get("state")
+
+
+def test_policies_come_first_and_variants_that_are_held_before_others(fleet: Fleet):
+    fleet.site("fra", "nowhere", "edge")  # a stage that the policy does not declare
+    with fleet.opened() as program:
+        objects = settle(program, StatusQueue())
+    order = kinds(objects)
+    assert order[0] == "UpstreamPolicy"
+    assert order[-4:] == ["PackageVariant"] * 4
+    variants = [it for it in objects if it.name.kind == "PackageVariant"]
+    assert state(variants[0]) in ("Held", "Failed")
+    assert "fra" in variants[0].name.name
+
+
+def test_a_status_fits_its_schema(fleet: Fleet):
+    with fleet.opened() as program:
+        for item in settle(program, StatusQueue()):
+            model = STATUSES.get(item.name.kind, ResourceStatus)
+            model.model_validate({**item.status, "observedGeneration": 1})
+            if item.content is not None:
+                meta = {"name": item.name.name, "namespace": item.name.namespace}
+                PackageVariant.model_validate(
+                    {"kind": "PackageVariant", "metadata": meta, "spec": item.content["spec"]}
+                )
+
+
+def test_two_processes_make_the_same_of_the_same(fleet: Fleet):
+    with fleet.opened() as program:
+        first = settle(program, StatusQueue())
+    fleet.later(hours=3)
+    with fleet.opened() as program:
+        second = settle(program, StatusQueue())
+    assert second == first
+
+
+def test_variants_of_a_policy_that_a_pass_changed_are_left_to_the_next(fleet: Fleet):
+    queue = StatusQueue()
+    with fleet.opened() as program:
+        written = sweep(program, queue, publish=False)
+        assert "PackageVariant" not in kinds(list(written.list_objects()))
+        observed = sweep(program, queue, publish=False)
+        assert kinds(list(observed.list_objects())).count("PackageVariant") == 3
+        assert not queue.has_waiting
+
+
+def test_a_policy_that_changes_in_each_pass_is_written_in_the_end(fleet: Fleet):
+    queue = StatusQueue()
+    objects: list[WrittenObject] = []
+    with fleet.opened() as program:
+        for number in range(MAX_PUT_OFF + 1):
+            assert "PackageVariant" not in kinds(objects)
+            fleet.site("ams", "dev", "edge", retention=f"{number + 8}d")
+            objects = list(sweep(program, queue, publish=False).list_objects())
+    names = [it.name.name for it in objects if it.name.kind == "PackageVariant"]
+    assert len(names) == 2
+    assert not any("ams" in it for it in names), "its draft was written by that very pass"
+
+
+def test_events_are_counted_by_stage_and_revision(fleet: Fleet):
+    queue = StatusQueue()
+    with fleet.opened() as program:
+        events = sweep(program, queue, publish=False).events
+    assert [(it.reason, it.message) for it in events] == [
+        (EventReason.DRAFTS_WRITTEN, "1 draft of v1 written in stage dev"),
+        (EventReason.DRAFTS_WRITTEN, "2 drafts of v1 written in stage prod"),
+    ]
+    assert {it.subject for it in events} == {ObjectName("UpstreamPolicy", "default", "monitoring")}
+
+
+def test_an_unchanged_result_is_not_written_again(fleet: Fleet):
+    queue = StatusQueue()
+    with fleet.opened() as program:
+        settle(program, queue)
+        queue.finish(queue.take(()))
+        version = queue.version
+        queue.update(None, program.read_declared())
+        assert queue.version == version
+        assert kinds(list(queue.take(()).list_objects())).count("PackageVariant") == 0
+
+
+def test_obsolete_variants_are_those_that_no_policy_has(fleet: Fleet):
+    queue = StatusQueue()
+    with fleet.opened() as program:
+        variants = [it for it in settle(program, queue) if it.name.kind == "PackageVariant"]
+        made = {(it.name.namespace, it.name.name): "monitoring" for it in variants}
+        others = {("default", "left-over"): "monitoring", ("default", "alone-1"): "another"}
+        batch = queue.take(())
+        obsolete = list(queue.find_obsolete(made | others, batch))
+    assert [it.name for it in obsolete] == ["left-over", "alone-1"]
+
+
+def test_variants_stay_while_their_policy_cannot_be_read(fleet: Fleet):
+    queue = StatusQueue()
+    made = {("default", "monitoring-1"): "monitoring"}
+    fleet.write("policy.yaml", "apiVersion: [")
+    with fleet.opened() as program:
+        queue.update(None, program.read_declared())
+        assert not list(queue.find_obsolete(made, queue.take(())))
