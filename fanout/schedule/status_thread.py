@@ -30,11 +30,20 @@ class StatusThread:
     Writes wait while a round runs: the drafts of the next policy come first.
     """
 
-    def __init__(self, writer: StatusWriter, read_declared: Callable[[], DeclaredObjects]) -> None:
-        """Create the observer; `run` starts the thread. `read_declared` is called by the loop."""
+    def __init__(
+        self,
+        writer: StatusWriter,
+        read_declared: Callable[[], DeclaredObjects],
+        namespace: str = "",
+    ) -> None:
+        """Create the observer; `run` starts the thread.
+
+        `read_declared` is called by the loop. `namespace`: the only one of which objects are
+        written; default: all.
+        """
         self._writer = writer
         self._read_declared = read_declared
-        self._queue = StatusQueue()
+        self._queue = StatusQueue(namespace)
         self._declared = DeclaredObjects()
         self._wake, self._stopped = Event(), Event()
         self._quiet = Event()  # no round is running

@@ -164,6 +164,7 @@ def test_a_definition_that_is_deleted_removes_no_variant(twin: Twin, start: Star
     controller = start("--interval", "1h")
     edge = twin.fleet.repos["edge"]
     controller.until(lambda: len(edge.drafts()) == 2)
+    settle(controller)
     before = edge.refs()
     twin.server.kubectl("delete", "crd", "clusters.infra.example.com")
     controller.until(
@@ -242,3 +243,22 @@ def publications(controller: Running) -> list[datetime]:
             assert asked is not None
             instants.append(asked)
     return instants
+
+
+def test_the_controller_writes_statuses_between_rounds(twin: Twin, start: Start):
+    controller = start("--interval", "1h")
+
+    def variants() -> list[Any]:
+        return twin.server.list("fanout.dev/v1alpha1", "PackageVariant", twin.namespace)
+
+    def is_shown() -> bool:
+        states = [it.get("status", {}).get("state") for it in variants()]
+        return len(states) == 3 and all(states)
+
+    controller.until(is_shown)
+    twin.server.kubectl(
+        "wait", "--for=condition=Ready", "repository/edge", namespace=twin.namespace
+    )
+    twin.server.delete(variants()[0])
+    controller.until(is_shown)
+    assert controller.end() == 0

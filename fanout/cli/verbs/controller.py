@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from platform import node
 from typing import Any
 
 import click
@@ -30,6 +31,7 @@ from fanout.reconcile.pass_results import PassPlan, PassReport
 from fanout.reconcile.pass_scope import PassMode, list_requests
 from fanout.schedule.loop_health import LoopObserver
 from fanout.schedule.run_loop import LoopDependencies, RunLoop, SettlingTime
+from fanout.schedule.status_thread import StatusThread
 from fanout.telemetry.redaction import Redactor
 from fanout.values import replace
 
@@ -58,9 +60,12 @@ def command(settings: Settings, interval: str, hooks: str | None, listen: str | 
     check_configuration(settings)
     with _watch_cluster(settings) as cluster:
         opened = OpenCluster(cluster.inventory, cluster.open_secrets)
-        with open_program(settings, check=False, long_running=True, cluster=opened) as program:
+        observers: list[LoopObserver] = []
+        with (
+            open_program(settings, check=False, long_running=True, cluster=opened) as program,
+            cluster.write_statuses(settings, observers),
+        ):
             configure_log(program)
-            observers: list[LoopObserver] = []
             operate(
                 program,
                 operation,
@@ -97,6 +102,15 @@ class _WatchedCluster:
             self._connection, administrator_secrets, redactor
         )
         return secrets
+
+    @contextmanager
+    def write_statuses(self, settings: Settings, observers: list[LoopObserver]) -> Iterator[None]:
+        """Write statuses while open, between rounds. Adds an observer of the loop."""
+        writer = load_module("kube.status_writer").ApiStatusWriter(self._connection, node())
+        thread = StatusThread(writer, self.inventory.read, settings.namespace)
+        observers.append(thread)
+        with thread.run():
+            yield
 
     def build_dependencies(
         self, program: Program, observers: list[LoopObserver]

@@ -91,12 +91,15 @@ class StatusBatch:
     repository_reports: Mapping[str, tuple[RepositoryReport, ...]]  # by key of the Repository
     is_complete: bool  # every declared policy has a result, so that an unused Repository is one
     declared: DeclaredObjects
+    namespace: str  # of the objects; "": all
     events: tuple[PolicyEvent, ...]
 
     def list_objects(self) -> Iterator[WrittenObject]:
         """Yield the objects: policies, variants that are held or failed, then all others."""
         positions = self._find_positions()
         for item in self._list_all():
+            if self.namespace not in ("", item.name.namespace):
+                continue
             position = positions.get(item.name) if item.content is None else None
             yield item if position is None else with_request(item, position.value["metadata"])
 
@@ -145,8 +148,9 @@ class StatusBatch:
 class StatusQueue:
     """Board of one process. Thread-safe: it is updated and read by different threads."""
 
-    def __init__(self) -> None:
-        """Create an empty queue."""
+    def __init__(self, namespace: str = "") -> None:
+        """Create an empty queue. `namespace`: the only one that is served; default: all."""
+        self._namespace = namespace
         self._lock = Lock()
         self._version = 0
         self._declared = DeclaredObjects()
@@ -170,7 +174,7 @@ class StatusQueue:
 
     def update(self, report: PassReport | None, declared: DeclaredObjects) -> None:
         """Take in the pass of a round, if it made one, and what is declared now."""
-        keys = _list_keys(declared)
+        keys = _list_keys(declared, self._namespace)
         with self._lock:
             self._version += declared is not self._declared
             self._declared = declared
@@ -219,8 +223,9 @@ class StatusQueue:
                 version=self._version,
                 policies=tuple(self._select(foreign)),
                 repository_reports={name: tuple(it) for name, it in reports.items()},
-                is_complete=self._reports.keys() >= _list_keys(self._declared),
+                is_complete=self._reports.keys() >= _list_keys(self._declared, self._namespace),
                 declared=self._declared,
+                namespace=self._namespace,
                 events=tuple(events),
             )
 
@@ -262,6 +267,8 @@ class StatusQueue:
         """
         keeps = {subject: _build_keeper(result) for subject, result in dict(self._results).items()}
         for (namespace, name), policy in made.items():
+            if self._namespace not in ("", namespace):
+                continue
             keep = keeps.get((namespace, policy, True))
             if keep is None:
                 if not _may_be_declared(batch.declared, namespace, policy):
@@ -270,11 +277,11 @@ class StatusQueue:
                 yield ObjectName(VARIANT_KIND, namespace, name)
 
 
-def _list_keys(declared: DeclaredObjects) -> frozenset[PolicyKey]:
-    """Return the keys of all declared policies and hand-written variants."""
+def _list_keys(declared: DeclaredObjects, namespace: str) -> frozenset[PolicyKey]:
+    """Return the keys of all policies and hand-written variants that are declared and served."""
     policies = ((it.metadata.namespace, it.metadata.name, True) for it in declared.policies)
     variants = ((it.metadata.namespace, it.metadata.name, False) for it in declared.variants)
-    return frozenset([*policies, *variants])
+    return frozenset(key for key in (*policies, *variants) if namespace in ("", key[0]))
 
 
 def _is_urgent(entry: DecidedEntry) -> bool:
