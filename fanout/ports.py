@@ -547,10 +547,13 @@ class PendingRecords(Protocol):
     """Records that people create as objects (package: kube)."""
 
     def read(self) -> RecordListing:
-        """List all objects of records, not older than the request.
+        """List the objects that are not on record yet, not older than the request.
 
         Whether admission proves their authors is checked after that. Raises Denied, Unavailable.
         """
+
+    def read_recorded(self) -> Sequence[RecordObject]:
+        """List the objects that are on record. Raises Denied, Unavailable."""
 
     def write_state(self, item: RecordObject, state: RecordState) -> None:
         """Write the status of exactly this object; without effect if it is gone."""

@@ -15,6 +15,7 @@ from fanout.api.object_meta import GROUP, VERSION, KRMObject, Model
 from fanout.api.object_statuses import STATUSES, ResourceStatus
 from fanout.api.output_views import SCENARIO_RESULTS, VIEWS
 from fanout.api.publication_view import HISTORY_VIEWS
+from fanout.api.record_objects import Record
 from fanout.api.validators.unsupported_fields import is_unsupported
 
 # keywords with the same meaning in a structural schema
@@ -121,6 +122,7 @@ def _build_crd(model: type[KRMObject]) -> dict[str, Any]:
 
 def _build_version(model: type[KRMObject]) -> dict[str, Any]:
     columns = (*_COLUMNS[model.__name__], _AGE)
+    is_record = issubclass(model, Record)
     return {
         "name": VERSION,
         "served": True,
@@ -130,6 +132,8 @@ def _build_version(model: type[KRMObject]) -> dict[str, Any]:
         "additionalPrinterColumns": [
             {"name": name, "type": kind, "jsonPath": path} for name, kind, path in columns
         ],
+        # The controller lists the records that wait, and not those of a week.
+        **({"selectableFields": [{"jsonPath": ".status.record"}]} if is_record else {}),
     }
 
 

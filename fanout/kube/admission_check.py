@@ -5,6 +5,7 @@ They prove who created a record. Where they are missing nobody is who an object 
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 from fanout.api.admission_policies import DEFAULT_SERVICE_ACCOUNT, build_admission_policies
@@ -35,28 +36,35 @@ class AdmissionState:
     since: datetime | None = None
 
 
-def check_admission(connection: ApiConnection) -> AdmissionState:
-    """Compare the policies and bindings with those that fanout prints. Raises Unavailable."""
-    try:
-        account = _find_service_account(connection)
-        written = [_check(connection, it) for it in build_admission_policies(account)]
-    except (Denied, InvalidInput) as error:
-        return AdmissionState(
-            InvalidInput(
-                wording.describe_admission(error.problem),
-                reason="AdmissionMissing",
-                remedy=wording.ADMISSION_REMEDY,
+class AdmissionCheck:
+    """Check of the admission policies of one cluster, as one user."""
+
+    def __init__(self, connection: ApiConnection) -> None:
+        """Use the connection of the controller."""
+        self._connection = connection
+
+    @cached_property
+    def _service_account(self) -> str:
+        """`namespace/name` of the controller's account, which alone writes variants."""
+        user = read_own_user(self._connection).name
+        if user.startswith(_SERVICE_ACCOUNT_PREFIX):
+            return user.removeprefix(_SERVICE_ACCOUNT_PREFIX).replace(":", "/")
+        return DEFAULT_SERVICE_ACCOUNT
+
+    def read(self) -> AdmissionState:
+        """Compare the policies and bindings with those that fanout prints. Raises Unavailable."""
+        try:
+            expected = build_admission_policies(self._service_account)
+            written = [_check(self._connection, it) for it in expected]
+        except (Denied, InvalidInput) as error:
+            return AdmissionState(
+                InvalidInput(
+                    wording.describe_admission(error.problem),
+                    reason="AdmissionMissing",
+                    remedy=wording.ADMISSION_REMEDY,
+                )
             )
-        )
-    return AdmissionState(since=max(written) + IN_FORCE_AFTER)
-
-
-def _find_service_account(connection: ApiConnection) -> str:
-    """Return `namespace/name` of the controller's account, which alone writes variants."""
-    user = read_own_user(connection).name
-    if user.startswith(_SERVICE_ACCOUNT_PREFIX):
-        return user.removeprefix(_SERVICE_ACCOUNT_PREFIX).replace(":", "/")
-    return DEFAULT_SERVICE_ACCOUNT
+        return AdmissionState(since=max(written) + IN_FORCE_AFTER)
 
 
 def _check(connection: ApiConnection, expected: Mapping[str, Any]) -> datetime:

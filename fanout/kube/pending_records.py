@@ -1,13 +1,14 @@
 """Objects of records of an API server: their list, their status and their deletion."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from fanout.api.object_meta import API_VERSION, KRMObject, Label
 from fanout.api.record_objects import Approval, Decision, Evidence
 from fanout.errors import Conflict
-from fanout.kube.admission_check import check_admission
+from fanout.kube.admission_check import AdmissionCheck
 from fanout.kube.api_connection import ApiConnection, NotServed
 from fanout.plan.records.record_listing import RecordListing, RecordObject, RecordState
 
@@ -24,21 +25,32 @@ class ApiPendingRecords:
     def __init__(self, connection: ApiConnection) -> None:
         """Use the connection, whose user is the controller."""
         self._connection = connection
+        self._admission = AdmissionCheck(connection)
 
     def read(self) -> RecordListing:
-        """List all objects consistently. Raises Denied, NotServed and Unavailable."""
+        """List what waits, consistently. Raises Denied, NotServed and Unavailable."""
+        objects = self._list("status.record=")
+        # After the lists: what they have was created under these policies, if it was created since
+        # these were written.
+        admission = self._admission.read()
+        return RecordListing(objects, admission.problem, admission.since)
+
+    def read_recorded(self) -> Sequence[RecordObject]:
+        """List what is on record. Raises Denied, NotServed and Unavailable."""
+        return self._list("status.record!=")
+
+    def _list(self, selector: str) -> tuple[RecordObject, ...]:
+        """Return the objects that match a field selector, in the order of their creation."""
+        query = urlencode({"fieldSelector": selector})
         items = [
             (_order(item), _read_object(kind.__name__, item))
             for kind in _KINDS
-            for item in self._connection.get(object_path(kind.__name__)).get("items") or ()
+            for item in self._connection.get(f"{object_path(kind.__name__)}?{query}").get("items")
+            or ()
             # Somebody has taken it back, and a finalizer of others is all that keeps it.
             if "deletionTimestamp" not in item["metadata"]
         ]
-        # After the lists: what they have was created under these policies, if it was created since
-        # these were written.
-        admission = check_admission(self._connection)
-        objects = tuple(item for _, item in sorted(items, key=lambda pair: pair[0]))
-        return RecordListing(objects, admission.problem, admission.since)
+        return tuple(item for _, item in sorted(items, key=lambda pair: pair[0]))
 
     def write_state(self, item: RecordObject, state: RecordState) -> None:
         """Write the status of an object. One that is gone, or was created anew, is left alone."""

@@ -149,7 +149,7 @@ def wait_for_admission(server: KubeServer) -> None:
     forged = decision("default", by="nobody")
     wait_until(partial(is_refused, server, forged), "the policies are not in force")
     with connected(server) as connection:
-        since = admission_check.check_admission(connection).since
+        since = admission_check.AdmissionCheck(connection).read().since
     assert since is not None
     wait_until(lambda: datetime.now(UTC) >= since, "the policies are too young")
 

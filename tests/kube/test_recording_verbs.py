@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from fleet import Result
-from kube.record_fleet import GROUPS, Company, wait_until
+from kube.record_fleet import GROUPS, Company, decision, wait_until
 from kube_server import KubeError
 
 pytestmark = pytest.mark.kube
@@ -254,6 +254,73 @@ def test_a_dry_run_creates_nothing(fleet: Company):
     assert told.code == 0, told.err
     assert "would be recorded" in told.out
     assert objects(fleet, "Decision") == []
+
+
+def publish(fleet: Company, revision: str) -> None:
+    """Publish a revision in both stages, and wait for nothing."""
+    edit(fleet, "policy.yaml", stages=[{"name": "dev"}, {"name": "prod"}])
+    edit(fleet, "promotion.yaml", autoPromotion={"stages": ["*"]})
+    apply(fleet)
+    if revision != "v1":
+        fleet.fleet.release(revision)
+    for _ in range(3):
+        fleet.fleet.later(minutes=1)
+        fleet.run("sweep")
+
+
+def test_a_rollback_is_an_object_that_the_controller_follows(fleet: Company):
+    publish(fleet, "v1")
+    publish(fleet, "v2")
+    line = ("rollback", "monitoring", "--stage", "dev", "--reason", "broken", "--yes")
+    told = ask(fleet, *line)
+    assert created_name(told, "decision").startswith("rollback-")
+    assert "back to v1" in told.out
+    fleet.take_in()
+    for _ in range(2):
+        fleet.fleet.later(minutes=1)
+        fleet.run("sweep")
+    published = [
+        it["status"]["published"]["revision"]
+        for it in fleet.run("get", "variants", "-o", "json").items
+        if it["spec"]["stage"] == "dev"
+    ]
+    assert set(published) == {"v1"}
+
+
+def test_a_removal_is_an_object_and_the_controller_removes(fleet: Company):
+    publish(fleet, "v1")
+    edit(fleet, "promotion.yaml", autoPromotion=None)
+    site = next(it for it in fleet.policies.glob("*ams*"))
+    fleet.server.kubectl("delete", "--ignore-not-found", "-f", str(site), namespace=fleet.namespace)
+    site.unlink()
+    apply(fleet)
+    files = set(fleet.fleet.repos["edge"].files())
+    told = ask(fleet, "remove", "monitoring", "ams", "--reason", "closed")
+    assert created_name(told, "decision").startswith("confirm-removal-")
+    assert "the controller removes" in told.out
+    assert set(fleet.fleet.repos["edge"].files()) == files
+    fleet.take_in()
+    fleet.run("sweep")
+    assert not any("ams" in it for it in fleet.fleet.repos["edge"].files())
+
+
+def test_records_that_were_put_back_take_their_acceptance_alone(fleet: Company):
+    fleet.create(decision(fleet.namespace))
+    fleet.take_in()
+    fleet.run("sweep")
+    (branch,) = (it for it in fleet.fleet.records().refs() if it.endswith("/monitoring"))
+    ask(fleet, "plan")  # sees the head
+    head = fleet.fleet.records().refs()[branch]
+    fleet.fleet.records().git("update-ref", branch, f"{head}~1")
+    waiting = fleet.create(decision(fleet.namespace, stage="prod"))
+    assert fleet.take_in().changed == frozenset()
+    assert fleet.condition(waiting)["reason"] == "RecordsRewound"
+    told = ask(fleet, "accept-records", "monitoring", "--reason", "restored")
+    assert created_name(told, "decision").startswith("accept-records-")
+    assert fleet.take_in().has_more
+    assert not fleet.take_in().has_more
+    assert [action for _, action in fleet.actions()][-2:] == ["AcceptRecords", "Suspend"]
+    assert fleet.condition(waiting)["status"] == "True"
 
 
 def test_who_lacks_a_right_is_told_which(fleet: Company):

@@ -58,7 +58,7 @@ class RecordObject:
 
 @frozen
 class RecordListing:
-    """All objects of records in the order of their creation, and whether their authors are proven.
+    """Objects that are not on record, by their creation, and whether their authors are proven.
 
     `admission_problem`: the admission policies are not as they have to be, so nobody is who an
     object says. `admitted_since`: when they were written last, and in force.

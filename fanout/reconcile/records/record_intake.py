@@ -8,7 +8,7 @@ is taken in is no record; one that is deleted afterwards changes nothing.
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from fanout.api.approver_names import format_user
@@ -29,6 +29,9 @@ from fanout.reconcile.pass_scope import PassSubject
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import frozen, replace
 
+# Those on record may be many, and nothing waits for their deletion.
+_DELETION_INTERVAL = timedelta(minutes=10)
+_FIRST_DELETION = datetime(1970, 1, 1, tzinfo=UTC)
 # Of a policy in one push; the rest follows in the next round.
 MAX_RECORDS = 1000
 # Git stores no such name of a committer, or stores it without the spaces around it.
@@ -79,6 +82,7 @@ class RecordIntake:
         self._pending = pending
         self._retention = retention
         self._find_obstacle = find_obstacle
+        self._next_deletion = _FIRST_DELETION
 
     def take_in(self, now: datetime) -> IntakeResult:
         """Take in the records that are pending; `now` is their instant.
@@ -87,7 +91,9 @@ class RecordIntake:
         nothing may be published: somebody may have restricted it.
         """
         listing, intake = self._pending.read(), _Intake(now)
-        self._delete_recorded(listing, intake)
+        if now >= self._next_deletion:
+            self._next_deletion = now + _DELETION_INTERVAL
+            self._delete_recorded(intake)
         if listing.admission_problem is None:
             waiting = self._refuse_unusable(listing, intake)
             states = self._records.read(sorted(waiting)) if waiting else {}
@@ -100,12 +106,12 @@ class RecordIntake:
             intake.has_more,
         )
 
-    def _delete_recorded(self, listing: RecordListing, intake: _Intake) -> None:
+    def _delete_recorded(self, intake: _Intake) -> None:
         if self._retention is None:
             return
-        for item in listing.objects:
+        for item in self._pending.read_recorded():
             at = item.state.at
-            if item.state.record and at is not None and at + self._retention <= intake.now:
+            if at is not None and at + self._retention <= intake.now:
                 self._attempt(partial(self._pending.delete, item), item, intake)
 
     def _refuse_unusable(
@@ -114,8 +120,6 @@ class RecordIntake:
         """Write the errors of unusable objects; return the others by policy, in their order."""
         waiting: dict[RecordsKey, list[RecordObject]] = {}
         for item in listing.objects:
-            if item.state.record:
-                continue
             error = _find_refusal(item, listing.admitted_since)
             if error is None:
                 waiting.setdefault(item.key, []).append(item)
