@@ -534,6 +534,12 @@ class RecordStore(Protocol):
         it is written. Lost races are retried.
         """
 
+    def hold_status(self, problems: Mapping[RecordsKey, str]) -> None:
+        """Refuse to change the status of these policies, with these sentences, and of no others.
+
+        Their records wait, and may forbid what the status would allow.
+        """
+
     def put_status(
         self, changes: Mapping[RecordsKey, StatusChange], now: datetime
     ) -> Mapping[RecordsKey, str]:

@@ -138,6 +138,7 @@ class PolicyStateStore:
         self._install = install
         self._identity = identity
         self._branches: dict[RecordsKey, PolicyStateBranch] = {}
+        self._held: Mapping[RecordsKey, str] = {}  # why their status must not change
 
     # ---- reading -------------------------------------------------------------------------------
 
@@ -383,14 +384,24 @@ class PolicyStateStore:
             commits.append(replace(commit, identity=record.author))
         return commits
 
+    def hold_status(self, problems: Mapping[RecordsKey, str]) -> None:
+        """Refuse to change the status of these policies, with these sentences."""
+        self._held = problems
+
     def put_status(
         self, changes: Mapping[RecordsKey, StatusChange], now: datetime
     ) -> Mapping[RecordsKey, str]:
         """Write the changed status lines of all policies in one atomic push; return the heads.
 
         Raises Conflict if a branch is not at `expected`, InvalidInput if a file to be changed
-        is unreadable, Unavailable or Denied.
+        is unreadable or the status is held, Unavailable or Denied.
         """
+        for key in sorted(changes.keys() & self._held.keys()):
+            raise InvalidInput(
+                self._held[key],
+                reason="RecordsUnreadable",
+                where=ErrorLocation(f"UpstreamPolicy/{key.policy}" if key.policy else ""),
+            )
         commits = []
         for key, change in sorted(changes.items()):
             files = self._changed_shards(key, change)

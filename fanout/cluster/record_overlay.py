@@ -103,6 +103,9 @@ class RecordOverlay:
         """Refuse: a dry run takes nothing in."""
         raise Bug("a dry run was about to take in records")
 
+    def hold_status(self, problems: Mapping[RecordsKey, str]) -> None:
+        """Do nothing: no status is written."""
+
     def put_status(
         self,
         changes: Mapping[RecordsKey, StatusChange],  # noqa: ARG002 as of the port

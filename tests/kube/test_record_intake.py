@@ -26,6 +26,7 @@ from kube_server import KubeError
 from fanout.api.admission_policies import build_admission_policies
 from fanout.cli.record_intake_startup import open_record_intake
 from fanout.kube.pending_records import ApiPendingRecords
+from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.records.record_intake import IntakeResult
 
 pytestmark = pytest.mark.kube
@@ -241,6 +242,41 @@ def test_a_policy_whose_records_fail_holds_no_other(company: Company):
     assert company.condition(waiting)["reason"] == "NotFound"
     assert company.condition(waiting, "Stalled") == {}
     assert company.take_in(timedelta(minutes=1)).problems == result.problems
+
+
+REFUSING = """\
+#!/bin/sh
+while read old new ref; do
+  git log --format=%s $new --not --all | grep -q '^Record Decision' && exit 1
+done
+exit 0
+"""
+
+
+def test_nothing_is_released_while_a_record_waits(company: Company):
+    """The suspension is in the cluster, and the records repository does not take it."""
+    company.run("sweep")
+    company.create(decision(company.namespace))
+    hook = company.fleet.records().path / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(REFUSING)
+    hook.chmod(0o755)
+    refs = company.fleet.refs()["edge"]
+    with company.opened() as (program, connection):
+        intake = open_record_intake(program, connection)
+        (problem,) = intake.take_in(company.fleet.now).problems
+        assert "records of policy monitoring" in problem
+        assert program.sweep(PassMode()).pass_plan.policies[0].error is not None
+        assert company.fleet.refs()["edge"] == refs
+        hook.unlink()
+        assert intake.take_in(company.fleet.now).problems == ()
+        program.sweep(PassMode())
+    assert company.fleet.refs()["edge"] == refs
+    assert company.actions() == [("alice <user:alice>", "Suspend")]
+    company.create(decision(company.namespace, "Resume"))
+    company.take_in()
+    company.run("sweep")
+    assert company.fleet.refs()["edge"] != refs
 
 
 def test_records_of_a_deleted_policy_go_on_counting(company: Company):

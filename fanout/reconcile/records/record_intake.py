@@ -61,6 +61,7 @@ class _Intake:
     now: datetime
     changed: set[PassSubject] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
+    held: dict[RecordsKey, str] = field(default_factory=dict)  # policies that must not go on
     has_more: bool = False
 
 
@@ -99,6 +100,7 @@ class RecordIntake:
             states = self._records.read(sorted(waiting)) if waiting else {}
             for key, items in sorted(waiting.items()):
                 self._take_in_policy(key, items, states[key], intake)
+        self._records.hold_status(intake.held)
         return IntakeResult(
             frozenset(intake.changed),
             tuple(sorted(intake.problems)),
@@ -146,6 +148,9 @@ class RecordIntake:
         if isinstance(entries, FanoutError):
             problem = wording.describe_waiting_records(key.namespace, key.policy, str(entries))
             intake.problems.append(problem)
+            if policy_records.head:
+                # Somebody has said something, perhaps to stop. Without a head nothing is released.
+                intake.held[key] = problem
             for item in items:
                 self._write_state(item, _build_state(entries, intake.now), intake)
             return
