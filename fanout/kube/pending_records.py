@@ -1,6 +1,6 @@
 """Objects of records of an API server: their list, their status and their deletion."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -10,6 +10,7 @@ from fanout.api.record_objects import Approval, Decision, Evidence
 from fanout.errors import Conflict
 from fanout.kube.admission_check import AdmissionCheck
 from fanout.kube.api_connection import ApiConnection, NotServed
+from fanout.kube.object_watch import ObjectWatch
 from fanout.plan.records.record_listing import RecordListing, RecordObject, RecordState
 
 FIELD_MANAGER = "fanout"
@@ -75,6 +76,32 @@ class ApiPendingRecords:
             self._connection.send("DELETE", path, {"preconditions": {"uid": item.uid}})
         except (NotServed, Conflict):
             return
+
+
+class PendingRecordWatch:
+    """Watch that tells when there are objects that may have to be taken in."""
+
+    def __init__(self, connection: ApiConnection, notify: Callable[[], None]) -> None:
+        """Watch nothing yet. `notify` is called on another thread."""
+        self._watches = [
+            ObjectWatch(connection, object_path(kind.__name__), _find_pending, notify)
+            for kind in _KINDS
+        ]
+
+    def start(self) -> None:
+        """Begin to watch. Raises Unavailable."""
+        for watch in self._watches:
+            watch.start()
+
+    def stop(self) -> None:
+        """End the watches."""
+        for watch in self._watches:
+            watch.stop()
+
+
+def _find_pending(item: Any) -> str | None:
+    """Return the uid of an object that is not taken in; None if it is."""
+    return None if item.get("status", {}).get("record") else item["metadata"]["uid"]
 
 
 def object_path(kind: str, namespace: str = "") -> str:

@@ -181,10 +181,7 @@ def shared_options(command: click.Command) -> list[str]:
 
 COMMANDS = dict(list_commands())
 # Of a verb that does nothing without an API server: tests/kube/test_controller.py has them.
-ON_A_SERVER = {
-    ("controller", it)
-    for it in ("context", "kubeconfig", "namespace", "all_namespaces", "state_dir", "quiet")
-}
+ON_A_SERVER = {("controller", it) for it in ("context", "kubeconfig", "state_dir", "quiet")}
 ROWS = [
     (verb, option)
     for verb, it in COMMANDS.items()

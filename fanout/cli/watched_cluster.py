@@ -1,0 +1,242 @@
+"""Watched objects of a cluster, and what a loop does with them besides passes.
+
+Around each pass: the finalizer is added before anything is written for an object, records are
+taken in, restrictions are read again before a publication, and completed deletions are released.
+"""
+
+import socket
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import structlog
+
+from fanout.api.reasons import Reason
+from fanout.cli.continuous_operation import build_dependencies
+from fanout.cli.declarations import open_cluster_connection
+from fanout.cli.lazy_import import load_module
+from fanout.cli.settings import Settings
+from fanout.cli.startup import Program
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.errors import FanoutError, Waiting
+from fanout.plan.records.policy_records import RecordsKey
+from fanout.ports import Secrets
+from fanout.reconcile.execution.completed_deletions import find_completed_deletions
+from fanout.reconcile.execution.plan_execution import is_final, run_pass
+from fanout.reconcile.pass_results import PassPlan, PassReport
+from fanout.reconcile.pass_scope import PassMode, PassSubject, list_requests
+from fanout.reconcile.records.record_intake import RecordIntake
+from fanout.schedule.loop_health import LoopObserver, ScheduledPass
+from fanout.schedule.run_loop import LoopDependencies, RunLoop
+from fanout.schedule.status_thread import StatusThread
+from fanout.telemetry.redaction import Redactor
+from fanout.values import replace
+
+_log = structlog.get_logger()
+
+
+class WatchedCluster:
+    """Objects of one cluster for one loop."""
+
+    def __init__(self, connection: Any) -> None:
+        """Watch nothing yet."""
+        self._connection = connection
+        self._loop: RunLoop | None = None
+        self._source = load_module("kube.watched_objects").WatchedObjects(
+            connection, self._notify_loop
+        )
+        self._records = load_module("kube.pending_records").PendingRecordWatch(
+            connection, self.notify_records
+        )
+        finalizers = load_module("kube.finalizers")
+        self._finalizers = finalizers.RemovalFinalizers(connection)
+        self.inventory = finalizers.HeldInventory(
+            load_module("kube.api_inventory").ApiInventory(self._source), self._finalizers
+        )
+
+    def start(self) -> None:
+        """Begin to watch. Raises InvalidInput, Denied or Unavailable."""
+        self._source.start()
+        self._records.start()
+
+    def stop(self) -> None:
+        """End all watches."""
+        self._source.stop()
+        self._records.stop()
+
+    def connect(self, loop: RunLoop) -> None:
+        """Wake a loop after each change."""
+        self._loop = loop
+
+    def open_secrets(self, administrator_secrets: Secrets, redactor: Redactor) -> Secrets:
+        """Return the Secrets of namespaces, with those of the administrator."""
+        secrets: Secrets = load_module("kube.api_secrets").ApiSecrets(
+            self._connection, administrator_secrets, redactor
+        )
+        return secrets
+
+    @contextmanager
+    def run_observers(self, observers: list[LoopObserver]) -> Iterator[None]:
+        """Write statuses and release completed deletions while open. Adds the observers."""
+        writer = load_module("kube.status_writer").ApiStatusWriter(
+            self._connection, socket.gethostname()
+        )
+        thread = StatusThread(writer, self.inventory.read)
+        observers += (DeletionObserver(self._finalizers), thread)
+        with thread.run():
+            yield
+
+    def build_dependencies(
+        self, program: Program, observers: Sequence[LoopObserver]
+    ) -> LoopDependencies:
+        """Build the dependencies of the loop from an open program."""
+        operation = _Operation(self, program)
+        return replace(
+            build_dependencies(program, observers),
+            run_pass=operation.run_pass,
+            take_in=operation.take_in,
+            list_requests=list_requests,
+        )
+
+    def open_intake(self, program: Program, evaluated: "EvaluatedPolicies") -> RecordIntake:
+        """Return the intake of the records of the cluster."""
+        pending = load_module("kube.pending_records").ApiPendingRecords(self._connection)
+        retention = program.configuration.record_retention
+        return RecordIntake(program.world.records, pending, retention, evaluated.find_obstacle)
+
+    def read_restrictions(self) -> DeclaredObjects:
+        """Return what is declared, not older than the call."""
+        # A watch may be late: what the API server has acknowledged binds what begins now.
+        self._source.refresh()
+        return self.read()
+
+    def read(self) -> DeclaredObjects:
+        """Return what is declared."""
+        declared: DeclaredObjects = self.inventory.read()
+        return declared
+
+    def _notify_loop(self) -> None:
+        if self._loop is not None:
+            self._loop.wake()
+
+    def notify_records(self) -> None:
+        if self._loop is not None:
+            self._loop.notify_records()
+
+
+class _Operation:
+    """Passes of one program over the objects of a cluster, and the intake of its records."""
+
+    def __init__(self, cluster: WatchedCluster, program: Program) -> None:
+        self._cluster = cluster
+        self._program = program
+        self._evaluated = EvaluatedPolicies()
+        self._intake = cluster.open_intake(program, self._evaluated)
+        self._problems: frozenset[str] = frozenset()  # of the intake, as logged
+        self._changed: frozenset[PassSubject] = frozenset()  # taken in during a pass
+
+    def run_pass(self, declared: DeclaredObjects, now: datetime, mode: PassMode) -> PassReport:
+        """Run one pass; what restricts it is read again before anything is published."""
+
+        def confirm(pass_plan: PassPlan, declared: DeclaredObjects) -> DeclaredObjects | None:
+            # Packages may inject kinds that no policy names.
+            injected = self._program.reconciler.list_injected_kinds()
+            self._cluster.inventory.require(injected)
+            if not is_final(pass_plan):
+                present = self._cluster.read()
+                return None if present is declared else present
+            _log.debug("Restrictions are read")
+            present = self._cluster.read_restrictions()
+            changed = self._take_in(now)
+            if changed:
+                # Another policy than those of this pass may be among them.
+                self._changed |= changed
+                self._cluster.notify_records()
+            return None if present is declared and not changed else present
+
+        report = run_pass(
+            self._program.world, self._program.reconciler, declared, now, mode, confirm
+        )
+        if self._evaluated.update(report.pass_plan):
+            self._cluster.notify_records()  # some may have waited for the first pass
+        return report
+
+    def take_in(self, now: datetime) -> Collection[PassSubject]:
+        """Take in the records that wait; return the policies and variants they are about.
+
+        Those that were taken in during the last pass are among them.
+        """
+        changed, self._changed = self._changed | self._take_in(now), frozenset()
+        return changed
+
+    def _take_in(self, now: datetime) -> frozenset[PassSubject]:
+        result = self._intake.take_in(now)
+        problems = set(result.problems)
+        if result.admission_problem is not None:
+            problems.add(str(result.admission_problem))
+        for problem in sorted(problems - self._problems):
+            _log.warning("Records are not taken in", problem=problem)
+        for problem in sorted(self._problems - problems):
+            _log.info("Problem of records is gone", problem=problem)
+        self._problems = frozenset(problems)
+        if result.has_more:
+            self._cluster.notify_records()
+        return result.changed
+
+
+class EvaluatedPolicies:
+    """Policies that a pass has evaluated, by their key, with the error that stopped them."""
+
+    def __init__(self) -> None:
+        self._errors: dict[RecordsKey, FanoutError | None] = {}
+
+    def update(self, pass_plan: PassPlan) -> bool:
+        """Take over the results of a pass; return whether some are of policies without one."""
+        results = {it.resolved_policy.records_key: it.error for it in pass_plan.policies}
+        has_new = not results.keys() <= self._errors.keys()
+        self._errors |= results
+        return has_new
+
+    def find_obstacle(self, key: RecordsKey) -> FanoutError | None:
+        """Return why a policy must not get its first record now, or None.
+
+        Its records may be lost, and with a first one they would look as if there had been none.
+        """
+        if key not in self._errors:
+            return Waiting(
+                "the policy has not been evaluated yet",
+                reason=str(Reason.DECISION_WAITS),
+                remedy="create it, or wait for the next pass",
+            )
+        error = self._errors[key]
+        return error if error is not None and error.reason == Reason.RECORDS_LOST else None
+
+
+class DeletionObserver:
+    """Observer of the loop that removes the finalizer of objects whose removal is complete."""
+
+    def __init__(self, finalizers: Any) -> None:
+        """Use the finalizers of a cluster."""
+        self._finalizers = finalizers
+
+    def begin_round(self, waits: Sequence[float]) -> None:
+        """Do nothing."""
+
+    def end_round(self, made_pass: ScheduledPass | None, failure: FanoutError | None) -> None:  # noqa: ARG002 as of the protocol
+        """Release the completed deletions of a pass."""
+        if made_pass is not None:
+            completed = find_completed_deletions(made_pass.report.pass_plan)
+            if completed:
+                self._finalizers.release(completed)
+
+
+@contextmanager
+def open_watched_cluster(settings: Settings) -> Iterator[WatchedCluster]:
+    """Watch the objects of a cluster while open. Raises InvalidInput, Denied, Unavailable."""
+    cluster = WatchedCluster(open_cluster_connection(settings))
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
