@@ -99,7 +99,7 @@ class WatchedCluster:
             list_requests=list_requests,
         )
 
-    def open_intake(self, program: Program, evaluated: "EvaluatedPolicies") -> RecordIntake:
+    def open_intake(self, program: Program, evaluated: "PolicyErrorMemo") -> RecordIntake:
         """Return the intake of the records of the cluster."""
         pending = load_module("kube.pending_records").ApiPendingRecords(self._connection)
         retention = program.configuration.record_retention
@@ -131,7 +131,7 @@ class _Operation:
     def __init__(self, cluster: WatchedCluster, program: Program) -> None:
         self._cluster = cluster
         self._program = program
-        self._evaluated = EvaluatedPolicies()
+        self._evaluated = PolicyErrorMemo()
         self._intake = cluster.open_intake(program, self._evaluated)
         self._problems: frozenset[str] = frozenset()  # of the intake, as logged
         self._changed: frozenset[PassSubject] = frozenset()  # taken in during a pass
@@ -185,7 +185,7 @@ class _Operation:
         return result.changed
 
 
-class EvaluatedPolicies:
+class PolicyErrorMemo:
     """Policies that a pass has evaluated, by their key, with the error that stopped them."""
 
     def __init__(self) -> None:

@@ -149,7 +149,7 @@ class RecordIntake:
             problem = wording.describe_waiting_records(key.namespace, key.policy, str(entries))
             intake.problems.append(problem)
             if policy_records.head:
-                # Somebody has said something, perhaps to stop. Without a head nothing is released.
+                # The record may ask to stop. Without a head nothing is released.
                 intake.held[key] = problem
             for item in items:
                 self._write_state(item, _build_state(entries, intake.now), intake)
