@@ -26,6 +26,7 @@ from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 from benchmarks import inputs
 from benchmarks.__main__ import directory
 from benchmarks.inputs import FEW, Size
+from benchmarks.kube_status import measure_statuses
 from benchmarks.processes import environment, timed
 from benchmarks.rows import Row, at_most
 from benchmarks.table import tell
@@ -60,6 +61,10 @@ what the process and those below it used, without the API server.
 - `lists`: the same objects listed and decoded by a process of the standard library, eight lists at
   once.
 - `plan-from-cluster`: `fanout plan --context`, with mirrors of its own; held to the sum of both.
+- `fan-out-of-files`, `fan-out-of-cluster`: the first drafts of all targets in a process that stays,
+  without statuses and with them: time and processor until the last push, and the most memory.
+- `statuses`: from the last push until all variants are there with their statuses, and the same
+  bodies written by hand over eight connections.
 """
 _CLUSTERS = """\
 apiVersion: apiextensions.k8s.io/v1
@@ -225,7 +230,7 @@ def _list_all(url: str) -> int:
     return 0
 
 
-MEASURES: tuple[Measure, ...] = (measure_plan,)
+MEASURES: tuple[Measure, ...] = (measure_plan, measure_statuses)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Digests of the objects of fanout in a cluster: what is there is compared, and no body kept."""
 
 import json
-from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -44,10 +43,11 @@ def without_empty(value: Any) -> Any:
     Server-side apply of an empty map over entries of its own stores null, which no schema takes;
     and what is left of a list that is not sent any more is an empty one.
     """
-    if isinstance(value, Mapping):
+    # Types of JSON alone: instance checks of abstract classes take most of the time here.
+    if isinstance(value, dict):
         pairs = ((name, without_empty(it)) for name, it in value.items())
         return {name: it for name, it in pairs if it is not None and it not in ({}, [])}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, list):
         return [without_empty(it) for it in value]
     return value
 

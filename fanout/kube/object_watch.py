@@ -46,6 +46,7 @@ class ObjectWatch(Generic[Value]):
         self._notify = notify
         self._lock = Lock()
         self._values: dict[tuple[str, str], Value] = {}
+        self._noted: dict[tuple[str, str], int] = {}  # versions of writes whose events are to come
         self._snapshot: Mapping[tuple[str, str], Value] | None = None  # None: to be made
         self._failure: FanoutError | None = None
         self._version = 0  # resource version that the values are at least as new as
@@ -101,6 +102,7 @@ class ObjectWatch(Generic[Value]):
                 return
             is_same = values == self._values and self._failure is None
             self._values, self._version = values, version
+            self._noted.clear()  # a storage that was restored counts from another number
             self._failure, self._must_list = None, False
             if is_same:
                 return
@@ -110,12 +112,13 @@ class ObjectWatch(Generic[Value]):
     def note(self, item: Any) -> Value | None:
         """Take in an object as the response to a write has it, and return its value.
 
-        The event of the write then changes nothing.
+        Its event, and earlier ones that have yet to come, then change nothing.
         """
-        value = self._convert(item)
+        value, name = self._convert(item), _name_of(item)
         if value is not None:
             with self._lock:
-                self._values[_name_of(item)] = value
+                self._values[name] = value
+                self._noted[name] = int(item["metadata"]["resourceVersion"])
                 self._snapshot = None
         return value
 
@@ -176,15 +179,19 @@ class ObjectWatch(Generic[Value]):
     def _apply(self, event_type: str, item: Any) -> bool:
         """Apply one event; return whether a value changed."""
         version = int(item["metadata"]["resourceVersion"])
-        value = self._convert(item) if event_type in ("ADDED", "MODIFIED") else None
+        is_bookmark = event_type == "BOOKMARK"
+        name = ("", "") if is_bookmark else _name_of(item)
+        is_noted = version <= self._noted.get(name, 0)  # most events of an object that is written
+        is_present = event_type in ("ADDED", "MODIFIED") and not is_noted
+        value = self._convert(item) if is_present else None
         with self._lock:
             # `refresh` may have listed what this watch has yet to tell.
             if version <= self._version:
                 return False
             self._version = version
-            if event_type == "BOOKMARK":
+            if is_bookmark or is_noted:
                 return False
-            name = _name_of(item)
+            self._noted.pop(name, None)
             if has_same_content(self._values.get(name), value):
                 return False
             if value is None:

@@ -80,11 +80,18 @@ class ApiStatusWriter:
         changed = []
         for name, written in confirmed:
             of_kind = digests[name.kind]
-            if not isinstance(of_kind, FanoutError):
-                present = of_kind.get((name.namespace, name.name))
-                if present is None or (present.content, present.status) != written:
-                    changed.append(name)
+            if isinstance(of_kind, FanoutError):
+                continue
+            present = of_kind.get((name.namespace, name.name))
+            if present is None and not written[0]:
+                self._forget(name)  # people deleted what they had declared
+            elif present is None or (present.content, present.status) != written:
+                changed.append(name)
         return changed
+
+    def _forget(self, name: ObjectName) -> None:
+        with self._lock:
+            self._confirmed.pop(name, None)
 
     def _read_digests(self) -> dict[str, Mapping[tuple[str, str], ObjectDigest] | FanoutError]:
         """Return the digests by kind, or why a kind cannot be listed."""
@@ -188,8 +195,7 @@ class ApiStatusWriter:
         except NotServed:  # it is gone already
             return 0
         finally:
-            with self._lock:
-                self._confirmed.pop(name, None)
+            self._forget(name)
         return 1
 
     def _record_one(self, event: PolicyEvent) -> int:

@@ -16,7 +16,7 @@ from fanout.schedule.loop_health import ScheduledPass
 from fanout.telemetry.error_isolation import run_isolated
 
 SETTLE_TIME = 0.1  # seconds in which a round that follows at once begins
-MAX_DELAY = 30.0  # seconds for which rounds that follow each other put off all writes
+MAX_DELAY = 60.0  # seconds for which rounds that follow each other put off all writes
 MAX_PAUSE = 1.0  # seconds for which a running round puts off one write of each connection
 RETRY_PAUSE = 30.0  # seconds, after a write that failed
 _GRACE = 5.0  # seconds that writes have when the process ends
