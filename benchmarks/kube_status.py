@@ -172,6 +172,7 @@ def main() -> None:
         records=str(options.place / f"records-{options.kind}.git"),
         new_records=True,
         now_override=datetime.fromisoformat(inputs.NOW),
+        is_controller=is_cluster,
     )
     records = options.place / f"records-{options.kind}.git"
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(records)], check=True)

@@ -96,6 +96,7 @@ class StatusWorld:
             state_dir=self.fleet.root / "state",
             records=str(self.records),
             now_override=self.fleet.now,
+            is_controller=True,
         )
         self.connection = open_connection(self.server.kubeconfig, "admin")
         self.writer = ApiStatusWriter(open_connection(self.server.kubeconfig, writer), "test")
