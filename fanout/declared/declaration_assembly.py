@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, field
+from datetime import datetime
 from typing import TypeVar
 
 from fanout.api.field_errors import FieldError, find_similar_name
@@ -32,6 +33,7 @@ class Declarations:
     own_objects: Mapping[ObjectKey, tuple[KRMObject, ObjectPosition]]  # usable ones of fanout
     objects: ClusterObjectIndex  # of other kinds
     served_scopes: Mapping[GroupKind, bool] = field(default_factory=dict)  # by an API server
+    definition_times: Mapping[GroupKind, datetime] = field(default_factory=dict)
     findings: Sequence[Finding] = ()
     broken: Sequence[tuple[ObjectKey, ObjectPosition]] = ()  # with errors of their own
     # Objects of fanout that are declared more than once, with all their positions.
@@ -69,6 +71,7 @@ def assemble_declared(declarations: Declarations) -> DeclaredObjects:
         scenarios=_select_kind(Scenario, items),
         objects=declarations.objects,
         served_scopes=declarations.served_scopes,
+        definition_times=declarations.definition_times,
         faults=tuple(sorted(dict.fromkeys(findings), key=_sort_key)),
         left_out=tuple(left_out),
         broken=tuple(declarations.broken),

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field
+from datetime import datetime
 
 from fanout.api.field_errors import FieldPath, format_path
 from fanout.api.git_repository import Repository
@@ -42,6 +43,8 @@ class DeclaredObjects:
     objects: ClusterObjectIndex = field(default_factory=ClusterObjectIndex)
     # As an API server reports them; see `scopes`.
     served_scopes: Mapping[GroupKind, bool] = field(default_factory=dict, repr=False)
+    # When the definition of each custom kind was created, as an API server reports it.
+    definition_times: Mapping[GroupKind, datetime] = field(default_factory=dict, repr=False)
     faults: tuple[Finding, ...] = ()
     left_out: tuple[ObjectKey, ...] = ()
     broken: tuple[tuple[ObjectKey, ObjectPosition], ...] = field(default=(), repr=False)

@@ -148,6 +148,7 @@ class ApiInventory:
                 own_objects=reading.own_objects,
                 objects=self._objects,
                 served_scopes=served.scopes(),
+                definition_times=served.definition_times,
                 findings=reading.findings,
                 broken=reading.broken,
                 unread=reading.unread,

@@ -2,12 +2,16 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
-from fanout.kube.api_connection import ApiConnection
+from fanout.errors import Denied
+from fanout.kube.api_connection import ApiConnection, NotServed
 from fanout.values import frozen
 
 # One document for all groups, since Kubernetes 1.30 in this version.
+# Definitions are large, and here their names suffice.
+_METADATA_ACCEPT = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _VERSION = re.compile(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?")
 _ACCEPT = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
@@ -44,11 +48,28 @@ class ResourceType:
         return f"{prefix}/namespaces/{namespace}/{plural}/{name}"
 
 
+DEFINITION_TYPE = ResourceType(
+    "apiextensions.k8s.io",
+    "v1",
+    "CustomResourceDefinition",
+    "customresourcedefinitions",
+    is_namespaced=False,
+)
+
+
 class ServedKinds:
     """Kinds that an API server can list."""
 
-    def __init__(self, resource_types: Iterable[ResourceType]) -> None:
-        """Index the types; of each kind the version that the server prefers comes first."""
+    def __init__(
+        self,
+        resource_types: Iterable[ResourceType],
+        definition_times: Mapping[tuple[str, str], datetime] | None = None,
+    ) -> None:
+        """Index the types; of each kind the version that the server prefers comes first.
+
+        `definition_times`: when the definitions of custom kinds were created, as far as known.
+        """
+        self.definition_times = definition_times or {}
         self._versions: dict[tuple[str, str], dict[str, ResourceType]] = {}
         for item in resource_types:
             versions = self._versions.setdefault((item.group, item.kind), {})
@@ -62,7 +83,9 @@ class ServedKinds:
         return next(iter(versions.values()), None)
 
     def with_kinds(
-        self, types_by_kind: Mapping[tuple[str, str], Sequence[ResourceType]]
+        self,
+        types_by_kind: Mapping[tuple[str, str], Sequence[ResourceType]],
+        definition_times: Mapping[tuple[str, str], datetime],
     ) -> "ServedKinds":
         """Return these kinds with others in place of some; a kind without types is not served."""
         others = (
@@ -71,7 +94,8 @@ class ServedKinds:
             if kind not in types_by_kind
             for item in versions.values()
         )
-        return ServedKinds((*others, *(it for types in types_by_kind.values() for it in types)))
+        custom_types = (it for types in types_by_kind.values() for it in types)
+        return ServedKinds((*others, *custom_types), definition_times)
 
     def groups(self, kind: str) -> tuple[str, ...]:
         """Return the API groups that have a kind of this name."""
@@ -88,7 +112,24 @@ class ServedKinds:
 def discover_kinds(connection: ApiConnection) -> ServedKinds:
     """Ask the API server for all kinds that it can list. Raises Denied and Unavailable."""
     documents = [connection.get(path, accept=_ACCEPT) for path in ("/api", "/apis")]
-    return ServedKinds(item for document in documents for item in _read_groups(document))
+    resource_types = [item for document in documents for item in _read_groups(document)]
+    return ServedKinds(resource_types, _read_definition_times(connection, resource_types))
+
+
+def _read_definition_times(
+    connection: ApiConnection, resource_types: Iterable[ResourceType]
+) -> dict[tuple[str, str], datetime]:
+    """Return when definitions were created; empty for who must not list them."""
+    try:
+        document = connection.get(DEFINITION_TYPE.path, _METADATA_ACCEPT)
+    except (Denied, NotServed):
+        return {}
+    created = {
+        item["metadata"]["name"]: parse_time(item["metadata"]["creationTimestamp"])
+        for item in document["items"]
+    }
+    names = {(it.group, it.kind): f"{it.plural}.{it.group}" for it in resource_types}
+    return {kind: created[name] for kind, name in names.items() if name in created}
 
 
 def _read_groups(document: Any) -> Iterator[ResourceType]:
@@ -113,3 +154,8 @@ def version_rank(version: str) -> tuple[int, int, int]:
         return (-1, 0, 0)
     major, stability, minor = match.groups()
     return (("alpha", "beta", None).index(stability), int(major), int(minor or 0))
+
+
+def parse_time(text: str) -> datetime:
+    """Return an instant that an API server wrote, in UTC."""
+    return datetime.fromisoformat(text)

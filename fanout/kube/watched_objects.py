@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from threading import Lock
 from typing import Any
 
@@ -10,22 +11,17 @@ from fanout.kube.api_connection import ApiConnection
 from fanout.kube.object_listing import ListedKind, build_converter
 from fanout.kube.object_watch import ObjectWatch
 from fanout.kube.resource_discovery import (
+    DEFINITION_TYPE,
     ResourceType,
     ServedKinds,
     discover_kinds,
+    parse_time,
     version_rank,
 )
 from fanout.selection.cluster_objects import Names
 from fanout.selection.variant_spec import Object
 from fanout.values import frozen, replace
 
-DEFINITION_TYPE = ResourceType(
-    "apiextensions.k8s.io",
-    "v1",
-    "CustomResourceDefinition",
-    "customresourcedefinitions",
-    is_namespaced=False,
-)
 _ESTABLISHED = "Established"
 
 
@@ -34,6 +30,7 @@ class _CustomKind:
     """A kind as its CustomResourceDefinition describes it."""
 
     types: tuple[ResourceType, ...]  # the version that is preferred first
+    created_at: datetime
     is_served: bool  # False: not established yet, or being deleted with all its objects
 
 
@@ -87,7 +84,8 @@ class WatchedObjects:
             {
                 kind: defined[kind].types if kind in defined and defined[kind].is_served else ()
                 for kind in self._custom_kinds
-            }
+            },
+            {kind: it.created_at for kind, it in defined.items()},
         )
 
     def objects(self, kind: ListedKind) -> Names:
@@ -142,6 +140,7 @@ def _read_definition(item: Any) -> _CustomKind:
     )
     return _CustomKind(
         tuple(sorted(types, key=lambda it: version_rank(it.version), reverse=True)),
+        parse_time(item["metadata"]["creationTimestamp"]),
         "deletionTimestamp" not in item["metadata"]
         and any(it["type"] == _ESTABLISHED and it["status"] == "True" for it in conditions),
     )

@@ -461,6 +461,14 @@ def describe_unusable_declaration(declaration: str) -> str:
     return f"a target may be in a declaration that cannot be used: {declaration}"
 
 
+def describe_new_definition(kind: str, until: str) -> str:
+    """Describe the definition of a kind that is younger than the policy that selects it."""
+    return (
+        f"kind {kind} was defined anew after the policy was created; its objects may be restored"
+        f" until {until}"
+    )
+
+
 def describe_unreadable_declaration(variant: str, declaration: str) -> str:
     """Describe a file that may declare the variant that a person wants to remove."""
     return f"{variant} may be declared in {declaration}, which cannot be read"

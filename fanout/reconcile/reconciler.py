@@ -94,7 +94,9 @@ class _PassContext:
             promotions=find_promotions(resolved_policy, declared.promotions),
             is_sweep=self.mode.is_sweep_for(resolved_policy),
             all_promotions_read=are_all_promotions_read(declared, resolved_policy.namespace),
-            removal_doubt=find_removal_doubt(declared, resolved_policy.upstream_policy),
+            removal_doubt=find_removal_doubt(
+                declared, resolved_policy.upstream_policy, self.evaluator.now
+            ),
             depends_on=scope.dependencies.find_dependencies(resolved_policy, results),
         )
 

@@ -171,6 +171,9 @@ def test_a_definition_that_is_deleted_removes_no_variant(twin: Twin, start: Star
     settle(controller)
     assert edge.refs() == before
     twin.install_clusters()
+    request_pass(twin, "defined anew, without any object")
+    controller.until(lambda: "request" in controller.passes()[-1]["trigger"])
+    assert edge.refs() == before
     twin.apply()
     patch_retention(twin, "ams", "30d")
     controller.until(lambda: len(edge.drafts()) == len(drafts_in(before)) + 1)

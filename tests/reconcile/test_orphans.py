@@ -1,13 +1,16 @@
 """Variants whose target is gone, as the pass finds them in status lines and drafts."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
-from reconcile.builders import open_draft, repository_state, resolved, variant_name
+from reconcile.builders import open_draft, parsed, repository_state, resolved, variant_name
 
 from fanout.declared.declaration_failure import DeclarationFailure
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.reconcile.removal.orphaned_variants import find_orphans, find_removal_doubt
 
+NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 AMS, BER = variant_name("ams"), variant_name("ber")
 
 
@@ -71,6 +74,36 @@ DECLARED = [
     ("declared", "named"), [row[1:] for row in DECLARED], ids=[row[0] for row in DECLARED]
 )
 def test_what_cannot_be_read_may_hold_a_target(declared, named):
-    doubt = find_removal_doubt(declared, resolved("ams").upstream_policy)
+    doubt = find_removal_doubt(declared, resolved("ams").upstream_policy, NOW)
     assert bool(doubt) == bool(named)
     assert named in doubt
+
+
+@pytest.mark.parametrize(
+    ("policy_age", "definition_age", "is_doubtful"),
+    [
+        (timedelta(days=9), timedelta(minutes=59), True),
+        (timedelta(days=9), timedelta(hours=1), False),
+        (timedelta(minutes=5), timedelta(minutes=9), False),
+        (None, timedelta(minutes=9), False),  # from a file
+    ],
+)
+def test_a_kind_that_was_defined_anew_may_have_its_objects_restored(
+    policy_age, definition_age, is_doubtful
+):
+    selector = {"apiVersion": "infra.example.com/v1", "kind": "Cluster"}
+    policy = parsed(
+        "UpstreamPolicy",
+        "monitoring",
+        upstream={"repository": "blueprints", "package": "app", "revision": {"latest": True}},
+        targets=[{"objectSelector": selector, "template": {"stage": "dev"}}],
+        stages=[{"name": "dev"}],
+    )
+    created = None if policy_age is None else NOW - policy_age
+    meta = policy.metadata.model_copy(update={"creation_timestamp": created})
+    policy = policy.model_copy(update={"metadata": meta})
+    kind = ("infra.example.com", "Cluster")
+    declared = DeclaredObjects(definition_times={kind: NOW - definition_age})
+    doubt = find_removal_doubt(declared, policy, NOW)
+    assert bool(doubt) == is_doubtful
+    assert ("2026-03-02T09:01:00Z" in doubt) == is_doubtful

@@ -1,5 +1,6 @@
 """What cannot be read or used holds what it could concern, by kind and namespace, and no more."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -124,7 +125,7 @@ def test_what_cannot_be_used_holds_what_it_could_concern(
     assert {
         f"{it.metadata.namespace}/{it.metadata.name}"
         for it in declared.policies
-        if find_removal_doubt(declared, it)
+        if find_removal_doubt(declared, it, datetime.now(UTC))
     } == held_removals
     assert [it for it in "ab" if not are_all_promotions_read(declared, it)] == [*held_automation]
     assert {it.namespace for it in build_timetable(declared).sweep_only} == {*held_automation}

@@ -1,6 +1,7 @@
 """`fanout remove`: remove an orphaned variant, or the leftovers of a move."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
 
 import click
@@ -97,7 +98,7 @@ def command(
         program, item = session.program, session.item
         declared = program.read_declared()
         try:
-            names = _select_names(item, variant, declared, all_orphaned=all_gone)
+            names = _select_names(item, variant, declared, settings.now(), all_orphaned=all_gone)
         except InvalidInput:
             earlier = _find_earlier_removal(session, variant)
             if earlier is None:
@@ -160,18 +161,23 @@ def _find_earlier_removal(session: RecordSession, variant: str | None) -> Record
 
 
 def _select_names(
-    item: PolicyResult, variant: str | None, declared: DeclaredObjects, *, all_orphaned: bool
+    item: PolicyResult,
+    variant: str | None,
+    declared: DeclaredObjects,
+    now: datetime,
+    *,
+    all_orphaned: bool,
 ) -> list[str]:
     """Return the names of the variants to remove. Raises InvalidInput if there is none."""
     if all_orphaned:
-        return _select_orphaned(item, variant, declared)
+        return _select_orphaned(item, variant, declared, now)
     if item.resolved_policy.upstream_policy is None and variant is None:
         return [item.resolved_policy.name]
     return [_resolve_name(item, variant or "", declared)]
 
 
 def _select_orphaned(
-    item: PolicyResult, variant: str | None, declared: DeclaredObjects
+    item: PolicyResult, variant: str | None, declared: DeclaredObjects, now: datetime
 ) -> list[str]:
     """Return all orphaned variants.
 
@@ -181,7 +187,7 @@ def _select_orphaned(
         raise invalid_setting("VARIANT and --all-gone exclude each other", "keep one of them")
     # An unreadable file may declare targets that only seem to be deleted. Whoever says
     # --all-gone has looked at a list and not at each variant.
-    uncertainty = find_removal_doubt(declared, item.resolved_policy.upstream_policy)
+    uncertainty = find_removal_doubt(declared, item.resolved_policy.upstream_policy, now)
     if uncertainty:
         raise InvalidInput(
             f"cannot determine the deleted targets of {item.title}: {uncertainty}",

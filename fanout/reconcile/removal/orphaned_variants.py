@@ -7,6 +7,7 @@ then waits (design §3, §6).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from fractions import Fraction
 
 from fanout.api.reasons import Reason
@@ -23,6 +24,7 @@ from fanout.gates.removal_gate import (
     RemovalFacts,
     evaluate_removals,
 )
+from fanout.gates.timestamps import format_instant
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.gates.gate_records import CONFIRM_REMOVAL
 from fanout.plan.observation.repository_state import RepositoryState
@@ -42,13 +44,18 @@ from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.repository_listing import orphans_packages
 from fanout.reconcile.ownership.path_ownership import PathOwnership, may_remove, trailer_owner
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+from fanout.selection.cluster_objects import group_of
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.variant_naming import variant_digest
 from fanout.selection.variant_spec import TargetFailure
 from fanout.values import frozen, replace
 
+RESTORATION_TIME = timedelta(hours=1)  # to restore the objects of a definition that was deleted
 
-def find_removal_doubt(declared: DeclaredObjects, policy: UpstreamPolicy | None) -> str:
+
+def find_removal_doubt(
+    declared: DeclaredObjects, policy: UpstreamPolicy | None, now: datetime
+) -> str:
     """Return why missing targets of a policy cannot be considered gone; "" if they can.
 
     A hand-written variant (None) has no targets, and nor has a policy that is being deleted.
@@ -57,7 +64,27 @@ def find_removal_doubt(declared: DeclaredObjects, policy: UpstreamPolicy | None)
         return ""
     # Expressions that fail are not among these: their targets are present, by their keys.
     source = next(declared.find_unusable_targets(policy), "")
-    return wording.describe_unusable_declaration(source) if source else ""
+    if source:
+        return wording.describe_unusable_declaration(source)
+    return _find_new_definition(declared, policy, now)
+
+
+def _find_new_definition(declared: DeclaredObjects, policy: UpstreamPolicy, now: datetime) -> str:
+    """Return a sentence about a kind of targets that was defined anew a short time ago, or "".
+
+    A definition that is deleted takes all its objects with it. Whoever restores it restores them
+    afterwards, and none of them was removed by a person.
+    """
+    created = policy.metadata.creation_timestamp
+    for entry in policy.spec.targets:
+        selector = entry.object_selector
+        if selector is None or created is None:
+            continue
+        defined = declared.definition_times.get((group_of(selector.api_version), selector.kind))
+        if defined is not None and created < defined and now < defined + RESTORATION_TIME:
+            until = format_instant(defined + RESTORATION_TIME)
+            return wording.describe_new_definition(selector.kind, until)
+    return ""
 
 
 @frozen
