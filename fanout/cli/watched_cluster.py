@@ -43,6 +43,7 @@ class WatchedCluster:
         """Watch nothing yet."""
         self._connection = connection
         self._loop: RunLoop | None = None
+        self.admission_problem: FanoutError | None = None  # as of the last intake
         self._source = load_module("kube.watched_objects").WatchedObjects(
             connection, self._notify_loop
         )
@@ -77,12 +78,17 @@ class WatchedCluster:
         return secrets
 
     @contextmanager
-    def run_observers(self, observers: list[LoopObserver]) -> Iterator[None]:
-        """Write statuses and release completed deletions while open. Adds the observers."""
+    def run_observers(self, observers: list[LoopObserver], namespace: str) -> Iterator[None]:
+        """Write statuses and release completed deletions while open. Adds the observers.
+
+        `namespace`: the only one whose statuses are written; "": all.
+        """
         writer = load_module("kube.status_writer").ApiStatusWriter(
             self._connection, socket.gethostname()
         )
-        thread = StatusThread(writer, self.inventory.read)
+        thread = StatusThread(
+            writer, self.inventory.read, namespace, lambda: self.admission_problem
+        )
         observers += (DeletionObserver(self._finalizers), thread)
         with thread.run():
             yield
@@ -180,6 +186,7 @@ class _Operation:
         for problem in sorted(self._problems - problems):
             _log.info("Problem of records is gone", problem=problem)
         self._problems = frozenset(problems)
+        self._cluster.admission_problem = result.admission_problem
         if result.has_more:
             self._cluster.notify_records()
         return result.changed

@@ -35,12 +35,14 @@ class StatusThread:
         writer: StatusWriter,
         read_declared: Callable[[], DeclaredObjects],
         namespace: str = "",
+        find_problem: Callable[[], FanoutError | None] = lambda: None,
     ) -> None:
         """Create the observer; `run` starts the thread.
 
-        `read_declared` is called by the loop. `namespace`: the only one of which objects are
-        written; default: all.
+        `namespace`: the only one of which objects are written; default: all. `find_problem`
+        returns a problem that all policies are to show. The loop's thread calls both functions.
         """
+        self._find_problem = find_problem
         self._writer = writer
         self._read_declared = read_declared
         self._queue = StatusQueue(namespace)
@@ -61,7 +63,7 @@ class StatusThread:
     def end_round(self, made_pass: ScheduledPass | None, failure: FanoutError | None) -> None:  # noqa: ARG002 as of the protocol
         """Take in the results of the round, and wake the thread."""
         report = made_pass.report if made_pass is not None else None
-        self._queue.update(report, self._declared)
+        self._queue.update(report, self._declared, self._find_problem())
         self._quiet.set()
         self._wake.set()
 

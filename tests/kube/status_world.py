@@ -14,6 +14,7 @@ from kube_server import KubeServer
 
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program, open_program
+from fanout.errors import FanoutError
 from fanout.kube.api_connection import open_connection
 from fanout.kube.api_inventory import ApiInventory
 from fanout.kube.object_listing import ListedObjects
@@ -51,6 +52,7 @@ class StatusWorld:
     writer: ApiStatusWriter | None = None
     connection: Any = None
     declared: Any = None
+    problem: FanoutError | None = None  # that all policies are to show
 
     @classmethod
     def build(
@@ -102,7 +104,9 @@ class StatusWorld:
         self.writer = ApiStatusWriter(open_connection(self.server.kubeconfig, writer), "test")
         with open_program(settings, long_running=True) as program:
             self.program = program
-            self.thread = StatusThread(self.writer, lambda: self.declared)
+            self.thread = StatusThread(
+                self.writer, lambda: self.declared, find_problem=lambda: self.problem
+            )
             self.writer.start(lambda: None)
             try:
                 yield self

@@ -13,6 +13,7 @@ from kube.twin import CLUSTERS
 from kube_server import KubeServer, running_kube_server
 
 from fanout.api.object_statuses import STATUSES, ResourceStatus
+from fanout.errors import Denied
 from fanout.kube.object_digest import digest_object
 
 pytestmark = pytest.mark.kube
@@ -385,6 +386,23 @@ def test_a_request_to_reconcile_is_echoed(world: StatusWorld):
         world.run_round()
         for kind, name in (("UpstreamPolicy", "monitoring"), ("Repository", "edge")):
             assert world.get(kind, name)["status"]["lastHandledReconcileAt"] == "now-1"
+
+
+def test_a_problem_of_all_policies_is_in_their_status(world: StatusWorld):
+    def conditions() -> set[str]:
+        status = world.get("UpstreamPolicy", "monitoring")["status"]
+        return {it["type"] for it in status["conditions"]}
+
+    with world.process():
+        world.settle()
+        known = contents(world)
+        world.problem = Denied("no binding", reason="AdmissionMissing", remedy="apply it")
+        world.run_round()
+        assert "AdmissionMissing" in conditions()
+        world.problem = None
+        world.run_round()
+        assert "AdmissionMissing" not in conditions()
+        assert contents(world) == known
 
 
 def test_events_tell_what_a_pass_did(world: StatusWorld):

@@ -10,6 +10,7 @@ from fanout.api.event_reasons import EventReason
 from fanout.api.object_statuses import STATUSES, ResourceStatus
 from fanout.api.package_variant import PackageVariant
 from fanout.cli.startup import Program
+from fanout.errors import Denied
 from fanout.plan.written_objects import ObjectName, WrittenObject
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.report.status_queue import MAX_PUT_OFF, StatusBatch, StatusQueue
@@ -123,6 +124,20 @@ def test_an_unchanged_result_is_not_written_again(fleet: Fleet):
         queue.update(None, program.read_declared())
         assert queue.version == version
         assert kinds(list(queue.take(()).list_objects())).count("PackageVariant") == 0
+
+
+def test_a_problem_of_all_policies_costs_no_variant_a_write(fleet: Fleet):
+    queue, problem = StatusQueue(), Denied("no binding", reason="AdmissionMissing")
+    with fleet.opened() as program:
+        settle(program, queue)
+        queue.finish(queue.take(()))
+        for present, shows in ((problem, True), (problem, False), (None, True), (None, False)):
+            queue.update(None, program.read_declared(), present)
+            batch = queue.take(())
+            objects = list(batch.list_objects())
+            assert ("UpstreamPolicy" in kinds(objects)) is shows
+            assert "PackageVariant" not in kinds(objects)
+            queue.finish(batch)
 
 
 def test_obsolete_variants_are_those_that_no_policy_has(fleet: Fleet):

@@ -14,6 +14,7 @@ from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.declared.declaration_failure import own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.object_key import ObjectPosition
+from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import VariantState
 from fanout.plan.written_objects import ObjectName, PolicyEvent, WrittenObject
 from fanout.reconcile.notifications.notification_conditions import (
@@ -92,6 +93,7 @@ class StatusBatch:
     is_complete: bool  # every declared policy has a result, so that an unused Repository is one
     declared: DeclaredObjects
     namespace: str  # of the objects; "": all
+    problem: FanoutError | None  # of all policies
     events: tuple[PolicyEvent, ...]
 
     def list_objects(self) -> Iterator[WrittenObject]:
@@ -111,7 +113,7 @@ class StatusBatch:
     def _list_all(self) -> Iterator[WrittenObject]:
         for item in self.policies:
             if item.result.resolved_policy.upstream_policy is not None:
-                yield build_policy_status(item.result)
+                yield build_policy_status(item.result, self.problem)
         yield from self._list_others()
         urgent: list[tuple[PolicyResult, DecidedEntry]] = []
         plain: list[tuple[PolicyResult, DecidedEntry]] = []
@@ -159,6 +161,8 @@ class StatusQueue:
         self._changes: dict[PolicyKey, PassChange] = {}
         self._reports: dict[PolicyKey, Mapping[str, RepositoryReport]] = {}
         self._conditions: dict[PolicyKey, frozenset[NotificationCondition]] = {}
+        self._problem: FanoutError | None = None  # of all policies
+        self._is_new_problem = False  # not all policies show it yet, or show one that is over
         self._waiting: dict[PolicyKey, None] = {}  # in order of their results
         self._events: list[PolicyEvent] = []
 
@@ -172,11 +176,21 @@ class StatusQueue:
         """True if a result waits to be written."""
         return bool(self._waiting)
 
-    def update(self, report: PassReport | None, declared: DeclaredObjects) -> None:
-        """Take in the pass of a round, if it made one, and what is declared now."""
+    def update(
+        self,
+        report: PassReport | None,
+        declared: DeclaredObjects,
+        problem: FanoutError | None = None,
+    ) -> None:
+        """Take in the pass of a round, if it made one, and what is declared now.
+
+        `problem`: one that all policies are to show.
+        """
         keys = _list_keys(declared, self._namespace)
         with self._lock:
-            self._version += declared is not self._declared
+            is_new = str(problem or "") != str(self._problem or "")
+            self._version += declared is not self._declared or is_new
+            self._problem, self._is_new_problem = problem, self._is_new_problem or is_new
             self._declared = declared
             if report is not None:
                 self._at = report.pass_plan.now
@@ -226,6 +240,7 @@ class StatusQueue:
                 is_complete=self._reports.keys() >= _list_keys(self._declared, self._namespace),
                 declared=self._declared,
                 namespace=self._namespace,
+                problem=self._problem,
                 events=tuple(events),
             )
 
@@ -249,10 +264,13 @@ class StatusQueue:
                 yield _PolicyBatch(result, None, self._changes[key])
             elif result.resolved_policy.namespace in namespaces:
                 yield _PolicyBatch(result, names, self._changes[key])
+            elif self._is_new_problem:
+                yield _PolicyBatch(result, frozenset(), self._changes[key])
 
     def finish(self, batch: StatusBatch) -> None:
         """Take note that all of a batch was tried; what came since then waits on."""
         with self._lock:
+            self._is_new_problem &= self._problem is not batch.problem
             for item in batch.policies:
                 key = item.result.resolved_policy.key
                 if self._results.get(key) is item.result:

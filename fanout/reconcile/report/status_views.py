@@ -145,8 +145,10 @@ def with_request(item: WrittenObject, metadata: Mapping[str, Any]) -> WrittenObj
     return replace(item, status={**item.status, "lastHandledReconcileAt": requested})
 
 
-def build_policy_status(policy_result: PolicyResult) -> WrittenObject:
-    """Return an UpstreamPolicy with its status."""
+def build_policy_status(
+    policy_result: PolicyResult, problem: FanoutError | None = None
+) -> WrittenObject:
+    """Return an UpstreamPolicy with its status; `problem`: one that all policies have."""
     policy, decision = policy_result.resolved_policy.upstream_policy, policy_result.decision
     assert policy is not None, "asked of policies only"
     conditions = _add_progress(
@@ -155,6 +157,10 @@ def build_policy_status(policy_result: PolicyResult) -> WrittenObject:
             policy_result.resolved_policy.failures or find_failed_variants(policy_result)
         ),
     )
+    if problem is not None:
+        reason = str(problem.reason)
+        shared = {"type": reason, "status": "True", "reason": reason, "message": str(problem)}
+        conditions = [*conditions, shared]
     since = policy_ready_since(policy_result) or _creation_time(policy.metadata)
     counts: dict[str, int] = {}
     stages = build_stages(policy_result)
