@@ -415,6 +415,7 @@ def _open_world(
             setup.identity,
             ObservedHeads(settings.state_dir / "heads", repository.remote.url),
             ignore_observed_heads=setup.new_records,
+            keeps_last_read=settings.is_controller,
         ),
         sandbox=sandbox,
         setup=setup,

@@ -199,11 +199,15 @@ class PolicyErrorMemo:
         self._errors: dict[RecordsKey, FanoutError | None] = {}
 
     def update(self, pass_plan: PassPlan) -> bool:
-        """Take over the results of a pass; return whether some are of policies without one."""
+        """Take over the results of a pass; return whether a policy may get a first record now."""
         results = {it.resolved_policy.records_key: it.error for it in pass_plan.policies}
-        has_new = not results.keys() <= self._errors.keys()
+        unevaluated = Waiting("")
+        has_opened = any(
+            error is None and self._errors.get(key, unevaluated) is not None
+            for key, error in results.items()
+        )
         self._errors |= results
-        return has_new
+        return has_opened
 
     def find_obstacle(self, key: RecordsKey) -> FanoutError | None:
         """Return why a policy must not get its first record now, or None.
@@ -216,8 +220,8 @@ class PolicyErrorMemo:
                 reason=str(Reason.DECISION_WAITS),
                 remedy="create it, or wait for the next pass",
             )
-        error = self._errors[key]
-        return error if error is not None and error.reason == Reason.RECORDS_LOST else None
+        # Whatever stopped the policy also leaves undecided whether its records are lost.
+        return self._errors[key]
 
 
 class DeletionObserver:

@@ -42,7 +42,7 @@ from fanout.cluster.records_repository import RecordsRepository
 from fanout.cluster.status_history import read_status_revisions
 from fanout.conflict_retry import retry_conflicts
 from fanout.disk_cache import read_cache_file, write_cache_file
-from fanout.errors import Bug, ErrorLocation, FanoutError, InvalidInput
+from fanout.errors import Bug, Denied, ErrorLocation, FanoutError, InvalidInput, Unavailable
 from fanout.package.tree_ids import blob_id
 from fanout.plan.history.status_revision import StatusRevision
 from fanout.plan.observation.repository_state import CommitIdentity, FileCommit
@@ -126,12 +126,16 @@ class PolicyStateStore:
         observed_heads: ObservedHeads | None = None,
         *,
         ignore_observed_heads: bool = False,
+        keeps_last_read: bool = False,
     ) -> None:
         """Use the repository for one installation; `identity` is the committer of the status.
 
         `ignore_observed_heads` accepts branches that were put back, for an explicit fresh
-        start.
+        start. `keeps_last_read`: while the repository cannot be read, the records of all
+        policies are those that were read last.
         """
+        self._keeps_last_read = keeps_last_read
+        self._last_states: Mapping[RecordsKey, PolicyRecords] = {}
         self._repository = repository
         self._observed_heads = observed_heads or ObservedHeads(None, repository.remote.url)
         self._ignore_observed_heads = ignore_observed_heads
@@ -155,7 +159,22 @@ class PolicyStateStore:
 
         A policy that is no longer declared keeps its state. Raises Unavailable, Denied.
         """
-        return self._read_states(dict.fromkeys(keys, "") | self.heads())
+        try:
+            states = self._read_states(dict.fromkeys(keys, "") | self.heads())
+        except (Unavailable, Denied) as error:
+            if not self._keeps_last_read:
+                raise
+            states = {key: PolicyRecords(failure=error) for key in keys}
+            # The same objects each time: memos compare by identity.
+            self._last_states = states | {
+                key: state if state.outdated else replace(state, outdated=str(error))
+                for key, state in self._last_states.items()
+                # Without records nothing tells a first draft from lost records.
+                if state.head and state.failure is None
+            }
+            return self._last_states
+        self._last_states = states
+        return states
 
     def read_status_revisions(self, key: RecordsKey) -> Sequence[StatusRevision]:
         """Return all changes of a policy's status, oldest first, up to the head read last.

@@ -168,6 +168,8 @@ class PassPlan:
     plan: Plan = field(default_factory=Plan)
     changes: tuple[RepositoryChange, ...] = ()
     writing: CommitSettings | None = None  # messages and identity of the commits
+    # the records cannot be read or written now: drafts alone are written
+    has_outdated_records: bool = False
     warnings: tuple[str, ...] = ()  # problems that block nothing
     # warnings of policies that are not declared but have records
     undeclared_warnings: tuple[str, ...] = ()

@@ -694,6 +694,13 @@ def describe_unusable_user(user: str) -> str:
     return f"user {user!r} (annotation fanout.dev/by) cannot be the author of a commit"
 
 
+def describe_outdated_records(problem: str) -> str:
+    """Say that a pass knows the records that were read last, and so writes drafts alone."""
+    return (
+        f"drafts are written by the records that were read last, and nothing is released: {problem}"
+    )
+
+
 def describe_rewound_intake(branch: str) -> str:
     """Say that records are not taken in on a branch that was put back."""
     return f"{branch} was put back to an older state"

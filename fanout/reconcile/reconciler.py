@@ -15,7 +15,9 @@ from fanout.errors import Bug, FanoutError
 from fanout.plan.observation.repository_state import RefListing, RefListingRequest, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan, join_plans
 from fanout.plan.pull_requests.merge_messages import with_merge_messages
+from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.repository_changes import CommitSettings
+from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.evidence.check_probes import CheckProber
@@ -149,10 +151,8 @@ class Reconciler:
         """
         phase, setup = self._world.counters.times.phase, self._world.setup
         resolved_policies = self._resolve_policies(declared).policies
-        with phase("records"):
-            policy_states = self._world.records.read_all(
-                [resolved_policy.records_key for resolved_policy in resolved_policies]
-            )
+        policy_states, outdated = self._read_records(resolved_policies)
+        mode = replace(mode, publish=mode.publish and not outdated)
         scope_inputs = ScopeInputs(
             declared.repositories, mode.covers, setup.install, self._ownership_memo.find_paths
         )
@@ -176,12 +176,9 @@ class Reconciler:
         plans = tuple(with_merge_messages(plan, writing) for plan in plans)
         with phase("changes"):
             repository_changes, policy_errors = compute_changes(plans, writing)
-        undeclared_warnings: tuple[str, ...] = ()
         # Whoever names single policies did not ask about the rest of the directory.
-        if mode.only is None:
-            undeclared_warnings = _collect_warnings(
-                partial(find_undeclared, scope.policy_states, declared, mode.namespace)
-            )
+        find_warnings = partial(find_undeclared, scope.policy_states, declared, mode.namespace)
+        undeclared_warnings = _collect_warnings(find_warnings) if mode.only is None else ()
         others = plan_others(scope, repository_states, setup.install)
         pass_plan = PassPlan(
             now=now,
@@ -191,7 +188,9 @@ class Reconciler:
             plan=join_plans(plans, (it.action for it in others.statuses)),
             changes=repository_changes,
             writing=writing,
+            has_outdated_records=bool(outdated),
             warnings=(
+                *map(wording.describe_outdated_records, filter(None, [outdated])),
                 *undeclared_warnings,
                 *_collect_warnings(partial(_find_declaration_warnings, scope.covered, declared)),
                 *messages.warnings,
@@ -205,6 +204,17 @@ class Reconciler:
             else self._build_snapshot(context, listing_requests, results),
         )
         return without_failed_policies(pass_plan, policy_errors)
+
+    def _read_records(
+        self, resolved_policies: Sequence[ResolvedPolicy]
+    ) -> tuple[Mapping[RecordsKey, PolicyRecords], str]:
+        """Return the records of all policies, and why they are outdated, if they are."""
+        keys = [resolved_policy.records_key for resolved_policy in resolved_policies]
+        with self._world.counters.times.phase("records"):
+            policy_states = self._world.records.read_all(keys)
+        return policy_states, next(
+            (it.outdated for it in policy_states.values() if it.outdated), ""
+        )
 
     def _evaluate_policies(
         self, context: _PassContext

@@ -98,6 +98,8 @@ class PolicyRecords:
     unreadable: tuple[str, ...] = ()  # sentences; any of them holds the policy
     failure: FanoutError | None = None  # error of reading the branch; holds the policy too
     rewound: RewoundBranch | None = None  # the branch was put back; holds the policy too
+    # why the repository cannot be read now: these are the records that were read last
+    outdated: str = ""
 
 
 @frozen

@@ -252,6 +252,9 @@ def _record_differences(
     written. Raises Conflict when records moved, Unavailable or Denied when they cannot be
     reached.
     """
+    if pass_plan.has_outdated_records:
+        # Nothing was released. What is known of drafts is derived again from repositories.
+        return {}, {}
     keys = {
         (
             policy_result.resolved_policy.namespace,

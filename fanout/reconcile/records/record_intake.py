@@ -6,7 +6,7 @@ is taken in is no record; one that is deleted afterwards changes nothing.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -88,8 +88,8 @@ class RecordIntake:
     def take_in(self, now: datetime) -> IntakeResult:
         """Take in the records that are pending; `now` is their instant.
 
-        Raises Denied and Unavailable if the objects or the records cannot be listed. Then
-        nothing may be published: somebody may have restricted it.
+        Raises Denied and Unavailable if the objects cannot be listed. Then nothing may be
+        published: somebody may have restricted it.
         """
         listing, intake = self._pending.read(), _Intake(now)
         if now >= self._next_deletion:
@@ -97,9 +97,7 @@ class RecordIntake:
             self._delete_recorded(intake)
         if listing.admission_problem is None:
             waiting = self._refuse_unusable(listing, intake)
-            states = self._records.read(sorted(waiting)) if waiting else {}
-            for key, items in sorted(waiting.items()):
-                self._take_in_policy(key, items, states[key], intake)
+            self._take_in_policies(waiting, intake)
         self._records.hold_status(intake.held)
         return IntakeResult(
             frozenset(intake.changed),
@@ -130,6 +128,18 @@ class RecordIntake:
                 self._write_state(item, replace(refused, is_refused=True), intake)
         return waiting
 
+    def _take_in_policies(
+        self, waiting: Mapping[RecordsKey, Sequence[RecordObject]], intake: _Intake
+    ) -> None:
+        if not waiting:
+            return
+        states = run_isolated(partial(self._records.read, sorted(waiting)))
+        for key, items in sorted(waiting.items()):
+            if isinstance(states, FanoutError):
+                self._wait(key, items, states, intake, is_held=True)
+            else:
+                self._take_in_policy(key, items, states[key], intake)
+
     def _take_in_policy(
         self,
         key: RecordsKey,
@@ -146,13 +156,8 @@ class RecordIntake:
             partial(self._append, key, taken, policy_records, intake.now, is_accepted=is_rewound)
         )
         if isinstance(entries, FanoutError):
-            problem = wording.describe_waiting_records(key.namespace, key.policy, str(entries))
-            intake.problems.append(problem)
-            if policy_records.head:
-                # The record may ask to stop. Without a head nothing is released.
-                intake.held[key] = problem
-            for item in items:
-                self._write_state(item, _build_state(entries, intake.now), intake)
+            # Without a head nothing is released anyway.
+            self._wait(key, items, entries, intake, is_held=bool(policy_records.head))
             return
         intake.has_more |= len(taken) < len(items)
         known_uids = {record.uid for record in policy_records.records}
@@ -160,6 +165,24 @@ class RecordIntake:
             if entry.uid not in known_uids:
                 intake.changed |= _list_changed(key, entry)
             self._write_state(item, RecordState(record=entry.name, at=entry.at), intake)
+
+    def _wait(
+        self,
+        key: RecordsKey,
+        items: Sequence[RecordObject],
+        error: FanoutError,
+        intake: _Intake,
+        *,
+        is_held: bool,
+    ) -> None:
+        """Leave the records of a policy for the next time; `is_held`: it must not go on."""
+        problem = wording.describe_waiting_records(key.namespace, key.policy, str(error))
+        intake.problems.append(problem)
+        if is_held:
+            # One of them may be a suspension.
+            intake.held[key] = problem
+        for item in items:
+            self._write_state(item, _build_state(error, intake.now), intake)
 
     def _append(
         self,
