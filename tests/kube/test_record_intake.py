@@ -13,6 +13,7 @@ import pytest
 import yaml
 from fleet import START
 from kube.record_fleet import (
+    BY,
     USERS,
     Company,
     decision,
@@ -77,6 +78,41 @@ def test_kubectl_waits_for_recorded(company: Company):
     company.server.kubectl(
         "wait", "--for=condition=Recorded", name, "--timeout=5s", namespace=company.namespace
     )
+
+
+FORGED = [
+    ("somebody else's name", "bob", "", "annotation fanout.dev/by is not the user"),
+    ("a group that one is not in", "alice", "platform\nsecurity", "user alice is not in"),
+]
+
+
+@pytest.mark.parametrize(("_", "by", "groups", "words"), FORGED, ids=[it[0] for it in FORGED])
+def test_kubectl_creates_nothing_in_the_name_of_others(company: Company, _, by, groups, words):
+    company.run("sweep")
+    manifest = record("Decision", company.namespace, by, groups, action="Suspend")
+    told = company.server.kubectl(
+        "create", "-f", "-", by="alice", stdin=json.dumps(manifest),
+        namespace=company.namespace, check=False,
+    )  # fmt: skip
+    assert told.returncode != 0
+    assert words in told.stderr
+    assert company.take_in() == IntakeResult()
+    assert company.records().records == ()
+
+
+def test_kubectl_edits_no_record(company: Company):
+    company.run("sweep")
+    created = company.create(decision(company.namespace))
+    name = f"decision.fanout.dev/{created['metadata']['name']}"
+    for patch in ({"spec": {"action": "Resume"}}, {"metadata": {"annotations": {BY: "bob"}}}):
+        told = company.server.kubectl(
+            "patch", name, "--type=merge", "-p", json.dumps(patch), by="bob",
+            namespace=company.namespace, check=False,
+        )  # fmt: skip
+        assert told.returncode != 0
+        assert "never change" in told.stderr
+    company.take_in()
+    assert company.actions() == [("alice <user:alice>", "Suspend")]
 
 
 def test_records_keep_the_order_in_which_they_were_created(company: Company):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from fleet import Result
+from fleet import PACKAGE, Result
 from kube.record_fleet import GROUPS, Company, decision, wait_until
 from kube_server import KubeError
 
@@ -285,6 +285,46 @@ def test_a_rollback_is_an_object_that_the_controller_follows(fleet: Company):
         if it["spec"]["stage"] == "dev"
     ]
     assert set(published) == {"v1"}
+
+
+def test_a_retry_is_an_object_that_the_controller_follows(fleet: Company):
+    verified = {"name": "dev", "verification": [{"name": "e2e", "report": {}}]}
+    edit(fleet, "policy.yaml", stages=[verified, {"name": "prod"}])
+    edit(fleet, "promotion.yaml", autoPromotion={"stages": ["*"]})
+    apply(fleet)
+    for _ in range(2):
+        fleet.run("sweep")
+    line = ("report", "monitoring", "--stage", "dev", "--check", "e2e", "--revision", "v1")
+    created_name(ask(fleet, *line, "--variant", "ams", "--status", "failed"), "evidence")
+    fleet.fleet.later(minutes=1)
+    fleet.take_in()
+    fleet.run("sweep")
+    told = ask(fleet, "retry", "monitoring", "--stage", "dev", "--reason", "flaky", by="bob")
+    assert created_name(told, "decision").startswith("retry-")
+    fleet.take_in()
+    assert fleet.actions() == [("bob <user:bob>", "Retry")]
+    again = ask(fleet, "retry", "monitoring", "--stage", "dev", "--reason", "flaky", by="bob")
+    assert "already recorded" in again.out
+    assert len(objects(fleet, "Decision")) == 1
+
+
+def test_a_resolution_is_an_object_that_the_controller_follows(fleet: Company):
+    publish(fleet, "v1")
+    path = "sites/ams/deployment.yaml"
+    text = fleet.fleet.repos["edge"].file("main", path)
+    fleet.fleet.repos["edge"].commit("main", {path: text.replace("replicas: 1", "replicas: 7")})
+    upstream = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 2")
+    fleet.fleet.release("v2", {"deployment.yaml": upstream})
+    fleet.fleet.later(minutes=1)
+    fleet.run("sweep")
+    told = ask(fleet, "resolve", "monitoring", "--take", "local", "--reason", "7 it is")
+    assert created_name(told, "decision").startswith("resolve-")
+    fleet.take_in()
+    for _ in range(3):
+        fleet.fleet.later(minutes=1)
+        fleet.run("sweep")
+    assert "replicas: 7" in fleet.fleet.repos["edge"].file("main", path)
+    assert fleet.actions() == [("alice <user:alice>", "Resolve")]
 
 
 def test_a_removal_is_an_object_and_the_controller_removes(fleet: Company):
