@@ -1,5 +1,6 @@
 """`fanout controller` as a process on a real kube-apiserver."""
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -7,15 +8,18 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from random import Random
+from signal import SIGKILL
 from time import sleep
 from typing import Any
 
 import pytest
+from kube.status_world import count_writes
 from kube.twin import Twin, open_twin
 from kube_server import KubeServer, running_kube_server
 from run_process import PLAIN, Running, run_processes
 
 from fanout.git.mirror import create_bare
+from fanout.kube.status_writer import CONNECTIONS
 
 pytestmark = pytest.mark.kube
 
@@ -270,3 +274,31 @@ def test_the_controller_writes_statuses_between_rounds(twin: Twin, start: Start)
     twin.server.delete(variants()[0])
     controller.until(is_shown)
     assert controller.end() == 0
+
+
+def test_a_killed_controller_leaves_only_the_missing_statuses_to_the_next(
+    server: KubeServer, tmp_path: Path, start_for: Callable[[Twin], Start]
+):
+    sites = {f"site-{number:03}": ("dev", "edge") for number in range(60)}
+    with open_twin(server, tmp_path, sites) as twin:
+        # Drafts alone, so that no variant changes while its status is written.
+        everything = {"name": "everything", "namespace": twin.namespace}
+        promotion = {"apiVersion": "fanout.dev/v1alpha1", "kind": "PromotionPolicy"}
+        server.delete({**promotion, "metadata": everything})
+
+        def list_states() -> list[str]:
+            line = ("get", "pvar", "-o", "json")
+            items = json.loads(server.kubectl(*line, namespace=twin.namespace).stdout)["items"]
+            return [it.get("status", {}).get("state", "") for it in items]
+
+        before = count_writes(server, "packagevariants")
+        start = start_for(twin)
+        controller = start("--interval", "1h")
+        controller.until(list_states)
+        controller.end(SIGKILL)
+        controller = start("--interval", "1h")
+        controller.until(lambda: len(list(filter(None, list_states()))) == len(sites))
+        assert controller.end() == 0
+        # What was on its way is written again: one request of each connection.
+        repeated = count_writes(server, "packagevariants") - before - 2 * len(sites)
+        assert 0 <= repeated <= CONNECTIONS
