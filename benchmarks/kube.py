@@ -13,19 +13,20 @@ import ssl
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from statistics import median
-from typing import Any
+from typing import Any, Protocol
 from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 
 from benchmarks import inputs
 from benchmarks.__main__ import directory
 from benchmarks.inputs import FEW, Size
+from benchmarks.kube_latency import measure_latency
 from benchmarks.kube_status import measure_statuses
 from benchmarks.processes import environment, timed
 from benchmarks.rows import Row, at_most
@@ -65,6 +66,8 @@ what the process and those below it used, without the API server.
   without statuses and with them: time and processor until the last push, and the most memory.
 - `statuses`: from the last push until all variants are there with their statuses, and the same
   bodies written by hand over eight connections.
+- `change-to-draft`: from the response to a changed ConfigMap until its draft is pushed, with
+  `fanout controller` and all variants in place; `changes-together`: the rounds for 100 of them.
 """
 _CLUSTERS = """\
 apiVersion: apiextensions.k8s.io/v1
@@ -108,13 +111,20 @@ class Spent:
     processor: float
 
 
-Measure = Callable[[World], Iterator[Row]]
+class Measure(Protocol):
+    """Measure of one subject."""
+
+    __name__: str
+
+    def __call__(self, world: World) -> Iterator[Row]:
+        """Yield the rows of the subject."""
 
 
 def main() -> int:
     """Exit code 1 when a bar does not hold."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kube", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="1,000 targets, once, no page")
+    parser.add_argument("--only", metavar="NAME", help="measure this alone, no page")
     parser.add_argument("--lists", metavar="URL", help="list all objects, and no more")
     options = parser.parse_args()
     if options.lists:
@@ -126,10 +136,11 @@ def main() -> int:
             world = World(server, place, size, 1 if options.quick else _REPEAT)
             _fill(world)
             _warm_up(world)
-            rows = [row for measure in MEASURES for row in measure(world)]
+            measures = [it for it in MEASURES if options.only in (None, it.__name__)]
+            rows = [row for measure in measures for row in measure(world)]
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    if options.quick:
+    if options.quick or options.only:
         print("\n".join(f"{it.name:<46} {it.value:>8} {it.unit:<3} {it.bar}" for it in rows))
         return 0  # so few show that it runs, and no more
     return tell("kube", _PAGE, rows)
@@ -230,7 +241,7 @@ def _list_all(url: str) -> int:
     return 0
 
 
-MEASURES: tuple[Measure, ...] = (measure_plan, measure_statuses)
+MEASURES: tuple[Measure, ...] = (measure_plan, measure_statuses, measure_latency)
 
 
 if __name__ == "__main__":

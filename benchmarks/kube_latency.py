@@ -1,0 +1,123 @@
+"""Time from a changed object in a cluster to its pushed draft, with `fanout controller`."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+from benchmarks import inputs
+from benchmarks.kube_status import Fleet
+from benchmarks.rows import Row, at_most
+from fanout.kube.api_connection import MERGE_TYPE, ApiConnection, open_connection
+
+_CHANGES, _TOGETHER = 20, 100
+_MEDIAN, _SLOWEST = 1.0, 1.5  # seconds, on a quiet machine
+_QUIET = 3.0  # seconds without a line of the log and a write of a status
+_PATIENCE = 1_800.0  # seconds
+_MAPS = f"/api/v1/namespaces/{inputs.NAMESPACE}/configmaps"
+_VARIANTS = f"/apis/fanout.dev/v1alpha1/namespaces/{inputs.NAMESPACE}/packagevariants"
+
+
+class Controller:
+    """A process of `fanout controller` and its log."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+        """Read the log of a process that has just started."""
+        self._process = process
+        self._log = log
+
+    def drafts(self) -> list[datetime]:
+        """Return when each draft was written, as the log says after the push."""
+        return [_instant(it) for it in self._lines() if it["event"] == "Draft written"]
+
+    def rounds(self) -> list[int]:
+        """Return the number of drafts of each pass that wrote any."""
+        return [it["drafts_written"] for it in self._lines() if "drafts_written" in it]
+
+    def wait(self, condition: Callable[[], bool]) -> None:
+        """Wait until a condition holds. Raises RuntimeError if the process ends before."""
+        end = time.monotonic() + _PATIENCE
+        while not condition():
+            if self._process.poll() is not None or time.monotonic() > end:
+                raise RuntimeError(self._log.read_text()[-2000:])
+            time.sleep(0.01)
+
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        for line in self._log.read_text().split("\n")[:-1]:
+            if line.startswith("{"):
+                yield json.loads(line)
+
+
+def measure_latency(world: Fleet) -> Iterator[Row]:
+    """Yield the seconds from a change to its draft, and the rounds of changes made together."""
+    connection = open_connection(world.server.kubeconfig, "admin")
+    names = [it["metadata"]["name"] for it in connection.get(_MAPS)["items"]]
+    with _running(world) as controller:
+        controller.wait(lambda: len(controller.drafts()) >= world.size.targets)
+        _await_quiet(connection)
+        delays = [_measure_change(controller, connection, it) for it in names[:_CHANGES]]
+        rounds_before, drafts_before = len(controller.rounds()), len(controller.drafts())
+        together = names[_CHANGES : _CHANGES + _TOGETHER]
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(lambda name: _change(connection, name), together))
+        controller.wait(lambda: len(controller.drafts()) >= drafts_before + len(together))
+        rounds = len(controller.rounds()) - rounds_before
+    yield at_most("change-to-draft/median", median(delays), _MEDIAN)
+    yield at_most("change-to-draft/95th-percentile", quantiles(delays, n=20)[-1], _SLOWEST)
+    yield Row("changes-together/rounds", rounds, "")
+
+
+def _measure_change(controller: Controller, connection: ApiConnection, name: str) -> float:
+    """Return the seconds from the response about a change to the draft of its variant."""
+    count = len(controller.drafts())
+    _change(connection, name)
+    acknowledged = datetime.now(UTC)
+    controller.wait(lambda: len(controller.drafts()) > count)
+    delay = (controller.drafts()[-1] - acknowledged).total_seconds()
+    _await_quiet(connection)
+    return delay
+
+
+def _change(connection: ApiConnection, name: str) -> None:
+    value = str(time.monotonic_ns())
+    connection.send("PATCH", f"{_MAPS}/{name}", {"data": {"changed": value}}, MERGE_TYPE)
+
+
+def _await_quiet(connection: ApiConnection) -> None:
+    """Wait until statuses are no longer written."""
+    version, since = "", time.monotonic()
+    while time.monotonic() - since < _QUIET:
+        # One object: the version of the list is that of the storage.
+        present = connection.get(f"{_VARIANTS}?limit=1")["metadata"]["resourceVersion"]
+        if present != version:
+            version, since = present, time.monotonic()
+        time.sleep(0.2)
+
+
+def _instant(line: dict[str, Any]) -> datetime:
+    return datetime.fromisoformat(line["timestamp"])
+
+
+@contextmanager
+def _running(world: Fleet) -> Iterator[Controller]:
+    place, kubeconfig = world.place, str(world.server.kubeconfig)
+    log = place / "latency.log"
+    records = place / "latency-records.git"
+    subprocess.run(["git", "init", "-q", "--bare", str(records)], check=True)
+    command = [sys.executable, "-m", "fanout", "controller", "--kubeconfig", kubeconfig]
+    command += ["--context", "admin", "--records", str(records), "--interval", "1h"]
+    command += ["--state-dir", str(place / "latency")]
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, cwd=place, stderr=output)
+        try:
+            yield Controller(process, log)
+        finally:
+            process.terminate()
+            process.wait(60)
