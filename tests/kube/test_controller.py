@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -13,12 +13,14 @@ from time import sleep
 from typing import Any
 
 import pytest
+from kube.record_fleet import WRITER, decision, install_admission
 from kube.status_world import count_writes
 from kube.twin import Twin, open_twin
 from kube_server import KubeServer, running_kube_server
-from run_process import PLAIN, Running, run_processes
+from run_process import Running, run_processes
 
 from fanout.git.mirror import create_bare
+from fanout.kube import admission_check
 from fanout.kube.status_writer import CONNECTIONS
 
 pytestmark = pytest.mark.kube
@@ -39,6 +41,7 @@ def twin(server: KubeServer, tmp_path: Path) -> Iterator[Twin]:
 
 
 Start = Callable[..., Running]
+HASTY = (str(Path(__file__).parent / "hasty_controller.py"),)
 
 
 @pytest.fixture
@@ -53,7 +56,7 @@ def start_for() -> Iterator[Callable[[Twin], Start]]:
                 if not records.exists():
                     create_bare(records)
                 shared += ["--records", str(records)]
-                return begin(twin.fleet, *shared, *options, program=PLAIN, verb=("controller",))
+                return begin(twin.fleet, *shared, *options, program=HASTY, verb=("controller",))
 
             return begin_controller
 
@@ -212,18 +215,57 @@ spec:
 """
 
 
-def test_a_freeze_binds_what_begins_after_it_was_acknowledged(twin: Twin, start: Start):
+Restrict = Callable[[Twin], None]
+
+
+def freeze(twin: Twin) -> None:
+    twin.server.kubectl("apply", "-f", "-", stdin=FREEZE, namespace=twin.namespace)
+
+
+def thaw(twin: Twin) -> None:
+    twin.server.kubectl("delete", "promotionpolicy", "freeze", namespace=twin.namespace)
+
+
+def suspend(twin: Twin) -> None:
+    decide(twin, "Suspend")
+
+
+def resume(twin: Twin) -> None:
+    decide(twin, "Resume")
+
+
+def decide(twin: Twin, action: str) -> None:
+    text = json.dumps(decision(twin.namespace, action, by="admin"))
+    twin.server.kubectl("create", "-f", "-", stdin=text, namespace=twin.namespace)
+
+
+@pytest.mark.parametrize(
+    ("restrict", "release"), [(freeze, thaw), (suspend, resume)], ids=["freeze", "suspension"]
+)
+def test_a_restriction_binds_what_begins_after_it_was_acknowledged(
+    twin: Twin,
+    start: Start,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    restrict: Restrict,
+    release: Restrict,
+):
     """Races at random instants; RACES=1000 for as many as the bar has."""
+    if restrict is suspend:
+        monkeypatch.setattr(admission_check, "IN_FORCE_AFTER", timedelta(seconds=1))
+        twin.server.kubectl("apply", "-f", "-", stdin=WRITER)
+        # With them nobody but the service account of a controller writes variants of policies.
+        request.addfinalizer(partial(remove_admission, twin.server))
+        install_admission(twin.server)
     controller = start("--interval", "1h", "-v")
-    freeze = twin.fleet.root / "freeze.yaml"
-    freeze.write_text(FREEZE)
+    settle(controller)
     random, prevented = Random(int(os.environ.get("SEED", "1"))), 0
     for race in range(int(os.environ.get("RACES", "6"))):
         published = len(publications(controller))
         twin.fleet.release(f"v1.{race + 1}.0", {"deployment.yaml": DEPLOYMENT.format(race + 2)})
         request_pass(twin, str(race))
-        sleep(random.uniform(0, 1.5))
-        twin.server.kubectl("apply", "-f", str(freeze), namespace=twin.namespace)
+        sleep(random.uniform(0, 1.2))
+        restrict(twin)
         acknowledged = datetime.now(UTC)
         passes = len(controller.passes())
         request_pass(twin, f"{race} again")
@@ -232,9 +274,15 @@ def test_a_freeze_binds_what_begins_after_it_was_acknowledged(twin: Twin, start:
         late = [it for it in publications(controller)[published:] if it > acknowledged]
         assert not late, controller.path.read_text()
         prevented += len(publications(controller)) == published
-        twin.server.kubectl("delete", "-f", str(freeze), namespace=twin.namespace)
+        release(twin)
         controller.until(partial(has_published, controller, published))
-    assert prevented, "no freeze came before the publication: the races are too slow"
+    assert prevented, "no restriction came before the publication: the races are too slow"
+
+
+def remove_admission(server: KubeServer) -> None:
+    server.kubectl(
+        "delete", "validatingadmissionpolicies,validatingadmissionpolicybindings", "--all"
+    )
 
 
 def has_passed(controller: Running, passes: int) -> bool:
