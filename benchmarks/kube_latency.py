@@ -41,6 +41,10 @@ class Controller:
         """Return the number of drafts of each pass that wrote any."""
         return [it["drafts_written"] for it in self._lines() if "drafts_written" in it]
 
+    def log_size(self) -> int:
+        """Return the size of the log in bytes."""
+        return self._log.stat().st_size
+
     def wait(self, condition: Callable[[], bool]) -> None:
         """Wait until a condition holds. Raises RuntimeError if the process ends before."""
         end = time.monotonic() + _PATIENCE
@@ -61,7 +65,7 @@ def measure_latency(world: Fleet) -> Iterator[Row]:
     names = [it["metadata"]["name"] for it in connection.get(_MAPS)["items"]]
     with _running(world) as controller:
         controller.wait(lambda: len(controller.drafts()) >= world.size.targets)
-        _await_quiet(connection)
+        _await_quiet(controller, connection)
         delays = [_measure_change(controller, connection, it) for it in names[:_CHANGES]]
         rounds_before, drafts_before = len(controller.rounds()), len(controller.drafts())
         together = names[_CHANGES : _CHANGES + _TOGETHER]
@@ -81,7 +85,7 @@ def _measure_change(controller: Controller, connection: ApiConnection, name: str
     acknowledged = datetime.now(UTC)
     controller.wait(lambda: len(controller.drafts()) > count)
     delay = (controller.drafts()[-1] - acknowledged).total_seconds()
-    _await_quiet(connection)
+    _await_quiet(controller, connection)
     return delay
 
 
@@ -90,14 +94,15 @@ def _change(connection: ApiConnection, name: str) -> None:
     connection.send("PATCH", f"{_MAPS}/{name}", {"data": {"changed": value}}, MERGE_TYPE)
 
 
-def _await_quiet(connection: ApiConnection) -> None:
-    """Wait until statuses are no longer written."""
-    version, since = "", time.monotonic()
+def _await_quiet(controller: Controller, connection: ApiConnection) -> None:
+    """Wait until nothing is published and no status is written any more."""
+    state, since = ("", 0), time.monotonic()
     while time.monotonic() - since < _QUIET:
         # One object: the version of the list is that of the storage.
-        present = connection.get(f"{_VARIANTS}?limit=1")["metadata"]["resourceVersion"]
-        if present != version:
-            version, since = present, time.monotonic()
+        version = connection.get(f"{_VARIANTS}?limit=1")["metadata"]["resourceVersion"]
+        present = (version, controller.log_size())
+        if present != state:
+            state, since = present, time.monotonic()
         time.sleep(0.2)
 
 

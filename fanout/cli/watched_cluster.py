@@ -78,17 +78,12 @@ class WatchedCluster:
         return secrets
 
     @contextmanager
-    def run_observers(self, observers: list[LoopObserver], namespace: str) -> Iterator[None]:
-        """Write statuses and release completed deletions while open. Adds the observers.
-
-        `namespace`: the only one whose statuses are written; "": all.
-        """
+    def run_observers(self, observers: list[LoopObserver]) -> Iterator[None]:
+        """Write statuses and release completed deletions while open. Adds the observers."""
         writer = load_module("kube.status_writer").ApiStatusWriter(
             self._connection, socket.gethostname()
         )
-        thread = StatusThread(
-            writer, self.inventory.read, namespace, lambda: self.admission_problem
-        )
+        thread = StatusThread(writer, self.inventory.read, lambda: self.admission_problem)
         observers += (DeletionObserver(self._finalizers), thread)
         with thread.run():
             yield

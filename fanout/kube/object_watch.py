@@ -15,7 +15,9 @@ from fanout.telemetry.error_isolation import BARRIER
 
 Value = TypeVar("Value")
 
-WATCH_SECONDS = 240  # after which the server ends a watch, and the next one begins
+# After these the server ends a watch, and the next one begins. Less than the read time-out: a kind
+# of which nothing has changed since the server started has no bookmarks either.
+WATCH_SECONDS = 75
 FIRST_PAUSE, MAX_PAUSE = 0.5, 60.0  # seconds before another attempt
 
 _log = structlog.get_logger()

@@ -34,18 +34,17 @@ class StatusThread:
         self,
         writer: StatusWriter,
         read_declared: Callable[[], DeclaredObjects],
-        namespace: str = "",
         find_problem: Callable[[], FanoutError | None] = lambda: None,
     ) -> None:
         """Create the observer; `run` starts the thread.
 
-        `namespace`: the only one of which objects are written; default: all. `find_problem`
-        returns a problem that all policies are to show. The loop's thread calls both functions.
+        `find_problem` returns a problem that all policies are to show. The loop's thread calls both
+        functions.
         """
         self._find_problem = find_problem
         self._writer = writer
         self._read_declared = read_declared
-        self._queue = StatusQueue(namespace)
+        self._queue = StatusQueue()
         self._declared = DeclaredObjects()
         self._wake, self._stopped = Event(), Event()
         self._quiet = Event()  # no round is running

@@ -92,7 +92,6 @@ class StatusBatch:
     repository_reports: Mapping[str, tuple[RepositoryReport, ...]]  # by key of the Repository
     is_complete: bool  # every declared policy has a result, so that an unused Repository is one
     declared: DeclaredObjects
-    namespace: str  # of the objects; "": all
     problem: FanoutError | None  # of all policies
     events: tuple[PolicyEvent, ...]
 
@@ -100,8 +99,6 @@ class StatusBatch:
         """Yield the objects: policies, variants that are held or failed, then all others."""
         positions = self._find_positions()
         for item in self._list_all():
-            if self.namespace not in ("", item.name.namespace):
-                continue
             position = positions.get(item.name) if item.content is None else None
             yield item if position is None else with_request(item, position.value["metadata"])
 
@@ -150,9 +147,8 @@ class StatusBatch:
 class StatusQueue:
     """Board of one process. Thread-safe: it is updated and read by different threads."""
 
-    def __init__(self, namespace: str = "") -> None:
-        """Create an empty queue. `namespace`: the only one that is served; default: all."""
-        self._namespace = namespace
+    def __init__(self) -> None:
+        """Create an empty queue."""
         self._lock = Lock()
         self._version = 0
         self._declared = DeclaredObjects()
@@ -186,7 +182,7 @@ class StatusQueue:
 
         `problem`: one that all policies are to show.
         """
-        keys = _list_keys(declared, self._namespace)
+        keys = _list_keys(declared)
         with self._lock:
             is_new = str(problem or "") != str(self._problem or "")
             self._version += declared is not self._declared or is_new
@@ -237,9 +233,8 @@ class StatusQueue:
                 version=self._version,
                 policies=tuple(self._select(foreign)),
                 repository_reports={name: tuple(it) for name, it in reports.items()},
-                is_complete=self._reports.keys() >= _list_keys(self._declared, self._namespace),
+                is_complete=self._reports.keys() >= _list_keys(self._declared),
                 declared=self._declared,
-                namespace=self._namespace,
                 problem=self._problem,
                 events=tuple(events),
             )
@@ -285,8 +280,6 @@ class StatusQueue:
         """
         keeps = {subject: _build_keeper(result) for subject, result in dict(self._results).items()}
         for (namespace, name), policy in made.items():
-            if self._namespace not in ("", namespace):
-                continue
             keep = keeps.get((namespace, policy, True))
             if keep is None:
                 if not _may_be_declared(batch.declared, namespace, policy):
@@ -295,11 +288,11 @@ class StatusQueue:
                 yield ObjectName(VARIANT_KIND, namespace, name)
 
 
-def _list_keys(declared: DeclaredObjects, namespace: str) -> frozenset[PolicyKey]:
-    """Return the keys of all policies and hand-written variants that are declared and served."""
+def _list_keys(declared: DeclaredObjects) -> frozenset[PolicyKey]:
+    """Return the keys of all policies and hand-written variants that are declared."""
     policies = ((it.metadata.namespace, it.metadata.name, True) for it in declared.policies)
     variants = ((it.metadata.namespace, it.metadata.name, False) for it in declared.variants)
-    return frozenset(key for key in (*policies, *variants) if namespace in ("", key[0]))
+    return frozenset((*policies, *variants))
 
 
 def _is_urgent(entry: DecidedEntry) -> bool:
