@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from fleet import POLICY, Fleet
+from kube.twin import CLUSTERS
 from kube_server import CONTROLLER, KubeServer, running_kube_server
 
 from fanout.cli.settings import Settings
@@ -26,20 +27,9 @@ from fanout.values import replace
 pytestmark = pytest.mark.kube
 
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
-CLUSTERS = """\
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: clusters.infra.example.com}
-spec:
-  group: infra.example.com
-  scope: Namespaced
-  names: {kind: Cluster, plural: clusters, singular: cluster}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+CLUSTERS_AND_READER = (
+    CLUSTERS
+    + """\
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -48,6 +38,7 @@ rules:
 - {apiGroups: [""], resources: [configmaps], verbs: [get, list, watch]}
 - {apiGroups: [infra.example.com], resources: [clusters], verbs: [get, list, watch]}
 """
+)
 BY_HAND = """\
 apiVersion: fanout.dev/v1alpha1
 kind: PackageVariant
@@ -107,6 +98,7 @@ class World:
             records=str(records),
             new_records=not records.exists(),
             now_override=self.fleet.now,
+            is_controller=True,
         )
         self.fleet.later(minutes=1)
         with open_program(settings) as program:
@@ -148,7 +140,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeServer]:
     """A server of its own with the base, where the controller has the rights of the base."""
     with running_kube_server(tmp_path_factory.mktemp("finalizers") / "kubernetes") as server:
         server.kubectl("apply", "--server-side", "-k", str(DEPLOY), namespace="fanout-system")
-        server.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=CLUSTERS)
+        server.kubectl(
+            "apply", "--server-side", "--force-conflicts", "-f", "-", stdin=CLUSTERS_AND_READER
+        )
         server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
         while not may_write(server):
             sleep(0.05)  # the API server reads roles by a watch

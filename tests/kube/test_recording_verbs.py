@@ -9,24 +9,10 @@ import pytest
 import yaml
 from fleet import PACKAGE, Result
 from kube.record_fleet import GROUPS, Company, decision, wait_until
+from kube.twin import CLUSTERS
 from kube_server import KubeError
 
 pytestmark = pytest.mark.kube
-CLUSTERS = """\
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: clusters.infra.example.com}
-spec:
-  group: infra.example.com
-  scope: Namespaced
-  names: {kind: Cluster, plural: clusters, singular: cluster}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
-"""
 READER = """\
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
