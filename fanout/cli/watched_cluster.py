@@ -18,7 +18,7 @@ from fanout.cli.declarations import open_cluster_connection
 from fanout.cli.lazy_import import load_module
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program
-from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.declared_objects import DeclaredObjects, have_same_restrictions
 from fanout.errors import FanoutError, Waiting
 from fanout.plan.records.policy_records import RecordsKey
 from fanout.ports import Secrets
@@ -143,10 +143,10 @@ class _Operation:
         def confirm(pass_plan: PassPlan, declared: DeclaredObjects) -> DeclaredObjects | None:
             # Packages may inject kinds that no policy names.
             injected = self._program.reconciler.list_injected_kinds()
-            self._cluster.inventory.require(injected)
+            if self._cluster.inventory.require(injected):
+                return self._cluster.read()
             if not is_final(pass_plan):
-                present = self._cluster.read()
-                return None if present is declared else present
+                return None
             _log.debug("Restrictions are read")
             present = self._cluster.read_restrictions()
             changed = self._take_in(now)
@@ -154,7 +154,9 @@ class _Operation:
                 # Another policy than those of this pass may be among them.
                 self._changed |= changed
                 self._cluster.notify_records()
-            return None if present is declared and not changed else present
+            # Other objects may change all the time: a draft of an older one can be replaced.
+            is_same = have_same_restrictions(declared, present)
+            return None if is_same and not changed else present
 
         report = run_pass(
             self._program.world, self._program.reconciler, declared, now, mode, confirm

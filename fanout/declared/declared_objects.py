@@ -98,6 +98,28 @@ class DeclaredObjects:
         return position.locate(item.identity, path)
 
 
+def have_same_restrictions(previous: DeclaredObjects, present: DeclaredObjects) -> bool:
+    """Return whether two values are the same but for cluster objects and positions.
+
+    What restricts or removes something is in objects of fanout, or in what cannot be read or used.
+    """
+    first, second = (
+        (
+            it.repositories,
+            it.policies,
+            it.variants,
+            it.promotions,
+            it.served_scopes,
+            it.definition_times,
+            it.left_out,
+            it.unread,
+            it.unusable,
+        )
+        for it in (previous, present)
+    )
+    return first == second
+
+
 def locate_broken(key: ObjectKey, position: ObjectPosition, at: str) -> ErrorLocation:
     """Return the location of a field of an object that cannot be used."""
     return position.locate(key.identity, _parse_path(at))

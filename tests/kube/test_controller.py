@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from random import Random
 from signal import SIGKILL
-from time import sleep
+from threading import Event, Thread
+from time import monotonic_ns, sleep
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from run_process import Running, run_processes
 
 from fanout.git.mirror import create_bare
 from fanout.kube import admission_check
+from fanout.kube.api_connection import MERGE_TYPE, open_connection
 from fanout.kube.status_writer import CONNECTIONS
 
 pytestmark = pytest.mark.kube
@@ -105,6 +107,27 @@ def test_objects_that_change_together_are_one_round(
         controller.until(lambda: sum(rounds_that_wrote(controller)) == 120)
         # One, unless the machine stands still for a moment.
         assert len(rounds_that_wrote(controller)) - before <= 3
+
+
+def test_objects_that_change_all_the_time_hold_up_no_draft(twin: Twin, start: Start):
+    controller = start("--interval", "1h")
+    settle(controller)
+    before, stopped = len(rounds_that_wrote(controller)), Event()
+
+    def change() -> None:
+        connection = open_connection(twin.server.kubeconfig, "admin")
+        path = f"/api/v1/namespaces/{twin.namespace}/configmaps/ams"
+        while not stopped.wait(0.005):
+            body = {"data": {"retention": f"{monotonic_ns()}s"}}
+            connection.send("PATCH", path, body, MERGE_TYPE)
+
+    thread = Thread(target=change)
+    thread.start()
+    try:
+        controller.until(lambda: len(rounds_that_wrote(controller)) >= before + 2)
+    finally:
+        stopped.set()
+        thread.join()
 
 
 def settle(controller: Running) -> int:
