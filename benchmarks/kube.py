@@ -66,6 +66,8 @@ what the process and those below it used, without the API server.
   without statuses and with them: time and processor until the last push, and the most memory.
 - `statuses`: from the last push until all variants are there with their statuses, and the same
   bodies written by hand over eight connections.
+- `controller`: first drafts by `fanout controller`, which publishes in between: from the start of
+  the process until the last push, and the most memory.
 - `change-to-draft`: from the response to a changed ConfigMap until its draft is pushed, with
   `fanout controller` and all variants in place; `changes-together`: the rounds for 100 of them.
 """

@@ -41,6 +41,12 @@ class Controller:
         """Return the number of drafts of each pass that wrote any."""
         return [it["drafts_written"] for it in self._lines() if "drafts_written" in it]
 
+    def memory(self) -> int:
+        """Return the most memory that the process has taken, in MB."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        [line] = (it for it in status.splitlines() if it.startswith("VmHWM:"))
+        return int(line.split()[1]) // 1024
+
     def log_size(self) -> int:
         """Return the size of the log in bytes."""
         return self._log.stat().st_size
@@ -64,7 +70,9 @@ def measure_latency(world: Fleet) -> Iterator[Row]:
     connection = open_connection(world.server.kubeconfig, "admin")
     names = [it["metadata"]["name"] for it in connection.get(_MAPS)["items"]]
     with _running(world) as controller:
+        begin = datetime.now(UTC)
         controller.wait(lambda: len(controller.drafts()) >= world.size.targets)
+        push = (controller.drafts()[-1] - begin).total_seconds()
         _await_quiet(controller, connection)
         delays = [_measure_change(controller, connection, it) for it in names[:_CHANGES]]
         rounds_before, drafts_before = len(controller.rounds()), len(controller.drafts())
@@ -73,6 +81,9 @@ def measure_latency(world: Fleet) -> Iterator[Row]:
             list(threads.map(lambda name: _change(connection, name), together))
         controller.wait(lambda: len(controller.drafts()) >= drafts_before + len(together))
         rounds = len(controller.rounds()) - rounds_before
+        memory = controller.memory()
+    yield Row("controller/last-push", round(push, 2), "s")
+    yield Row("controller/memory", memory, "MB")
     yield at_most("change-to-draft/median", median(delays), _MEDIAN)
     yield at_most("change-to-draft/95th-percentile", quantiles(delays, n=20)[-1], _SLOWEST)
     yield Row("changes-together/rounds", rounds, "")
