@@ -1,7 +1,7 @@
 """Kinds of cluster objects that declared policies choose as targets, inject or check."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from fanout.api.field_errors import FieldPath
 from fanout.api.object_meta import GROUP
@@ -66,10 +66,28 @@ def has_open_injectors(
     policies: Iterable[UpstreamPolicy], variants: Iterable[PackageVariant]
 ) -> bool:
     """Return whether an injector names no kind, so that it is for all of the package."""
-    templates = (entry.template for policy in policies for entry in policy.spec.targets)
-    injectors = [injector for template in templates for injector in template.injectors]
-    by_hand = (injector for variant in variants for injector in variant.spec.injectors)
-    return any(not it.kind for it in (*injectors, *by_hand))
+    of_policies = (path for it in policies for path in find_open_injectors(it))
+    of_variants = (path for it in variants for path in find_open_injectors(it))
+    return any((*of_policies, *of_variants))
+
+
+def find_open_injectors(declaration: UpstreamPolicy | PackageVariant) -> Iterator[FieldPath]:
+    """Yield the paths of injectors that name no kind."""
+    for path, injectors in _list_injectors(declaration):
+        for index, injector in enumerate(injectors):
+            if not injector.kind:
+                yield (*path, "injectors", index)
+
+
+def _list_injectors(
+    declaration: UpstreamPolicy | PackageVariant,
+) -> Iterator[tuple[FieldPath, Sequence[InjectionPointFilter]]]:
+    """Yield all lists of injectors, with the paths of the objects that have them."""
+    if isinstance(declaration, PackageVariant):
+        yield ("spec",), declaration.spec.injectors
+        return
+    for index, entry in enumerate(declaration.spec.targets):
+        yield ("spec", "targets", index, "template"), entry.template.injectors
 
 
 def may_read_status(texts: Iterable[str], variable: str) -> bool:

@@ -27,7 +27,14 @@ from fanout.declared.schedule_errors import find_schedule_errors
 from fanout.errors import Bug, Denied, ErrorLocation, InvalidInput
 from fanout.kube import kube_wording as wording
 from fanout.kube.api_connection import NotServed
-from fanout.kube.kind_choice import KindChoice, choose_kinds, find_other_versions
+from fanout.kube.kind_choice import (
+    KindChoice,
+    UnreadableKind,
+    choose_kinds,
+    find_other_versions,
+    find_unread_injections,
+    find_unread_kinds,
+)
 from fanout.kube.object_listing import ListedKind, ObjectSource, without_request
 from fanout.kube.resource_discovery import ServedKinds
 from fanout.selection.cluster_objects import ClusterObjectIndex, Names
@@ -75,6 +82,7 @@ class _Reading:
     findings: list[Finding] = field(default_factory=list)
     broken: list[tuple[ObjectKey, ApiPosition]] = field(default_factory=list)
     unread: list[DeclarationFailure] = field(default_factory=list)
+    unread_kinds: dict[GroupKind, UnreadableKind] = field(default_factory=dict)
 
 
 class ApiInventory:
@@ -91,7 +99,7 @@ class ApiInventory:
         self._source = source
         self._namespace = namespace
         self._injected: frozenset[GroupKind] = frozenset()  # by packages, besides what is named
-        self._listed: frozenset[GroupKind] = frozenset()
+        self._read_kinds: frozenset[GroupKind] = frozenset()
         self._validated: dict[ObjectKey, _ValidatedObject] = {}
         self._objects = ClusterObjectIndex()
         self._declared: DeclaredObjects | None = None
@@ -111,15 +119,19 @@ class ApiInventory:
         return self._declared
 
     def require(self, kinds: Collection[GroupKind]) -> bool:
-        """Return whether some of the kinds, which packages inject, have yet to be listed.
+        """Return whether some of the kinds, which packages inject, have yet to be read.
 
-        The next reading has them. None is needed where every injector names its kind.
+        The next reading has them, or lacks the objects that need them. None is needed where
+        every injector names its kind.
         """
         declared = self.read()
-        missing = frozenset(kinds) - self._listed
-        if not missing or not has_open_injectors(declared.policies, declared.variants):
+        new = frozenset(kinds) - self._injected
+        if not new or not has_open_injectors(declared.policies, declared.variants):
             return False
-        self._injected, self._declared = self._injected | missing, None
+        self._injected |= new
+        if new <= self._read_kinds:
+            return False
+        self._declared = None
         return True
 
     def digest(self) -> str:
@@ -138,7 +150,8 @@ class ApiInventory:
         choices = choose_kinds((*named, *injected), served)
         self._refuse_other_versions(choices, served, reading)
         listed_kinds = [self._read_kind(*it, reading) for it in choices.items()]
-        self._listed = frozenset(choices)
+        self._refuse_unread_kinds(served, reading)
+        self._read_kinds = frozenset(choices) - reading.unread_kinds.keys()
         present = {*reading.own_objects, *(key for key, _ in reading.broken)}
         self._validated = {key: it for key, it in self._validated.items() if key in present}
         self._source.retain([*own_kinds, *(it for it in listed_kinds if it is not None)])
@@ -173,6 +186,28 @@ class ApiInventory:
             if errors:
                 del reading.own_objects[key]
                 _add_broken(key, position, errors, reading)
+
+    def _refuse_unread_kinds(self, served: ServedKinds, reading: _Reading) -> None:
+        """Take out the objects that need a kind which cannot be read.
+
+        To them it would look as if all objects of the kind had been deleted: injected values
+        would be those of the package again.
+        """
+        injected = {kind: it for kind, it in reading.unread_kinds.items() if kind in self._injected}
+        named: set[GroupKind] = set()
+        for key, (item, position) in list(reading.own_objects.items()):
+            references = self._validated[key].references
+            errors = [*find_unread_kinds(references, reading.unread_kinds, served)]
+            if injected and isinstance(item, (UpstreamPolicy, PackageVariant)):
+                errors += find_unread_injections(item, injected)
+            if errors:
+                del reading.own_objects[key]
+                named |= {kind for kind, _ in errors}
+                _add_broken(key, position, [error for _, error in errors], reading)
+        for kind, it in reading.unread_kinds.items():
+            if kind not in named:
+                where = ErrorLocation(_source_of(kind))
+                reading.findings.append(Finding(where, it.problem, it.remedy))
 
     def _read_own_kind(
         self, model: type[KRMObject], served: ServedKinds, reading: _Reading
@@ -270,6 +305,9 @@ def _add_broken(
 
 
 def _add_unread(kind: GroupKind, problem: str, remedy: str, reading: _Reading) -> None:
-    source = ".".join(part for part in reversed(kind) if part)
-    reading.unread.append(DeclarationFailure(source, kind))
-    reading.findings.append(Finding(ErrorLocation(source), problem, remedy))
+    reading.unread.append(DeclarationFailure(_source_of(kind), kind))
+    reading.unread_kinds[kind] = UnreadableKind(problem, remedy)
+
+
+def _source_of(kind: GroupKind) -> str:
+    return ".".join(part for part in reversed(kind) if part)

@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from fanout.api.field_errors import FieldError
+from fanout.api.package_variant import PackageVariant
+from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.declared.declaration_failure import GroupKind
-from fanout.declared.required_kinds import KindReference, RequiredKind
+from fanout.declared.required_kinds import KindReference, RequiredKind, find_open_injectors
 from fanout.kube import kube_wording as wording
 from fanout.kube.resource_discovery import ResourceType, ServedKinds
 from fanout.values import frozen
@@ -16,6 +18,14 @@ class KindChoice:
 
     resource_type: ResourceType | None  # None: the API server does not serve it
     with_status: bool = False  # its objects are read with their status
+
+
+@frozen
+class UnreadableKind:
+    """A kind whose objects cannot be read: why, and what to do."""
+
+    problem: str
+    remedy: str
 
 
 def choose_kinds(
@@ -48,6 +58,37 @@ def find_other_versions(
                     resource_type.api_version, kind.kind, kind.version
                 )
                 yield FieldError(reference.field, problem, wording.VERSION_REMEDY)
+
+
+def find_unread_kinds(
+    references: Iterable[KindReference],
+    unread: Mapping[GroupKind, UnreadableKind],
+    served: ServedKinds,
+) -> Iterator[tuple[GroupKind, FieldError]]:
+    """Yield each referenced kind that cannot be read, with the error of the field that names it."""
+    for reference in references:
+        name, path = reference.kind.kind, (*reference.field[:-1], "kind")
+        groups = list_groups(reference.kind, served)
+        for group in groups:
+            if (reason := unread.get((group, name))) is not None:
+                yield (group, name), FieldError(path, reason.problem, reason.remedy)
+        if not groups:
+            problem = wording.describe_unserved_kind(name, "")
+            yield ("", name), FieldError(path, problem, wording.NOT_SERVED_REMEDY)
+
+
+def find_unread_injections(
+    declaration: UpstreamPolicy | PackageVariant, unread: Mapping[GroupKind, UnreadableKind]
+) -> Iterator[tuple[GroupKind, FieldError]]:
+    """Yield each kind that packages inject and that cannot be read, for injectors of all kinds.
+
+    Which package of which policy has the injection point is not known here.
+    """
+    if declaration.is_being_deleted:
+        return
+    for path in find_open_injectors(declaration):
+        for kind, reason in unread.items():
+            yield kind, FieldError(path, reason.problem, reason.remedy)
 
 
 def list_groups(kind: RequiredKind, served: ServedKinds) -> tuple[str, ...]:
