@@ -71,7 +71,7 @@ def _records_policy() -> dict[str, Any]:
     return _build_policy(
         f"records.{GROUP}",
         ("CREATE", "UPDATE"),
-        _RECORDS,
+        [kind.PLURAL for kind in _RECORDS],
         variables={
             "by": f"{_ANNOTATIONS}[?'{_BY}'].orValue('')",
             "groups": f"{_ANNOTATIONS}[?'{_GROUPS}'].orValue('').split('\\n')"
@@ -147,7 +147,8 @@ def _variants_policy(user: str) -> dict[str, Any]:
     return _build_policy(
         f"packagevariants.{GROUP}",
         ("CREATE", "UPDATE", "DELETE"),
-        (PackageVariant,),
+        # Whoever may write statuses of PackageVariants could show one as published otherwise.
+        (PackageVariant.PLURAL, f"{PackageVariant.PLURAL}/status"),
         variables={
             "ofPolicy": "[object, oldObject].exists(it, it != null"
             " && (has(it.spec.policyRef) || has(it.spec.stage)))"
@@ -159,7 +160,7 @@ def _variants_policy(user: str) -> dict[str, Any]:
 def _build_policy(
     name: str,
     operations: Sequence[str],
-    kinds: Sequence[type[KRMObject]],
+    resources: Sequence[str],
     *,
     variables: Mapping[str, str],
     validations: Sequence[tuple[str, str]],
@@ -168,7 +169,7 @@ def _build_policy(
         "apiGroups": [GROUP],
         "apiVersions": ["*"],  # of a later version too
         "operations": list(operations),
-        "resources": [kind.PLURAL for kind in kinds],
+        "resources": list(resources),
     }
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
