@@ -10,6 +10,7 @@ from fanout.api.event_reasons import EventReason
 from fanout.api.object_statuses import STATUSES, ResourceStatus
 from fanout.api.package_variant import PackageVariant
 from fanout.cli.startup import Program
+from fanout.declared.declared_objects import key_of
 from fanout.errors import Denied
 from fanout.plan.written_objects import ObjectName, WrittenObject
 from fanout.reconcile.pass_scope import PassMode
@@ -158,3 +159,26 @@ def test_variants_stay_while_their_policy_cannot_be_read(fleet: Fleet):
     with fleet.opened() as program:
         queue.update(None, program.read_declared())
         assert not list(queue.find_obsolete(made, queue.take(())))
+
+
+def test_a_request_for_a_pass_that_changed_nothing_is_shown(fleet: Fleet):
+    with fleet.opened() as program:
+        queue = StatusQueue()
+        settle(program, queue)
+        declared = program.read_declared()
+        report = program.sweep(PassMode())
+        queue.update(report, declared)
+        queue.finish(queue.take(()))
+        (policy,) = declared.policies
+        metadata = declared.positions[key_of(policy)].value["metadata"]
+        metadata["annotations"] = {"reconcile.fanout.dev/requestedAt": "now"}
+        queue.update(None, declared)
+        assert "UpstreamPolicy" not in kinds(list(queue.take(()).list_objects())), "not handled yet"
+        queue.update(report, declared)
+        batch = queue.take(())
+        (shown,) = (it for it in batch.list_objects() if it.name.kind == "UpstreamPolicy")
+        assert shown.status["lastHandledReconcileAt"] == "now"
+        assert "PackageVariant" not in kinds(list(batch.list_objects()))
+        queue.finish(batch)
+        queue.update(report, declared)
+        assert "UpstreamPolicy" not in kinds(list(queue.take(()).list_objects()))

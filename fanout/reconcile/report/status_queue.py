@@ -22,6 +22,7 @@ from fanout.reconcile.notifications.notification_conditions import (
     find_conditions,
 )
 from fanout.reconcile.pass_results import PassReport, PolicyResult
+from fanout.reconcile.pass_scope import PassSubject, list_requests
 from fanout.reconcile.report.decided_entry import DecidedEntry, list_decisions
 from fanout.reconcile.report.policy_events import (
     find_changed_variants,
@@ -160,6 +161,8 @@ class StatusQueue:
         self._problem: FanoutError | None = None  # of all policies
         self._is_new_problem = False  # not all policies show it yet, or show one that is over
         self._waiting: dict[PolicyKey, None] = {}  # in order of their results
+        self._requests: dict[PolicyKey, str] = {}  # for passes, as the last pass handled them
+        self._handled: dict[PolicyKey, None] = {}  # whose request is to be shown as handled
         self._events: list[PolicyEvent] = []
 
     @property
@@ -191,8 +194,10 @@ class StatusQueue:
             if report is not None:
                 self._at = report.pass_plan.now
                 changed = find_changed_variants(report)
+                requests = list_requests(declared)
                 for item in report.pass_plan.policies:
                     self._add_result(item, changed)
+                    self._add_request(item.resolved_policy.key, requests)
                 self._events += list_action_events(report)
             for key in self._results.keys() - keys:
                 self._drop(key)
@@ -209,9 +214,20 @@ class StatusQueue:
             self._waiting[key] = None
             self._version += 1
 
+    def _add_request(self, key: PolicyKey, requests: Mapping[PassSubject, str]) -> None:
+        """Take note of the request that a pass handled, whether it changed anything or not."""
+        namespace, name, _ = key
+        request = requests.get(PassSubject(namespace, name), "")
+        if request != self._requests.get(key, ""):
+            self._requests[key] = request
+            self._handled[key] = None
+            self._version += 1
+
     def _drop(self, key: PolicyKey) -> None:
         for table in (self._results, self._changes, self._reports, self._conditions, self._waiting):
             table.pop(key, None)
+        self._requests.pop(key, None)
+        self._handled.pop(key, None)
 
     def take(self, foreign: Collection[ObjectName]) -> StatusBatch:
         """Return what is to be written; `foreign`: objects that somebody else has changed.
@@ -259,13 +275,16 @@ class StatusQueue:
                 yield _PolicyBatch(result, None, self._changes[key])
             elif result.resolved_policy.namespace in namespaces:
                 yield _PolicyBatch(result, names, self._changes[key])
-            elif self._is_new_problem:
-                yield _PolicyBatch(result, frozenset(), self._changes[key])
+            elif self._is_new_problem or key in self._handled:
+                is_policy = result.resolved_policy.upstream_policy is not None
+                yield _PolicyBatch(result, frozenset() if is_policy else None, self._changes[key])
 
     def finish(self, batch: StatusBatch) -> None:
         """Take note that all of a batch was tried; what came since then waits on."""
         with self._lock:
             self._is_new_problem &= self._problem is not batch.problem
+            if self._version == batch.version:
+                self._handled.clear()
             for item in batch.policies:
                 key = item.result.resolved_policy.key
                 if self._results.get(key) is item.result:
