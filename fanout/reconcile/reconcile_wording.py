@@ -202,9 +202,9 @@ def describe_readiness(ready: int, total: int) -> str:
     return f"{ready} of {pluralize(total, 'variant')} ready"
 
 
-def describe_failed_targets(number: int) -> str:
-    """Describe targets for which no variant can be specified."""
-    return f"{pluralize(number, 'target')} without a variant"
+def describe_failed_targets(number: int, first: str, problem: str) -> str:
+    """Describe targets for which no variant can be specified; `problem`: of the first."""
+    return f"{pluralize(number, 'target')} without a variant, {first} first: {problem}"
 
 
 def describe_failed_variants(number: int, first: str) -> str:

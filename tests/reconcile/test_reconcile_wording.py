@@ -54,7 +54,8 @@ SENTENCES = [
     (wording.describe_rejected_value("v1", "replicas"), "decided when v1 was published: replicas"),
     (wording.describe_stage_conflicts(2), "2 undecided merge conflicts in drafts of this stage"),
     (wording.describe_readiness(1, 2), "1 of 2 variants ready"),
-    (wording.describe_failed_targets(1), "1 target without a variant"),
+    (wording.describe_failed_targets(1, "C/d/ams", "P"),
+     "1 target without a variant, C/d/ams first: P"),
     (wording.describe_failed_variants(2, "ams"), "2 variants failed, ams first"),
     # Tags and repositories.
     (wording.describe_archived_repository("ann/edge", "git.example.com"),

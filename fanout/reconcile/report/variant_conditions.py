@@ -52,8 +52,9 @@ def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple
     ready_sentence = wording.describe_readiness(ready_count, len(decisions))
     # Most pressing first: a condition has one reason, and what a person must fix outranks what
     # only waits.
-    if policy_result.resolved_policy.failures:
-        failed = wording.describe_failed_targets(len(policy_result.resolved_policy.failures))
+    if failed_targets := policy_result.resolved_policy.failures:
+        first = failed_targets[0]
+        failed = wording.describe_failed_targets(len(failed_targets), first.target, first.problem)
         return "False", Reason.TARGETS_FAILED, f"{failed}; {ready_sentence}"
     if failures := find_failed_variants(policy_result):
         hold = failures[0].holds[0] if failures[0].holds else None
