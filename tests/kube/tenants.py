@@ -1,0 +1,186 @@
+"""Several fleets of one API server, the rights of a controller on them, and their objects."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from kube.record_fleet import wait_until
+from kube.twin import Twin
+from kube_server import CONTROLLER, KubeError, KubeServer
+from run_process import Running
+
+from fanout.api.admission_policies import build_admission_policies
+
+DEPLOY = Path(__file__).parent.parent.parent / "deploy"
+OWN = "fanout.dev/v1alpha1"
+CLEARED = ("UpstreamPolicy", "PromotionPolicy", "Repository", "PackageVariant", "Decision")
+READER: dict[str, Any] = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRole",
+    "metadata": {"name": "fanout-reader"},
+    "rules": [
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]},
+        {
+            "apiGroups": ["infra.example.com"],
+            "resources": ["clusters"],
+            "verbs": ["get", "list", "watch"],
+        },
+    ],
+}
+# Whose rights end where the admission policies begin.
+WRITER = """\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: writer}
+rules: [{apiGroups: [fanout.dev], resources: ["*"], verbs: ["*"]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: writer}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: writer}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}]
+"""
+# As the record tests do: in force after a second in place of a minute.
+HASTY_ADMISSION = """\
+from datetime import timedelta
+from fanout.cli.main import run
+from fanout.kube import admission_check
+admission_check.IN_FORCE_AFTER = timedelta(seconds=1)
+run()
+"""
+
+
+def may(server: KubeServer, verb: str, resource: str, by: str = CONTROLLER) -> bool:
+    line = ("auth", "can-i", verb, resource, "--all-namespaces", "-q")
+    return server.kubectl(*line, by=by, check=False).returncode == 0
+
+
+def is_listed(server: KubeServer, kind: str) -> bool:
+    """Return whether a kind of fanout is served: its storage may have yet to be initialized."""
+    try:
+        server.list(OWN, kind)
+    except KubeError:
+        return False
+    return True
+
+
+def clear(twin: Twin) -> None:
+    """Delete all objects of fanout: a controller reads all namespaces."""
+    for kind in CLEARED:
+        by = CONTROLLER if kind == "PackageVariant" else "admin"
+        for item in twin.server.list(OWN, kind, twin.namespace):
+            manifest = {**item, "apiVersion": OWN, "kind": kind}
+            if item["metadata"].get("finalizers"):
+                twin.server.patch(manifest, {"metadata": {"finalizers": None}}, by=by)
+            if not item["metadata"].get("deletionTimestamp"):
+                twin.server.delete(manifest, by=by)
+
+
+def own(twin: Twin, kind: str, name: str, **spec: Any) -> dict[str, Any]:
+    """Return an object of fanout in the namespace of the fleet."""
+    meta = {"name": name, "namespace": twin.namespace}
+    return {"apiVersion": OWN, "kind": kind, "metadata": meta, **({"spec": spec} if spec else {})}
+
+
+def condition(twin: Twin, kind: str, name: str, type_: str) -> dict[str, Any]:
+    """Return a condition of an object of fanout; {}: it has none of the type."""
+    status = twin.server.get(own(twin, kind, name)).get("status", {})
+    return next((it for it in status.get("conditions", ()) if it["type"] == type_), {})
+
+
+def is_idle(controller: Running) -> bool:
+    """Return whether the last pass had nothing to do."""
+    names = {"trigger", "sweep", "event", "level", "timestamp"}
+    return bool(controller.passes()) and controller.passes()[-1].keys() <= names
+
+
+def request_pass(twin: Twin, value: str, policy: str = "monitoring") -> None:
+    """Ask for a pass that lists the repositories again."""
+    annotation = {"reconcile.fanout.dev/requestedAt": value}
+    twin.server.patch(
+        own(twin, "UpstreamPolicy", policy), {"metadata": {"annotations": annotation}}
+    )
+
+
+def await_handled(controller: Running, twin: Twin, value: str, policy: str = "monitoring") -> None:
+    """Ask for a pass, and wait until its status is written."""
+    request_pass(twin, value, policy)
+    manifest = own(twin, "UpstreamPolicy", policy)
+    controller.until(
+        lambda: (
+            twin.server.get(manifest).get("status", {}).get("lastHandledReconcileAt") == value
+            and is_idle(controller)
+        )
+    )
+
+
+def allow_secrets(twin: Twin) -> None:
+    """Let the controller read the Secrets of the namespace, as an administrator of it does."""
+    line = ("create", "rolebinding", "secrets", "--clusterrole=fanout-secret-reader")
+    user = f"--user={CONTROLLER}"
+    twin.server.kubectl(*line, user, namespace=twin.namespace)
+    question = ("auth", "can-i", "get", "secrets", "-q")
+    wait_until(
+        lambda: (
+            twin.server.kubectl(
+                *question, by=CONTROLLER, namespace=twin.namespace, check=False
+            ).returncode
+            == 0
+        ),
+        "the controller may not read Secrets",
+    )
+
+
+@contextmanager
+def denied(server: KubeServer, resource: str) -> Iterator[None]:
+    """Take the right to read a kind away from the controller while open."""
+    plural = resource.partition(".")[0]
+    rules = [it for it in READER["rules"] if it["resources"] != [plural]]
+    server.patch(READER, {"rules": rules})
+    wait_until(lambda: not may(server, "list", resource), "the right is still there")
+    try:
+        yield
+    finally:
+        server.patch(READER, {"rules": READER["rules"]})
+        wait_until(lambda: may(server, "list", resource), "the right is not back")
+
+
+def exists(twin: Twin, kind: str, name: str) -> bool:
+    line = ("get", kind, name, "--ignore-not-found", "-o", "name")
+    return bool(twin.server.kubectl(*line, namespace=twin.namespace).stdout)
+
+
+def essence(variant: dict[str, Any]) -> Any:
+    """Return what a variant says, without the generation that it is about."""
+    status = {**variant["status"], "observedGeneration": 0}
+    status["conditions"] = [{**it, "observedGeneration": 0} for it in status.get("conditions", ())]
+    return variant["spec"], status
+
+
+def is_written(write: Callable[[str, Any], None], edit: tuple[str, Any]) -> bool:
+    try:
+        write(*edit)
+    except KubeError as error:
+        if error.status == 403:
+            return False
+        raise
+    return True
+
+
+def variants_of(twin: Twin) -> dict[str, Any]:
+    """Return the PackageVariant of each policy that has one."""
+    items = twin.server.list(OWN, "PackageVariant", twin.namespace)
+    return {it["spec"]["policyRef"]["name"]: it for it in items}
+
+
+@contextmanager
+def without_admission(server: KubeServer) -> Iterator[None]:
+    """Delete the admission policy of variants while open."""
+    documents = build_admission_policies("fanout-system/fanout-controller")
+    with ExitStack() as stack:
+        for document in documents:
+            if document["metadata"]["name"].startswith("packagevariants"):
+                server.delete(document)
+                stack.callback(server.apply, document)
+        yield

@@ -1,0 +1,419 @@
+"""Bad input of people in a cluster, row by row: what happens, and which test plays it.
+
+| what | what happens | played by |
+|---|---|---|
+| an own object that no schema caught | left out, `Stalled` with every fault and its path; holds its namespace alone, as a broken file does | `test_an_object_with_errors_holds_its_namespace_alone`; commands: `test_reading.py::test_an_object_that_no_schema_caught_is_left_out_with_its_path` |
+| a target of 1 MiB, unicode, names of 253 characters | works or is refused by name; the others go on | `test_large_long_and_foreign_texts_are_published` |
+| a Secret as injection source | refused, by name | `test_a_secret_is_no_source_and_a_repository_of_others_no_destination` |
+| a policy naming another namespace's Repository | refused, by name | the same |
+| a Repository with another tenant's URL and no secret | sees what the remote shows anonymous people | `test_the_url_of_another_tenant_shows_what_anybody_sees` |
+| RBAC denies a kind | policies that need it hold, with verb and resource; others go on; nothing is removed | `test_a_kind_that_must_not_be_listed_holds_who_needs_it`; commands: `test_reading.py::test_a_kind_that_must_not_be_listed_holds_who_reads_it_and_is_named` |
+| the definition of a kind deleted and made again | held, then goes on; no variant is removed | `test_controller.py::test_a_definition_that_is_deleted_removes_no_variant`; commands: `test_reading.py::test_a_kind_that_is_not_served_any_more_removes_nothing` |
+| a policy deleted while records wait, and made again under its name | its records go on counting; nothing is published twice | `test_a_policy_made_again_has_the_records_that_waited` |
+| no records repository | refused, by name | `test_without_a_records_repository_nothing_begins`; commands: `test_reading.py::test_records_have_no_default` |
+| a records repository that cannot be reached | nothing is granted; drafts go on | `test_without_the_records_drafts_go_on_and_nothing_is_published` |
+| a user edits spec or status of a variant to promote it | refused; written all the same it is ignored and put right | `test_a_variant_is_not_promoted_by_writing_it`; each part: `test_statuses.py::test_an_edited_variant_is_put_right` |
+"""  # noqa: E501 as Markdown wants it
+
+import json
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from http_git import serving
+from kube.record_fleet import decision, wait_until
+from kube.tenants import (
+    CLEARED,
+    DEPLOY,
+    HASTY_ADMISSION,
+    OWN,
+    READER,
+    WRITER,
+    allow_secrets,
+    await_handled,
+    clear,
+    condition,
+    denied,
+    essence,
+    exists,
+    is_listed,
+    is_written,
+    may,
+    own,
+    request_pass,
+    variants_of,
+    without_admission,
+)
+from kube.twin import CLUSTERS, Sites, Twin
+from kube_server import CONTROLLER, KubeError, KubeServer, running_kube_server
+from run_process import PLAIN, Running, run_processes
+
+from fanout.git.mirror import create_bare
+
+pytestmark = pytest.mark.kube
+
+AMS: Sites = {"ams": ("dev", "edge")}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeServer]:
+    """A server of its own with the base, where the controller has the rights of the base."""
+    with running_kube_server(tmp_path_factory.mktemp("bad-input") / "kubernetes") as server:
+        server.kubectl("apply", "--server-side", "-k", str(DEPLOY), namespace="fanout-system")
+        server.kubectl("apply", "-f", "-", stdin=CLUSTERS + "---\n" + WRITER)
+        server.apply(READER)
+        server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        for right in (("patch", "upstreampolicies.fanout.dev"), ("list", "configmaps")):
+            wait_until(partial(may, server, *right), f"no right to {right}")
+        for kind in CLEARED:
+            wait_until(partial(is_listed, server, kind), f"{kind} is not served")
+        yield server
+
+
+Begin = Callable[..., Running]
+
+
+@pytest.fixture
+def tenant(server: KubeServer, tmp_path: Path) -> Iterator[Callable[..., Twin]]:
+    """Return a function that makes a fleet in a namespace of its own."""
+    made: list[Twin] = []
+
+    def create(sites: Sites = AMS) -> Twin:
+        meta = {"generateName": "test-"}
+        created = server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+        namespace = created["metadata"]["name"]
+        made.append(Twin(server, namespace, tmp_path / namespace, sites))
+        return made[-1]
+
+    yield create
+    for twin in made:
+        clear(twin)
+
+
+@pytest.fixture
+def begin(tenant: Callable[..., Twin]) -> Iterator[Begin]:
+    """Return a function that starts a controller with the records of a fleet."""
+    with run_processes(FANOUT_NOW="") as start:
+
+        def start_controller(
+            twin: Twin, *options: str, program: tuple[str, ...] = PLAIN, records: bool = True
+        ) -> Running:
+            line = ["--kubeconfig", str(twin.server.kubeconfig), "--context", CONTROLLER]
+            if records:
+                path = twin.fleet.records().path
+                if not path.exists():
+                    create_bare(path)
+                line += ["--records", str(path)]
+            line += ["--interval", "1h", *options]
+            return start(twin.fleet, *line, program=program, verb=("controller",))
+
+        yield start_controller
+
+
+def texts_of(twin: Twin, kind: str, name: str) -> str:
+    """Return the status of an object of fanout as text."""
+    return json.dumps(twin.server.get(own(twin, kind, name)).get("status", {}))
+
+
+# ---- objects -------------------------------------------------------------------------------------
+
+
+def test_an_object_with_errors_holds_its_namespace_alone(tenant, begin):
+    broken, whole = tenant(), tenant()
+    zone = {"schedule": "61 * * * *", "timeZone": "Mars/Olympus", "policies": ["*"]}
+    promotion = own(broken, "PromotionPolicy", "broken", **zone)
+    broken.server.create(promotion)
+    controller = begin(broken)
+    controller.until(whole.fleet.repos["edge"].tags)
+    controller.until(lambda: condition(broken, "PromotionPolicy", "broken", "Stalled"))
+    stalled = condition(broken, "PromotionPolicy", "broken", "Stalled")
+    assert stalled["status"] == "True"
+    assert "spec.schedule: " in stalled["message"]
+    assert "spec.timeZone: " in stalled["message"]
+    edge = broken.fleet.repos["edge"]
+    await_handled(controller, broken, "first")
+    assert edge.drafts() == ["sites/ams/monitoring"]
+    assert edge.tags() == []
+    broken.server.delete(promotion)
+    controller.until(edge.tags)
+    assert controller.end() == 0
+
+
+TOO_LONG = ".".join(["n" * 63, "n" * 63, "n" * 63, "n" * 61])  # 253 characters
+SIGNS = "Zürich 東京 🚀 \u202e"
+MIB = 1 << 20
+
+
+def test_large_long_and_foreign_texts_are_published(tenant, begin):
+    twin = tenant()
+
+    def create_site(name: str, text: str, **spec: Any) -> None:
+        meta = {"name": name, "namespace": twin.namespace}
+        cluster = {"apiVersion": "infra.example.com/v1", "kind": "Cluster"}
+        labels = {"labels": {"tier": "dev"}}
+        spec = {"spec": {"repository": "edge", **spec}}
+        source = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
+        twin.server.create({**source, "data": {"text": text}})
+        twin.server.create({**cluster, "metadata": {**meta, **labels}, **spec})
+
+    longest = "n" * 249  # with `sites/` before it a path of 255 bytes
+    create_site("big", "x" * (MIB - 100), notes="x" * MIB)
+    create_site("signs", SIGNS, notes=SIGNS)
+    create_site(longest, "long")
+    create_site(TOO_LONG, "too long")
+    controller = begin(twin)
+    edge = twin.fleet.repos["edge"]
+    expected = {f"sites/{name}/v1" for name in ("ams", "big", "signs", longest)}
+    controller.until(lambda: {*edge.tags()} == expected)
+    await_handled(controller, twin, "first")
+    for name, text in (("signs", SIGNS), ("big", "x" * (MIB - 100)), (longest, "long")):
+        settings = yaml.safe_load(edge.file("main", f"sites/{name}/settings.yaml"))
+        assert settings["data"]["text"] == text
+    items = twin.server.list(OWN, "PackageVariant", twin.namespace)
+    assert {it["status"]["revision"] for it in items} == {"v1"}
+    assert len(items) == 4
+    stalled = condition(twin, "UpstreamPolicy", "monitoring", "Stalled")
+    assert stalled["reason"] == "TargetsFailed"
+    assert f"Cluster.infra.example.com/{twin.namespace}/{TOO_LONG}" in stalled["message"]
+    assert "is longer than 255 bytes" in stalled["message"]
+    assert controller.end() == 0
+
+
+def test_a_secret_is_no_source_and_a_repository_of_others_no_destination(tenant):
+    mine, theirs = tenant(), tenant()
+    theirs.fleet.repository("vault")
+    theirs.move()
+    theirs.apply()
+    secret = {"name": "ams", "namespace": mine.namespace}
+    mine.server.create(
+        {"apiVersion": "v1", "kind": "Secret", "metadata": secret, "stringData": {"a": "hidden"}}
+    )
+    mine.fleet.policy("secretive", ("kind: ConfigMap", "kind: Secret"))
+    mine.fleet.policy("foreign", ("target.spec.repository", "\"'vault'\""))
+    mine.move()
+    mine.apply()
+    told = mine.ask("plan", "--new-records")
+    assert told.code == 3
+    shown = " ".join((told.out + told.err).split())
+    secretive = f"UpstreamPolicy/{mine.namespace}/secretive: spec.targets[0].template.injectors[0]"
+    assert f"{secretive}.kind: fanout reads no Secrets as targets, sources or checks" in shown
+    assert f"there is no Repository vault that namespace {mine.namespace} may use" in shown
+    assert "hidden" not in shown
+    plan = mine.ask("plan", "--new-records", "-o", "json").json
+    assert {it["policy"] for it in plan["actions"]} == {"monitoring"}
+
+
+# ---- rights --------------------------------------------------------------------------------------
+
+
+def test_the_url_of_another_tenant_shows_what_anybody_sees(tenant, begin, tmp_path):
+    owner, other = tenant(), tenant({"ber": ("dev", "edge")})
+    header = f"Basic {b64encode(b'ann:word').decode()}"
+    remote = owner.fleet.repos["edge"]
+    with serving(remote.path.parent, authorization=header) as git:
+        meta = {"name": "git", "namespace": owner.namespace}
+        words = {"username": "ann", "password": "word"}
+        owner.server.create(
+            {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": words}
+        )
+        allow_secrets(owner)
+        url = git.url("edge.git")
+        owner.server.patch(
+            own(owner, "Repository", "edge"),
+            {"spec": {"url": url, "secretRef": {"name": "git"}}},
+        )
+        other.server.patch(own(other, "Repository", "edge"), {"spec": {"url": url}})
+        controller = begin(owner)
+        controller.until(lambda: remote.tags() == ["sites/ams/v1"])
+        controller.until(lambda: condition(other, "Repository", "edge", "Ready"))
+        ready = condition(other, "Repository", "edge", "Ready")
+        assert (ready["status"], ready["reason"]) == ("False", "RemoteDenied")
+        assert not [it for it in remote.refs() if "ber" in it]
+        assert "sites/ams" not in texts_of(other, "UpstreamPolicy", "monitoring")
+        git.authorization = ""  # open to everybody
+        request_pass(other, "first")
+        controller.until(lambda: "sites/ber/v1" in remote.tags())
+        assert controller.end() == 0
+
+
+PLAIN_POLICY = """\
+apiVersion: fanout.dev/v1alpha1
+kind: UpstreamPolicy
+metadata: {{name: {name}}}
+spec:
+  upstream: {{repository: blueprints, package: monitoring, revision: {{semver: ">=1 <9"}}}}
+  targets:
+  - repositories: [{{name: edge, packageNames: [{name}]}}]
+    template: {{stage: dev{more}}}
+  stages: [{{name: dev}}]
+"""
+INJECTING = ", injectors: [{kind: ConfigMap, name: ams}]"
+OPEN = ", injectors: [{name: ams}]"
+
+
+@pytest.mark.parametrize(
+    ("resource", "holding"),
+    [
+        ("clusters.infra.example.com", {"monitoring": "spec.targets[0].objectSelector.kind: "}),
+        (
+            "configmaps",
+            {
+                "monitoring": "spec.targets[0].template.injectors[0].kind: ",
+                "injecting": "spec.targets[0].template.injectors[0].kind: ",
+                "open": "spec.targets[0].template.injectors[0]: ",
+            },
+        ),
+    ],
+    ids=["targets", "sources"],
+)
+def test_a_kind_that_must_not_be_listed_holds_who_needs_it(tenant, begin, resource, holding):
+    twin = tenant()
+    paths = {"monitoring": "sites/ams", "plain": "plain", "injecting": "injecting", "open": "open"}
+    for name, more in (("plain", ""), ("injecting", INJECTING), ("open", OPEN)):
+        twin.fleet.write(f"{name}.yaml", PLAIN_POLICY.format(name=name, more=more))
+    twin.move()
+    twin.apply()
+    controller = begin(twin)
+    edge = twin.fleet.repos["edge"]
+    published = {f"{path}/v1" for path in paths.values()}
+    controller.until(lambda: {*edge.tags()} == published)
+    await_handled(controller, twin, "first", "plain")
+    assert controller.end() == 0
+    before = variants_of(twin)
+    with denied(twin.server, resource):
+        twin.fleet.release("v2")
+        controller = begin(twin)
+        news = {f"{path}/v2" for name, path in paths.items() if name not in holding}
+        controller.until(lambda: news <= {*edge.tags()})
+        await_handled(controller, twin, "second", "plain")
+        assert {*edge.tags()} == published | news
+        assert not edge.drafts()
+        for name, place in holding.items():
+            message = condition(twin, "UpstreamPolicy", name, "Stalled")["message"]
+            assert place in message
+            assert f'cannot list resource "{resource.partition(".")[0]}"' in message
+            assert before[name] == variants_of(twin)[name]
+        assert controller.end() == 0
+    controller = begin(twin)
+    controller.until(lambda: {f"{path}/v2" for path in paths.values()} <= {*edge.tags()})
+    for path in ("sites/ams", "injecting", "open"):
+        settings = yaml.safe_load(edge.file("main", f"{path}/settings.yaml"))
+        assert settings["data"]["retention"] == "7d"
+    assert controller.end() == 0
+
+
+# ---- records -------------------------------------------------------------------------------------
+
+
+def test_without_a_records_repository_nothing_begins(tenant, begin):
+    twin = tenant()
+    controller = begin(twin, records=False)
+    assert controller.process.wait(60) == 1
+    assert "the records repository of the cluster is not configured" in controller.path.read_text()
+    assert twin.fleet.repos["edge"].drafts() == []
+
+
+def test_without_the_records_drafts_go_on_and_nothing_is_published(tenant, begin):
+    twin = tenant()
+    controller = begin(twin)
+    edge = twin.fleet.repos["edge"]
+    controller.until(edge.tags)
+    await_handled(controller, twin, "first")
+    records = twin.fleet.records().path
+    away = records.rename(records.with_name("away.git"))
+    records.write_text("no repository")
+    before = edge.refs("refs/heads/drafts")
+    twin.fleet.release("v2")
+    request_pass(twin, "second")
+    controller.until(lambda: edge.refs("refs/heads/drafts") != before and edge.drafts())
+    await_handled(controller, twin, "third")
+    assert edge.tags() == ["sites/ams/v1"]
+    assert controller.end() == 0
+    # A process that has never read them does not know which drafts are whose.
+    refs = edge.refs()
+    controller = begin(twin)
+    controller.until(lambda: any(it["event"] == "Pass failed" for it in controller.log()))
+    assert edge.refs() == refs
+    records.unlink()
+    away.rename(records)
+    request_pass(twin, "fourth")
+    controller.until(lambda: "sites/ams/v2" in edge.tags())
+    assert controller.end() == 0
+
+
+def test_a_policy_made_again_has_the_records_that_waited(tenant, begin):
+    twin = tenant()
+    program = ("-c", HASTY_ADMISSION)
+    controller = begin(twin, program=program)
+    edge = twin.fleet.repos["edge"]
+    controller.until(edge.tags)
+    twin.server.patch(
+        own(twin, "UpstreamPolicy", "monitoring"), {"spec": {"deletionPolicy": "Orphan"}}
+    )
+    await_handled(controller, twin, "first")
+    assert controller.end() == 0
+    # Nobody takes it in before the policy is deleted.
+    suspension = twin.server.create(decision(twin.namespace, stage="prod"), by="alice")
+    twin.server.delete(own(twin, "UpstreamPolicy", "monitoring"))
+    controller = begin(twin, program=program)
+    controller.until(lambda: not exists(twin, "UpstreamPolicy", "monitoring"))
+    controller.until(lambda: twin.server.get(suspension).get("status", {}).get("record"))
+    head = edge.refs()["refs/heads/main"]
+    twin.fleet.release("v2")
+    twin.apply()
+    await_handled(controller, twin, "second")
+    status = twin.server.get(own(twin, "UpstreamPolicy", "monitoring"))["status"]
+    (prod,) = (it for it in status["stages"] if it["name"] == "prod")
+    assert "Suspended" in {it["reason"] for it in prod["holds"]}
+    assert edge.refs()["refs/heads/main"] == head
+    assert edge.tags() == ["sites/ams/v1"]
+    assert controller.end() == 0
+
+
+# ---- variants of policies ------------------------------------------------------------------------
+
+
+def test_a_variant_is_not_promoted_by_writing_it(tenant, begin):
+    twin = tenant({"ams": ("dev", "edge"), "ber": ("prod", "edge")})
+    controller = begin(twin)
+    edge = twin.fleet.repos["edge"]
+    controller.until(lambda: edge.tags() == ["sites/ams/v1"])
+    await_handled(controller, twin, "first")
+
+    def waiting() -> dict[str, Any]:
+        items = twin.server.list(OWN, "PackageVariant", twin.namespace)
+        item: dict[str, Any]
+        (item,) = [it for it in items if "-ber-" in it["metadata"]["name"]]
+        return item
+
+    before, refs = waiting(), edge.refs()
+    assert before["status"]["state"] != "Ready"
+    path = f"/apis/{OWN}/namespaces/{twin.namespace}/packagevariants/{before['metadata']['name']}"
+    edits: tuple[tuple[str, Any], ...] = (
+        (path, {"spec": {"stage": "dev"}}),
+        (
+            f"{path}/status",
+            {"status": {"state": "Ready", "revision": "v1", "published": {"tag": "sites/ber/v1"}}},
+        ),
+        (f"{path}/status", {"status": {"conditions": []}}),
+    )
+
+    def write(path: str, change: Any) -> None:
+        content = "application/merge-patch+json"
+        twin.server.ask("PATCH", path, change, by="alice", content=content)
+
+    for edit in edits:
+        with pytest.raises(KubeError, match=f"only {CONTROLLER} writes PackageVariants"):
+            write(*edit)
+    with without_admission(twin.server):
+        for edit in edits:
+            wait_until(partial(is_written, write, edit), "admission is still in force")
+            controller.until(lambda: essence(waiting()) == essence(before))
+    await_handled(controller, twin, "second")
+    assert essence(waiting()) == essence(before)
+    assert edge.refs() == refs
+    assert controller.end() == 0
