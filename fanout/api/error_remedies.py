@@ -400,6 +400,11 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "A template fails for some targets, or the names or paths of the targets conflict.",
         "Run `fanout validate` and `fanout get targets`, and correct the targets.",
     ),
+    Reason.TARGETS_UNCERTAIN: Remedy(
+        "The CustomResourceDefinition of the targets was created after the policy, and less than"
+        " an hour ago; their objects may be restored.",
+        "None, or run `fanout remove POLICY VARIANT --reason WHY` if they are not restored.",
+    ),
     Reason.TOO_MANY_REMOVALS: Remedy(
         "More targets disappeared than the field `removalLimit` allows. This is often a mistake.",
         "Restore the targets, or run `fanout remove POLICY --all-gone --reason WHY`.",

@@ -254,8 +254,11 @@ class _RemovalInputs:
     def list_holds(self, orphan: OrphanedVariant) -> tuple[Hold, ...]:
         """List what holds a variant; a confirmed one needs neither automation nor the limit."""
         removal_facts, confirmation = self.removal_facts, self.confirmations.get(orphan.name)
+        doubt = removal_facts.safety_hold
+        # A person who names the variant knows more than a doubt that only waits for time.
+        is_overridden = confirmation is not None and doubt is not None and doubt.until is not None
         candidates = [
-            removal_facts.safety_hold,
+            None if is_overridden else doubt,
             self._suspension_hold(orphan),
             orphan.held,
             self._edited_hold(orphan, confirmation),

@@ -126,7 +126,7 @@ def _read_definition_times(
         return {}
     created = {
         item["metadata"]["name"]: parse_time(item["metadata"]["creationTimestamp"])
-        for item in document["items"]
+        for item in document.get("items") or ()
     }
     names = {(it.group, it.kind): f"{it.plural}.{it.group}" for it in resource_types}
     return {kind: created[name] for kind, name in names.items() if name in created}

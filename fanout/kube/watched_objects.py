@@ -126,7 +126,8 @@ class WatchedObjects:
 
 def _read_definition(item: Any) -> _CustomKind:
     """Return the kind that a CustomResourceDefinition defines."""
-    spec, conditions = item["spec"], item.get("status", {}).get("conditions", ())
+    # A definition that was just created has no conditions, or null.
+    spec, conditions = item["spec"], item.get("status", {}).get("conditions") or ()
     types = (
         ResourceType(
             spec["group"],

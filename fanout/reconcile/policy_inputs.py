@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY
 
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.errors import FanoutError
-from fanout.gates.gate_facts import DependencyFacts
+from fanout.gates.gate_facts import DependencyFacts, Hold
 from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.reconcile.ownership.path_ownership import PathOwnership
@@ -26,4 +26,4 @@ class PolicyInputs:
     is_sweep: bool
     depends_on: tuple[DependencyFacts, ...] = ()  # of a hand-written variant
     all_promotions_read: bool = True  # False: a PromotionPolicy of the namespace may be missing
-    removal_doubt: str = ""  # reason why a missing target may still exist; "": none
+    removal_doubt: Hold | None = None  # why a missing target may still exist

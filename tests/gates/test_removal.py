@@ -60,6 +60,7 @@ HELD = OrphanedVariant("p", "prod", held=Hold(Reason.REMOTE_UNAVAILABLE, "no ans
 BY_HAND = tuple(stage(it.name, it.after, automatic=False) for it in STAGES)
 PAUSED = tuple(stage(it.name, it.after, suspended=it.name == "prod") for it in STAGES)
 DOUBT = Hold(Reason.INVALID_OBJECT, "a file cannot be read")
+PASSING = Hold("TargetsUncertain", "the kind is new", "nobody", until=at(50))
 
 ONES = [
     ("goes where automation is on", world(ONE), ""),
@@ -85,6 +86,9 @@ ONES = [
     ("stays where files cannot be read", world(ONE, safety_hold=DOUBT), "InvalidObject"),
     ("stays where files cannot be read, whoever said what",
      world(ONE, safety_hold=DOUBT, confirmations=(said("p"),)), "InvalidObject"),
+    ("stays while its target may come back", world(ONE, safety_hold=PASSING), "TargetsUncertain"),
+    ("goes when somebody says that its target does not come back",
+     world(ONE, safety_hold=PASSING, confirmations=(said("p"),)), ""),
     ("waits for its repository", world(HELD), "RemoteUnavailable"),
     ("that people edited waits for them", world(EDITED), "EditedDownstream"),
     ("that people edited waits though somebody let it go without the edits",

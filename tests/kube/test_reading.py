@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from fleet import Result
+from fleet import Fleet, Result
 from kube.twin import Twin, open_twin
 from kube_server import KubeServer, running_kube_server
 
@@ -181,6 +181,15 @@ def test_a_kind_without_rights_in_the_namespace_is_named(twin: Twin):
     refused = 'cannot list resource "configmaps" in API group "" in the namespace'
     assert f'{refused} "{twin.namespace}"' in " ".join(told.err.split())
     assert 'resource "clusters"' not in told.err
+
+
+def test_a_server_without_any_definition_is_named(tmp_path: Path):
+    with running_kube_server(tmp_path / "kubernetes") as server:
+        fleet = Fleet.build(tmp_path / "fleet")
+        line = ("--kubeconfig", str(server.kubeconfig), "--context", "admin")
+        told = fleet.run("plan", *line, "--records", str(tmp_path), "--new-records", files=False)
+    assert told.code != 0
+    assert "does not serve kind Repository of group fanout.dev" in " ".join(told.err.split())
 
 
 def test_a_user_without_rights_is_told(twin: Twin):

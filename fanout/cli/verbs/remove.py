@@ -187,10 +187,10 @@ def _select_orphaned(
         raise invalid_setting("VARIANT and --all-gone exclude each other", "keep one of them")
     # An unreadable file may declare targets that only seem to be deleted. Whoever says
     # --all-gone has looked at a list and not at each variant.
-    uncertainty = find_removal_doubt(declared, item.resolved_policy.upstream_policy, now)
-    if uncertainty:
+    doubt = find_removal_doubt(declared, item.resolved_policy.upstream_policy, now)
+    if doubt is not None:
         raise InvalidInput(
-            f"cannot determine the deleted targets of {item.title}: {uncertainty}",
+            f"cannot determine the deleted targets of {item.title}: {doubt.sentence}",
             reason="InvalidObject",
             remedy="run `fanout validate` and correct the error, or name a variant",
         )

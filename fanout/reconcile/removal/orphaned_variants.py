@@ -50,27 +50,31 @@ from fanout.selection.variant_naming import variant_digest
 from fanout.selection.variant_spec import TargetFailure
 from fanout.values import frozen, replace
 
+INSTALLATION_TIME = timedelta(minutes=10)  # in which a policy may come before the kind it selects
 RESTORATION_TIME = timedelta(hours=1)  # to restore the objects of a definition that was deleted
 
 
 def find_removal_doubt(
     declared: DeclaredObjects, policy: UpstreamPolicy | None, now: datetime
-) -> str:
-    """Return why missing targets of a policy cannot be considered gone; "" if they can.
+) -> Hold | None:
+    """Return why missing targets of a policy cannot be considered gone; None if they can.
 
     A hand-written variant (None) has no targets, and nor has a policy that is being deleted.
     """
     if policy is None or policy.is_being_deleted:
-        return ""
+        return None
     # Expressions that fail are not among these: their targets are present, by their keys.
     source = next(declared.find_unusable_targets(policy), "")
     if source:
-        return wording.describe_unusable_declaration(source)
+        sentence = wording.describe_unusable_declaration(source)
+        return Hold(Reason.INVALID_OBJECT, sentence, wording.OWNER_OF_FILES)
     return _find_new_definition(declared, policy, now)
 
 
-def _find_new_definition(declared: DeclaredObjects, policy: UpstreamPolicy, now: datetime) -> str:
-    """Return a sentence about a kind of targets that was defined anew a short time ago, or "".
+def _find_new_definition(
+    declared: DeclaredObjects, policy: UpstreamPolicy, now: datetime
+) -> Hold | None:
+    """Return the hold of a policy whose kind of targets was defined anew a short time ago.
 
     A definition that is deleted takes all its objects with it. Whoever restores it restores them
     afterwards, and none of them was removed by a person.
@@ -81,10 +85,15 @@ def _find_new_definition(declared: DeclaredObjects, policy: UpstreamPolicy, now:
         if selector is None or created is None:
             continue
         defined = declared.definition_times.get((group_of(selector.api_version), selector.kind))
-        if defined is not None and created < defined and now < defined + RESTORATION_TIME:
-            until = format_instant(defined + RESTORATION_TIME)
-            return wording.describe_new_definition(selector.kind, until)
-    return ""
+        if defined is None or defined < created + INSTALLATION_TIME:
+            continue
+        until = defined + RESTORATION_TIME
+        if now < until:
+            sentence = wording.describe_new_definition(selector.kind, format_instant(until))
+            return Hold(
+                Reason.TARGETS_UNCERTAIN, sentence, wording.RESTORER_OF_OBJECTS, until=until
+            )
+    return None
 
 
 @frozen
@@ -113,7 +122,7 @@ class RemovalInputs:
 
     facts: PolicyFacts
     records: Sequence[RecordEntry]  # without withdrawn ones
-    removal_doubt: str = ""  # reason why a missing target may still exist; "": none
+    removal_doubt: Hold | None = None  # why a missing target may still exist
     is_publishing: bool = True  # False: the pass only updates drafts
     install: str = "default"
 
@@ -302,7 +311,7 @@ def _evaluate_gate(
             sweep=facts.sweep,
             calendars=facts.calendars,
             has_unreadable_calendar=facts.has_unreadable_calendar,
-            safety_hold=_build_safety_hold(removal_inputs.removal_doubt),
+            safety_hold=removal_inputs.removal_doubt,
             is_deleted=resolved_policy.is_being_deleted,
             keeps_packages=orphans_packages(resolved_policy),
         )
@@ -335,12 +344,6 @@ def _draft_removals(
     for removal in removal_steps:
         if removal.awaits_request:
             yield draft_removal(removal, TARGET_GONE, hold)
-
-
-def _build_safety_hold(doubt: str) -> Hold | None:
-    if not doubt:
-        return None
-    return Hold(Reason.INVALID_OBJECT, doubt, wording.OWNER_OF_FILES)
 
 
 def _build_removals(
