@@ -370,6 +370,9 @@ def test_a_draft_that_a_person_makes_change_nothing_is_published_once(fleet: For
     fleet.await_mergeability("edge")
     fleet.write("promotion.yaml", PROMOTION)
     sweep(fleet, 5)  # the server checks again after each push, and merges nothing meanwhile
-    assert [it["state"] for it in fleet.requests("edge")] == ["merged", "merged"]
+    # Gitea works off pushes later: the deletion of the branch after the first merge may close the
+    # next request from a branch of the same name. fanout then opens another.
+    states = [it["state"] for it in fleet.requests("edge")]
+    assert [it for it in states if it != "closed"] == ["merged", "merged"]
     assert fleet.published() == {"sites/a": "v2", "sites/b": "v2"}
     assert sweep(fleet) == "nothing to do\n"
