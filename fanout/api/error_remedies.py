@@ -402,7 +402,7 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
     ),
     Reason.TARGETS_UNCERTAIN: Remedy(
         "The CustomResourceDefinition of the targets was created after the policy, and less than"
-        " an hour ago; their objects may be restored.",
+        " an hour ago; a restore can still add their objects.",
         "None, or run `fanout remove POLICY VARIANT --reason WHY` if they are not restored.",
     ),
     Reason.TOO_MANY_REMOVALS: Remedy(

@@ -192,7 +192,7 @@ class Reason(StrEnum):
     TAG_MOVED = "TagMoved", "a tag points to another commit"
     TARGET_GONE = "TargetGone", "the target of the variant no longer exists"
     TARGETS_FAILED = "TargetsFailed", "some targets have no variant"
-    TARGETS_UNCERTAIN = "TargetsUncertain", "the kind of the targets was defined anew"
+    TARGETS_UNCERTAIN = "TargetsUncertain", "the kind of the targets was defined again"
     TOO_MANY_REMOVALS = "TooManyRemovals", "a pass would remove more variants than the limit allows"
     TREE_MISMATCH = "TreeMismatch", "a package was written with unexpected content"
     UNKNOWN_KIND = "UnknownKind", "the kind does not exist"

@@ -465,8 +465,8 @@ def describe_unusable_declaration(declaration: str) -> str:
 def describe_new_definition(kind: str, until: str) -> str:
     """Describe the definition of a kind that is younger than the policy that selects it."""
     return (
-        f"kind {kind} was defined anew after the policy was created; its objects may be restored"
-        f" until {until}"
+        f"kind {kind} was defined again after the policy was created;"
+        f" a restore can still add its objects until {until}"
     )
 
 
