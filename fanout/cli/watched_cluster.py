@@ -102,9 +102,7 @@ class WatchedCluster:
 
     def open_intake(self, program: Program, evaluated: "PolicyErrorMemo") -> RecordIntake:
         """Return the intake of the records of the cluster."""
-        pending = load_module("kube.pending_records").ApiPendingRecords(self._connection)
-        retention = program.configuration.record_retention
-        return RecordIntake(program.world.records, pending, retention, evaluated.find_obstacle)
+        return open_record_intake(program, self._connection, evaluated)
 
     def read_restrictions(self) -> DeclaredObjects:
         """Return what is declared, not older than the call."""
@@ -122,6 +120,7 @@ class WatchedCluster:
             self._loop.wake()
 
     def notify_records(self) -> None:
+        """Let the loop take in records, now or in its next round."""
         if self._loop is not None:
             self._loop.notify_records()
 
@@ -158,9 +157,13 @@ class _Operation:
             is_same = have_same_restrictions(declared, present)
             return None if is_same and not changed else present
 
-        report = run_pass(
-            self._program.world, self._program.reconciler, declared, now, mode, confirm
-        )
+        try:
+            report = run_pass(
+                self._program.world, self._program.reconciler, declared, now, mode, confirm
+            )
+        except FanoutError as error:
+            self._evaluated.fail(error)
+            raise
         if self._evaluated.update(report.pass_plan):
             self._cluster.notify_records()  # some may have waited for the first pass
         return report
@@ -194,6 +197,7 @@ class PolicyErrorMemo:
 
     def __init__(self) -> None:
         self._errors: dict[RecordsKey, FanoutError | None] = {}
+        self._failure: FanoutError | None = None  # of the last pass as a whole
 
     def update(self, pass_plan: PassPlan) -> bool:
         """Take over the results of a pass; return whether a policy may get a first record now."""
@@ -204,21 +208,38 @@ class PolicyErrorMemo:
             for key, error in results.items()
         )
         self._errors |= results
+        self._failure = None
         return has_opened
+
+    def fail(self, error: FanoutError) -> None:
+        """Take note that a pass failed as a whole, for example because all records are lost."""
+        self._failure = error
 
     def find_obstacle(self, key: RecordsKey) -> FanoutError | None:
         """Return why a policy must not get its first record now, or None.
 
         Its records may be lost, and with a first one they would look as if there had been none.
         """
+        if self._failure is not None:
+            return self._failure
         if key not in self._errors:
+            subject = f"UpstreamPolicy {key.policy}" if key.policy else "PackageVariant of its own"
             return Waiting(
-                "the policy has not been evaluated yet",
-                reason=str(Reason.DECISION_WAITS),
-                remedy="create it, or wait for the next pass",
+                f"namespace {key.namespace} has no {subject} that a pass has evaluated",
+                reason=str(Reason.NOT_FOUND),
+                remedy="create it, or delete the record",
             )
         # Whatever stopped the policy also leaves undecided whether its records are lost.
         return self._errors[key]
+
+
+def open_record_intake(
+    program: Program, connection: Any, evaluated: PolicyErrorMemo
+) -> RecordIntake:
+    """Open the intake of the records of a cluster; `evaluated` has the results of passes."""
+    pending = load_module("kube.pending_records").ApiPendingRecords(connection)
+    retention = program.configuration.record_retention
+    return RecordIntake(program.world.records, pending, retention, evaluated.find_obstacle)
 
 
 class DeletionObserver:

@@ -27,6 +27,7 @@ JSON_TYPE = "application/json"
 APPLY_TYPE = "application/apply-patch+yaml"  # server-side apply; JSON is YAML
 MERGE_TYPE = "application/merge-patch+json"
 PATCH_TYPE = "application/json-patch+json"
+FIELD_MANAGER = "fanout"  # of all fields that are written by server-side apply
 _WATCHED_TYPE = "application/json;stream=watch"
 
 

@@ -21,13 +21,12 @@ from fanout.declared.finding import Finding
 from fanout.declared.object_key import ObjectKey
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput
 from fanout.kube import kube_wording as wording
-from fanout.kube.api_connection import ApiConnection, NotServed
+from fanout.kube.api_connection import MERGE_TYPE, ApiConnection, NotServed
 from fanout.ports import Inventory
 from fanout.values import replace
 
 FINALIZER = f"{GROUP}/removal"
 
-_MERGE_PATCH = "application/merge-patch+json"
 _THREADS = 8
 RETRY_AFTER = 30.0  # seconds until objects without the finalizer are tried again
 
@@ -133,7 +132,7 @@ class RemovalFinalizers:
         # Others add and remove theirs; an older list would undo that.
         version = meta["resourceVersion"]
         change = {"metadata": {"resourceVersion": version, "finalizers": finalizers}}
-        self._connection.send("PATCH", _path_of(declaration), change, _MERGE_PATCH)
+        self._connection.send("PATCH", _path_of(declaration), change, MERGE_TYPE)
 
 
 class HeldInventory:

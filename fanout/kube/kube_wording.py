@@ -5,7 +5,6 @@ from fanout.errors import FanoutError
 KUBECONFIG_REMEDY = "run `kubectl config get-contexts`, and name one with --context"
 CLUSTER_REMEDY = "check the address of the kubeconfig file, and that the API server runs"
 PERMISSION_REMEDY = "have an administrator grant it; deploy/roles.yaml has roles for people"
-RECORDING_REMEDY = "have an administrator grant it; deploy/roles.yaml has roles for people"
 NOT_SERVED_REMEDY = "install its CustomResourceDefinition, or correct the policy that names it"
 SERVICE_ACCOUNT_REMEDY = "name a kubeconfig file with --kubeconfig, or run it in a pod"
 RETRY_REMEDY = "none: it is read and decided again"

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from fanout.api.object_meta import GROUP, Label
 from fanout.kube.api_connection import ApiConnection
+from fanout.kube.object_watch import read_name
 from fanout.kube.resource_discovery import ResourceType, ServedKinds, discover_kinds
 from fanout.selection.cluster_objects import Names
 from fanout.selection.variant_spec import Object
@@ -70,7 +71,7 @@ class ListedObjects:
         items = self._connection.get(kind.resource_type.path_in(kind.namespace)).get("items") or ()
         convert = build_converter(kind)
         objects = [item for item in map(convert, items) if item is not None]
-        by_name = {_name_of(item): item for item in objects}
+        by_name = {read_name(item): item for item in objects}
         return {name: by_name[name] for name in sorted(by_name)}
 
     def retain(self, kinds: Collection[ListedKind]) -> None:
@@ -121,7 +122,3 @@ def without_request(item: Object) -> Object:
         return item
     others = {name: value for name, value in annotations.items() if name != Label.REQUESTED_AT}
     return {**item, "metadata": {**item["metadata"], "annotations": others}}
-
-
-def _name_of(item: Object) -> tuple[str, str]:
-    return item["metadata"].get("namespace", ""), item["metadata"]["name"]

@@ -116,7 +116,7 @@ class ObjectWatch(Generic[Value]):
 
         Its event, and earlier ones that have yet to come, then change nothing.
         """
-        value, name = self._convert(item), _name_of(item)
+        value, name = self._convert(item), read_name(item)
         if value is not None:
             with self._lock:
                 self._values[name] = value
@@ -129,7 +129,7 @@ class ObjectWatch(Generic[Value]):
         for item in document.get("items") or ():
             value = self._convert(item)
             if value is not None:
-                values[_name_of(item)] = value
+                values[read_name(item)] = value
         return values
 
     def _fail(self, error: FanoutError) -> None:
@@ -182,7 +182,7 @@ class ObjectWatch(Generic[Value]):
         """Apply one event; return whether a value changed."""
         version = int(item["metadata"]["resourceVersion"])
         is_bookmark = event_type == "BOOKMARK"
-        name = ("", "") if is_bookmark else _name_of(item)
+        name = ("", "") if is_bookmark else read_name(item)
         is_noted = version <= self._noted.get(name, 0)  # most events of an object that is written
         is_present = event_type in ("ADDED", "MODIFIED") and not is_noted
         value = self._convert(item) if is_present else None
@@ -204,7 +204,8 @@ class ObjectWatch(Generic[Value]):
             return True
 
 
-def _name_of(item: Any) -> tuple[str, str]:
+def read_name(item: Any) -> tuple[str, str]:
+    """Return namespace and name of an object; a cluster-scoped one has the namespace ""."""
     meta = item["metadata"]
     return meta.get("namespace", ""), meta["name"]
 

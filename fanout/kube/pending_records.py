@@ -9,12 +9,10 @@ from fanout.api.object_meta import API_VERSION, KRMObject, Label
 from fanout.api.record_objects import Approval, Decision, Evidence
 from fanout.errors import Conflict
 from fanout.kube.admission_check import AdmissionCheck
-from fanout.kube.api_connection import ApiConnection, NotServed
+from fanout.kube.api_connection import APPLY_TYPE, FIELD_MANAGER, ApiConnection, NotServed
 from fanout.kube.object_watch import ObjectWatch
 from fanout.plan.records.record_listing import RecordListing, RecordObject, RecordState
 
-FIELD_MANAGER = "fanout"
-_APPLY_TYPE = "application/apply-patch+yaml"  # JSON is YAML
 _KINDS: tuple[type[KRMObject], ...] = (Evidence, Approval, Decision)
 _PLURALS = {kind.__name__: kind.PLURAL for kind in _KINDS}
 _RECORDED, _READY, _STALLED = "Recorded", "Ready", "Stalled"
@@ -65,7 +63,7 @@ class ApiPendingRecords:
         query = f"fieldManager={FIELD_MANAGER}&force=true"
         path = f"{object_path(item.kind, item.namespace)}/{item.name}/status?{query}"
         try:
-            self._connection.send("PATCH", path, manifest, _APPLY_TYPE)
+            self._connection.send("PATCH", path, manifest, APPLY_TYPE)
         except (NotServed, Conflict):
             return
 

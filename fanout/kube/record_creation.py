@@ -6,8 +6,6 @@ from functools import cached_property
 from typing import Any
 
 from fanout.api.object_meta import Label
-from fanout.errors import Denied
-from fanout.kube import kube_wording as wording
 from fanout.kube.api_connection import ApiConnection
 from fanout.kube.api_identity import read_own_user
 from fanout.kube.pending_records import object_path, read_state
@@ -47,11 +45,7 @@ class RecordCreation:
             },
         }
         path = f"{object_path(kind, namespace)}?fieldValidation=Strict"
-        try:
-            created = self._connection.send("POST", path, manifest)
-        except Denied as error:
-            error.remedy = wording.RECORDING_REMEDY
-            raise
+        created = self._connection.send("POST", path, manifest)
         name: str = created["metadata"]["name"]
         self._created.append((kind, namespace, name))
         return name

@@ -125,7 +125,7 @@ def _read_definition_times(
     except (Denied, NotServed):
         return {}
     created = {
-        item["metadata"]["name"]: parse_time(item["metadata"]["creationTimestamp"])
+        item["metadata"]["name"]: datetime.fromisoformat(item["metadata"]["creationTimestamp"])
         for item in document.get("items") or ()
     }
     names = {(it.group, it.kind): f"{it.plural}.{it.group}" for it in resource_types}
@@ -154,8 +154,3 @@ def version_rank(version: str) -> tuple[int, int, int]:
         return (-1, 0, 0)
     major, stability, minor = match.groups()
     return (("alpha", "beta", None).index(stability), int(major), int(minor or 0))
-
-
-def parse_time(text: str) -> datetime:
-    """Return an instant that an API server wrote, in UTC."""
-    return datetime.fromisoformat(text)

@@ -13,7 +13,13 @@ from typing import Any
 from fanout.api.object_meta import API_VERSION, GROUP
 from fanout.errors import Conflict, FanoutError, InvalidInput
 from fanout.kube import kube_wording as wording
-from fanout.kube.api_connection import APPLY_TYPE, PATCH_TYPE, ApiConnection, NotServed
+from fanout.kube.api_connection import (
+    APPLY_TYPE,
+    FIELD_MANAGER,
+    PATCH_TYPE,
+    ApiConnection,
+    NotServed,
+)
 from fanout.kube.object_digest import (
     ObjectDigest,
     digest_object,
@@ -28,7 +34,6 @@ from fanout.ports import WriterResult
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
 
 CONNECTIONS = 8
-FIELD_MANAGER = "fanout"
 _KINDS = ("Repository", "UpstreamPolicy", "PackageVariant", "PromotionPolicy")
 _VARIANT = "PackageVariant"
 _EVENTS_PATH = "/apis/events.k8s.io/v1/namespaces/{}/events"

@@ -15,7 +15,6 @@ from fanout.kube.resource_discovery import (
     ResourceType,
     ServedKinds,
     discover_kinds,
-    parse_time,
     version_rank,
 )
 from fanout.selection.cluster_objects import Names
@@ -141,7 +140,7 @@ def _read_definition(item: Any) -> _CustomKind:
     )
     return _CustomKind(
         tuple(sorted(types, key=lambda it: version_rank(it.version), reverse=True)),
-        parse_time(item["metadata"]["creationTimestamp"]),
+        datetime.fromisoformat(item["metadata"]["creationTimestamp"]),
         "deletionTimestamp" not in item["metadata"]
         and any(it["type"] == _ESTABLISHED and it["status"] == "True" for it in conditions),
     )

@@ -115,12 +115,12 @@ class RunLoop:
         self._queue.close()
 
     def wake(self) -> None:
-        """Have what is declared read now. For any thread."""
+        """Request that what is declared is read now. For any thread."""
         self._read_at = 0.0
         self._queue.wake()
 
     def notify_records(self) -> None:
-        """Have the records taken in that people created. For any thread."""
+        """Queue the intake of records that people created. For any thread."""
         self._queue.put(TriggerKey(Trigger.RECORDS))
 
     def notify(self, is_repository: Callable[[str], bool]) -> bool:

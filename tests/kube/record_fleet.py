@@ -13,11 +13,14 @@ from fleet import Fleet, Result
 from kube_server import CONTROLLER, KubeError, KubeServer
 
 from fanout.api.admission_policies import build_admission_policies
-from fanout.cli.record_intake_startup import open_record_intake
+from fanout.cli.startup import Program
+from fanout.cli.watched_cluster import PolicyErrorMemo, open_record_intake
+from fanout.errors import FanoutError
 from fanout.kube import admission_check
 from fanout.kube.api_connection import ApiConnection, open_connection
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
-from fanout.reconcile.records.record_intake import IntakeResult
+from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.records.record_intake import IntakeResult, RecordIntake
 
 IN_FORCE = 60  # seconds until a policy is, on a busy machine
 BY, GROUPS = "fanout.dev/by", "fanout.dev/groups"
@@ -99,7 +102,7 @@ class Company:
 
     def take_in(self, after: timedelta = timedelta()) -> IntakeResult:
         with self.opened() as (program, connection):
-            return open_record_intake(program, connection).take_in(self.fleet.now + after)
+            return open_intake(program, connection).take_in(self.fleet.now + after)
 
     def records(self, policy: str = "monitoring") -> PolicyRecords:
         key = RecordsKey(self.namespace, policy)
@@ -114,6 +117,17 @@ class Company:
     def condition(self, created: dict[str, Any], type_: str = "Recorded") -> dict[str, Any]:
         conditions = self.server.get(created).get("status", {}).get("conditions", ())
         return next((it for it in conditions if it["type"] == type_), {})
+
+
+def open_intake(program: Program, connection: ApiConnection) -> RecordIntake:
+    """Open the intake of the controller after its first pass, which may have failed."""
+    evaluated, mode = PolicyErrorMemo(), PassMode(sweep=False)
+    declared, now = program.read_declared(), program.settings.now()
+    try:
+        evaluated.update(program.reconciler.plan_pass(declared, now, mode))
+    except FanoutError as error:
+        evaluated.fail(error)
+    return open_record_intake(program, connection, evaluated)
 
 
 @contextmanager

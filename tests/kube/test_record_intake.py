@@ -18,6 +18,7 @@ from kube.record_fleet import (
     Company,
     decision,
     is_refused,
+    open_intake,
     record,
     wait_for_admission,
     wait_until,
@@ -25,7 +26,6 @@ from kube.record_fleet import (
 from kube_server import KubeError
 
 from fanout.api.admission_policies import build_admission_policies
-from fanout.cli.record_intake_startup import open_record_intake
 from fanout.kube.pending_records import ApiPendingRecords
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.records.record_intake import IntakeResult
@@ -188,7 +188,7 @@ written = ApiPendingRecords.write_state
 ApiPendingRecords.write_state = die
 
 from kube_server import CONTROLLER
-from fanout.cli.record_intake_startup import open_record_intake
+from kube.record_fleet import open_intake
 from fanout.cli.settings import Settings
 from fanout.cli.startup import open_program
 from fanout.kube import admission_check
@@ -204,7 +204,7 @@ settings = Settings(
 )
 with open_program(settings) as program:
     connection = open_connection(Path(kubeconfig), CONTROLLER)
-    open_record_intake(program, connection).take_in(now)
+    open_intake(program, connection).take_in(now)
 """
 
 
@@ -237,7 +237,7 @@ def test_two_processes_take_in_the_same_records_once(company: Company):
     for stage in ("dev", "prod"):
         company.create(decision(company.namespace, stage=stage))
     with company.opened() as (program, connection):
-        first = open_record_intake(program, connection)
+        first = open_intake(program, connection)
         listing = ApiPendingRecords(connection).read()
         company.take_in(timedelta(minutes=1))  # another process, between list and push
 
@@ -299,7 +299,7 @@ def test_nothing_is_released_while_a_record_waits(company: Company):
     hook.chmod(0o755)
     refs = company.fleet.refs()["edge"]
     with company.opened() as (program, connection):
-        intake = open_record_intake(program, connection)
+        intake = open_intake(program, connection)
         (problem,) = intake.take_in(company.fleet.now).problems
         assert "records of policy monitoring" in problem
         assert program.sweep(PassMode()).pass_plan.policies[0].error is not None
