@@ -382,7 +382,7 @@ def _decision_rules() -> Iterator[SchemaRule]:
             "the stage is missing",
         ),
         (
-            "self.action in ['Rollback', 'Skip', 'Retry']",
+            "self.action in ['Publish', 'Rollback', 'Skip', 'Retry']",
             _filled("revision"),
             "this action needs a revision",
         ),

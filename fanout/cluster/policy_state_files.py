@@ -21,7 +21,7 @@ from typing import Any
 
 from fanout.api.object_meta import DEFAULT_NAMESPACE, Label
 from fanout.api.reasons import Reason
-from fanout.api.validators.object_validation import validate_object
+from fanout.api.validators.object_validation import validate_stored_record
 from fanout.cluster import cluster_wording as wording
 from fanout.errors import InvalidInput
 from fanout.package.package_limits import SizeLimits
@@ -155,8 +155,7 @@ def check_record(record: Any, key: RecordsKey) -> tuple[str, Mapping[str, Any]]:
     """
     if not isinstance(record, dict) or record.get("kind") not in RECORD_KINDS:
         raise UnreadableStateError(wording.describe_wrong_kind(RECORD_KINDS))
-    _, faults = validate_object(record)
-    errors = [fault for fault in faults if fault.severity == "error"]
+    errors = [it for it in validate_stored_record(record) if it.severity == "error"]
     if errors:
         raise UnreadableStateError(
             wording.describe_invalid_record(f"{it.field}: {it.problem}" for it in errors)

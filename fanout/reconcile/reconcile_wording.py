@@ -695,6 +695,11 @@ def describe_unusable_user(user: str) -> str:
     return f"user {user!r} (annotation fanout.dev/by) cannot be the author of a commit"
 
 
+def describe_expired_record(created: str) -> str:
+    """Say that a record was over before its object was created."""
+    return f"spec.expires: is not after the creation of the object at {created}"
+
+
 def describe_outdated_records(problem: str) -> str:
     """Say that a pass knows the records that were read last, and so writes drafts alone."""
     return (

@@ -333,6 +333,14 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_read(world, files, said):
     assert (len(books[OTHER].records), books[OTHER].unreadable) == (1, ())
 
 
+def test_a_record_without_effect_from_before_the_rule_is_read(world):
+    decision = {"policy": "monitoring", "stage": "dev", "action": "Publish", "reason": "why"}
+    record = {**evidence(), "kind": "Decision", "spec": decision}
+    world.commit(REF, {"records/20200101t000000z-abc.json": encode_canonical(record)}, KIM, AT)
+    book = world.process().read([KEY])[KEY]
+    assert ([it.spec for it in book.records], book.unreadable) == ([decision], ())
+
+
 def test_a_record_that_was_edited_is_unreadable_and_one_that_was_removed_is_gone(world):
     records = world.process()
     names = records.append(KEY, [evidence("a"), evidence("b"), evidence("c")], JO, AT)

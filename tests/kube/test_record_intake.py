@@ -15,7 +15,9 @@ from fleet import START
 from kube.record_fleet import (
     BY,
     USERS,
+    WRITER,
     Company,
+    connected,
     decision,
     is_refused,
     open_intake,
@@ -23,9 +25,10 @@ from kube.record_fleet import (
     wait_for_admission,
     wait_until,
 )
-from kube_server import KubeError
+from kube_server import KubeError, KubeServer
 
 from fanout.api.admission_policies import build_admission_policies
+from fanout.kube.admission_check import AdmissionCheck
 from fanout.kube.pending_records import ApiPendingRecords
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.records.record_intake import IntakeResult
@@ -170,6 +173,7 @@ def test_recorded_objects_are_deleted_after_the_retention(company: Company):
 CRASHING = """\
 import os, sys
 from datetime import datetime
+from fanout.kube.admission_check import AdmissionCheck
 from fanout.kube.pending_records import ApiPendingRecords
 
 sys.path[:0] = TESTS
@@ -375,6 +379,101 @@ def test_an_approval_counts_for_a_member_of_a_group(company: Company):
     assert any(it["status"].get("published") for it in published if it["spec"]["stage"] == "dev")
 
 
+def test_a_record_says_that_it_waits_for_the_admission_policies(company: Company):
+    """The controller lacks the right to read them; with the right, the record is taken in."""
+    company.run("sweep")
+    created = company.create(decision(company.namespace))
+    role, _ = yaml.safe_load_all(WRITER)
+    company.server.apply({**role, "rules": role["rules"][:1]})
+    try:
+        wait_until(lambda: not reads_admission(company), "the right is still in force")
+        assert company.take_in().admission_problem is not None
+        waiting = company.server.get(created)
+        assert company.condition(created)["status"] == "False"
+        assert company.condition(created)["reason"] == "AdmissionMissing"
+        assert "validatingadmissionpolicies" in company.condition(created)["message"]
+        assert company.condition(created, "Stalled") == {}
+        company.take_in(timedelta(minutes=1))
+        assert company.server.get(created) == waiting
+    finally:
+        company.server.apply(role)
+        wait_until(lambda: reads_admission(company), "the right is not in force")
+    company.take_in(timedelta(minutes=2))
+    assert company.condition(created)["status"] == "True"
+    assert company.condition(created)["reason"] == "Recorded"
+    assert company.actions() == [("alice <user:alice>", "Suspend")]
+
+
+def reads_admission(company: Company) -> bool:
+    with connected(company.server) as connection:
+        return AdmissionCheck(connection).read().problem is None
+
+
+EFFECTLESS = [
+    ("Publish", {"stage": "prod"}, "this action needs a revision"),
+    ("Withdraw", {}, "withdraws is for Withdraw, which requires it"),
+]
+
+
+@pytest.mark.parametrize(
+    ("action", "spec", "words"), EFFECTLESS, ids=[action for action, _, _ in EFFECTLESS]
+)
+def test_a_decision_that_can_have_no_effect_is_not_created(company: Company, action, spec, words):
+    with pytest.raises(KubeError, match=words):
+        company.create(decision(company.namespace, action, **spec))
+
+
+def test_a_decision_that_was_over_before_it_was_made_is_never_recorded(company: Company):
+    company.run("sweep")
+    created = company.create(
+        decision(company.namespace, "Publish", stage="prod", revision="v1",
+                 expires="2020-01-01T00:00:00Z")
+    )  # fmt: skip
+    assert company.take_in() == IntakeResult()
+    condition = company.condition(created, "Stalled")
+    assert condition["reason"] == "InvalidRecord"
+    assert "spec.expires: is not after the creation" in condition["message"]
+    assert company.condition(created)["status"] == "False"
+    assert company.records().records == ()
+
+
+def test_a_publication_without_a_revision_from_an_older_schema_is_never_recorded(company: Company):
+    """The definition lacks the rule, as that of an earlier release does."""
+    company.run("sweep")
+    name = "decisions.fanout.dev"
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": name},
+    }
+    present = company.server.get(definition)
+    rules = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/x-kubernetes-validations"
+    patch = json.dumps([{"op": "remove", "path": rules}])
+    company.server.kubectl("patch", "crd", name, "--type=json", "-p", patch)
+    manifest = decision(company.namespace, "Publish", stage="prod")
+    wait_until(lambda: not refusal(company.server, manifest), "the rule is still in force")
+    try:
+        created = company.create(manifest)
+        assert company.take_in() == IntakeResult()
+        condition = company.condition(created, "Stalled")
+    finally:
+        patch = json.dumps({"spec": present["spec"]})
+        company.server.kubectl("patch", "crd", name, "--type=merge", "-p", patch)
+        wait_until(lambda: bool(refusal(company.server, manifest)), "the rule is not in force")
+    assert condition["reason"] == "InvalidRecord"
+    assert "spec.revision: a decision to publish needs a revision" in condition["message"]
+    assert company.records().records == ()
+
+
+def refusal(server: KubeServer, manifest: dict[str, Any]) -> str:
+    """Return why the server does not create the object; "" if it would."""
+    try:
+        server.create(manifest, by="alice", dry_run=True)
+    except KubeError as error:
+        return error.message
+    return ""
+
+
 def test_nothing_is_taken_in_without_the_admission_policies(company: Company):
     company.run("sweep")
     documents = build_admission_policies("fanout-system/fanout-controller")
@@ -405,7 +504,8 @@ def test_nothing_is_taken_in_without_the_admission_policies(company: Company):
     # Nobody checks: alice speaks for bob.
     forged = company.create(decision(company.namespace, stage="prod", by="bob"), by="alice")
     assert company.take_in().admission_problem is not None
-    assert company.server.get(forged).get("status") is None
+    assert company.condition(forged)["reason"] == "AdmissionMissing"
+    assert company.condition(forged, "Stalled") == {}
     company.server.delete(documents[1])
     for document in documents:
         company.server.apply(document)

@@ -594,17 +594,36 @@ _REASONED_ACTIONS = {
 
 
 def _check_reasoned_action(data: Mapping[str, Any], action: str) -> Iterator[FieldError]:
-    """Check reason, stage, revision and variants of a Publish, Rollback, Skip or Retry."""
+    """Check reason, stage, revision and variants of a Publish, Rollback, Skip or Retry.
+
+    The revision of a Publish is checked by `check_effect`.
+    """
     spec = as_mapping(data.get("spec"))
     if not str(spec.get("reason") or "").strip():
         problem = f"{_REASONED_ACTIONS[action]} needs a reason"
         yield FieldError(("spec", "reason"), problem, "add a reason, for later readers")
     yield from _check_stage_present(data)
     if action != "Publish" and not spec.get("revision"):
-        problem = f"{_REASONED_ACTIONS[action]} needs a revision"
-        yield FieldError(("spec", "revision"), problem, "add it")
+        yield _missing_revision(action)
     if action == "Skip" and not spec.get("variants"):
         yield FieldError(("spec", "variants"), "variants is empty", "list the variants to skip")
+
+
+def _missing_revision(action: str) -> FieldError:
+    problem = f"{_REASONED_ACTIONS[action]} needs a revision"
+    return FieldError(("spec", "revision"), problem, "add it")
+
+
+def check_effect(data: Mapping[str, Any]) -> Iterator[FieldError]:
+    """Yield why a record can never have an effect by its own content.
+
+    Kept apart from `check_rules`, because records never change: one that was recorded before there
+    was such a rule stays readable.
+    """
+    spec = as_mapping(data.get("spec"))
+    is_publish = data.get("kind") == "Decision" and spec.get("action") == "Publish"
+    if is_publish and not spec.get("revision"):
+        yield _missing_revision("Publish")
 
 
 def _check_overrides(spec: Mapping[str, Any], action: object) -> Iterator[FieldError]:

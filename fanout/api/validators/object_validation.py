@@ -28,7 +28,7 @@ from fanout.api.text_fields import (
     pluralize,
 )
 from fanout.api.validators.cross_references import cross_check
-from fanout.api.validators.field_rules import check_rules
+from fanout.api.validators.field_rules import check_effect, check_rules
 from fanout.api.validators.unsupported_fields import check_unsupported, is_unsupported
 
 ProblemAndRemedy = tuple[str, str]
@@ -236,7 +236,13 @@ def check_scenario_source(kind: str, data: Mapping[str, Any]) -> Iterator[FieldE
 
 
 _FIELD_WORD = re.compile(r"\w+")
-__all__ = ["FieldError", "cross_check", "is_fanout_object", "validate_object"]
+__all__ = [
+    "FieldError",
+    "cross_check",
+    "is_fanout_object",
+    "validate_object",
+    "validate_stored_record",
+]
 
 
 def is_fanout_object(data: Mapping[str, Any]) -> bool:
@@ -250,6 +256,19 @@ def validate_object(data: Mapping[str, Any]) -> tuple[KRMObject | None, tuple[Fi
 
     Warnings are reported by `cross_check`. `status` is not read: fanout alone writes it.
     """
+    parsed, errors = _validate(data)
+    covered = {error.path for error in errors}
+    effect_errors = check_effect(data) if isinstance(data, Mapping) else ()
+    errors = sort_errors([*errors, *(it for it in effect_errors if it.path not in covered)])
+    return (None, errors) if errors else (parsed, ())
+
+
+def validate_stored_record(data: Mapping[str, Any]) -> tuple[FieldError, ...]:
+    """Return all errors of a record that is on record: it may be one without any effect."""
+    return _validate(data)[1]
+
+
+def _validate(data: Mapping[str, Any]) -> tuple[KRMObject | None, tuple[FieldError, ...]]:
     if not isinstance(data, Mapping):
         return None, (
             FieldError((), "is not an object", "write apiVersion, kind, metadata and spec"),

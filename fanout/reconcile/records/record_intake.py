@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from fanout.api.approver_names import format_user
+from fanout.api.record_objects import Decision
 from fanout.api.validators.object_validation import validate_object
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.observation.repository_state import CommitIdentity
@@ -22,6 +23,7 @@ from fanout.plan.records.policy_records import (
     RecordsKey,
     SubmittedRecord,
 )
+from fanout.plan.records.policy_status import format_instant
 from fanout.plan.records.record_listing import RecordListing, RecordObject, RecordState
 from fanout.ports import PendingRecords, RecordStore
 from fanout.reconcile import reconcile_wording as wording
@@ -98,6 +100,8 @@ class RecordIntake:
         if listing.admission_problem is None:
             waiting = self._refuse_unusable(listing, intake)
             self._take_in_policies(waiting, intake)
+        else:
+            self._await_admission(listing.objects, listing.admission_problem, intake)
         self._records.hold_status(intake.held)
         return IntakeResult(
             frozenset(intake.changed),
@@ -113,6 +117,14 @@ class RecordIntake:
             at = item.state.at
             if at is not None and at + self._retention <= intake.now:
                 self._attempt(partial(self._pending.delete, item), item, intake)
+
+    def _await_admission(
+        self, items: Sequence[RecordObject], problem: FanoutError, intake: _Intake
+    ) -> None:
+        """Say of all records that they wait. Those that were refused stay so."""
+        for item in items:
+            if not item.state.is_refused:
+                self._write_state(item, _build_state(problem, intake.now), intake)
 
     def _refuse_unusable(
         self, listing: RecordListing, intake: _Intake
@@ -231,8 +243,13 @@ def _find_refusal(item: RecordObject, admitted_since: datetime | None) -> Fanout
 def _find_errors(item: RecordObject) -> Iterable[str]:
     if _UNUSABLE_USER.search(item.by):
         yield wording.describe_unusable_user(item.by)
-    _, errors = validate_object(item.manifest)
+    parsed, errors = validate_object(item.manifest)
     yield from (f"{it.field}: {it.problem}" for it in errors if it.severity == "error")
+    if isinstance(parsed, Decision):
+        expires = parsed.spec.expires
+        # Compared with the creation: one that waited for longer than it was to hold was valid.
+        if expires is not None and expires <= item.created_at:
+            yield wording.describe_expired_record(format_instant(item.created_at))
 
 
 def _accepts_records(item: RecordObject) -> bool:
