@@ -26,7 +26,11 @@ from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 from benchmarks import inputs
 from benchmarks.__main__ import directory
 from benchmarks.inputs import FEW, Size
-from benchmarks.kube_latency import measure_latency
+from benchmarks.kube_latency import (
+    measure_heartbeats,
+    measure_latency,
+    measure_latency_beside_fan_out,
+)
 from benchmarks.kube_status import measure_statuses
 from benchmarks.processes import environment, timed
 from benchmarks.rows import Row, at_most
@@ -41,6 +45,7 @@ from kube_server import ADMIN, TLS, KubeServer, running_kube_server  # noqa: E40
 
 _TARGETS, _QUICK, _REPOSITORIES = 10_000, 1_000, 100
 _REPEAT, _CONNECTIONS, _PLAN_RATIO = 3, 8, 1.5
+_VARIANTS = f"/apis/fanout.dev/v1alpha1/namespaces/{inputs.NAMESPACE}/packagevariants"
 _LISTS = (
     *(
         f"/apis/fanout.dev/v1alpha1/{plural}"
@@ -68,6 +73,10 @@ what the process and those below it used, without the API server.
   bodies written by hand over eight connections.
 - `controller`: first drafts by `fanout controller`, which publishes in between: from the start of
   the process until the last push, and the most memory.
+- `change-beside-fan-out`: the same while a second policy over the same targets writes its first
+  drafts, one change after the other.
+- `heartbeats`: ten statuses of targets a second; the passes that they cause, and what each takes of
+  the processor in the controller.
 - `change-to-draft`: from the response to a changed ConfigMap until its draft is pushed, with
   `fanout controller` and all variants in place; `changes-together`: the rounds for 100 of them.
 """
@@ -83,6 +92,7 @@ spec:
   - name: v1
     served: true
     storage: true
+    subresources: {status: {}}
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 """
 
@@ -95,6 +105,18 @@ class World:
     place: Path
     size: Size
     repeat: int
+    minutes: float  # of heartbeats
+
+    def clear(self) -> None:
+        """Delete all drafts and variants, and what they left in the repositories."""
+        remotes = self.place / inputs.REMOTES
+        inputs.copy_seed(self.place / "seed.git", remotes, self.size.repositories)
+        connection = self.connect()
+        paths = [
+            f"{_VARIANTS}/{it['metadata']['name']}" for it in connection.get(_VARIANTS)["items"]
+        ]
+        with ThreadPoolExecutor(_CONNECTIONS) as threads:
+            list(threads.map(lambda it: connection.send("DELETE", it), paths))
 
     def fanout(self, *arguments: str) -> list[str]:
         """Return a command line of fanout."""
@@ -128,6 +150,9 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="1,000 targets, once, no page")
     parser.add_argument("--only", metavar="NAME", help="measure this alone, no page")
     parser.add_argument("--lists", metavar="URL", help="list all objects, and no more")
+    parser.add_argument(
+        "--minutes", type=float, default=2.0, help="play heartbeats for so long (default: 2)"
+    )
     options = parser.parse_args()
     if options.lists:
         return _list_all(options.lists)
@@ -135,7 +160,7 @@ def main() -> int:
     place = Path(tempfile.mkdtemp(prefix="fanout-bench-", dir=directory([size])))
     try:
         with running_kube_server(place / "kubernetes") as server:
-            world = World(server, place, size, 1 if options.quick else _REPEAT)
+            world = World(server, place, size, 1 if options.quick else _REPEAT, options.minutes)
             _fill(world)
             _warm_up(world)
             measures = [it for it in MEASURES if options.only in (None, it.__name__)]
@@ -243,7 +268,13 @@ def _list_all(url: str) -> int:
     return 0
 
 
-MEASURES: tuple[Measure, ...] = (measure_plan, measure_statuses, measure_latency)
+MEASURES: tuple[Measure, ...] = (
+    measure_plan,
+    measure_statuses,
+    measure_latency,
+    measure_heartbeats,
+    measure_latency_beside_fan_out,
+)
 
 
 if __name__ == "__main__":

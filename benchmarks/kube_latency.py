@@ -1,6 +1,8 @@
 """Time from a changed object in a cluster to its pushed draft, with `fanout controller`."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 import time
@@ -19,9 +21,13 @@ from fanout.kube.api_connection import MERGE_TYPE, ApiConnection, open_connectio
 
 _CHANGES, _TOGETHER = 20, 100
 _MEDIAN, _SLOWEST = 1.0, 1.5  # seconds, on a quiet machine
+_BESIDE = 3.0  # seconds, while the first drafts of another policy are written
+_BEATS_EACH_SECOND = 10
+_OTHER = "logging"  # another policy
 _QUIET = 3.0  # seconds without a line of the log and a write of a status
 _PATIENCE = 1_800.0  # seconds
 _MAPS = f"/api/v1/namespaces/{inputs.NAMESPACE}/configmaps"
+_CLUSTERS = f"/apis/infra.example.com/v1/namespaces/{inputs.NAMESPACE}/clusters"
 _VARIANTS = f"/apis/fanout.dev/v1alpha1/namespaces/{inputs.NAMESPACE}/packagevariants"
 
 
@@ -33,9 +39,10 @@ class Controller:
         self._process = process
         self._log = log
 
-    def drafts(self) -> list[datetime]:
-        """Return when each draft was written, as the log says after the push."""
-        return [_instant(it) for it in self._lines() if it["event"] == "Draft written"]
+    def drafts(self, policy: str = inputs.PACKAGE) -> list[datetime]:
+        """Return when each draft of a policy was written, as the log says after the push."""
+        lines = (it for it in self._lines() if it["event"] == "Draft written")
+        return [_instant(it) for it in lines if it["policy"] == f"{inputs.NAMESPACE}/{policy}"]
 
     def rounds(self) -> list[int]:
         """Return the number of drafts of each pass that wrote any."""
@@ -46,6 +53,15 @@ class Controller:
         status = Path(f"/proc/{self._process.pid}/status").read_text()
         [line] = (it for it in status.splitlines() if it.startswith("VmHWM:"))
         return int(line.split()[1]) // 1024
+
+    def passes(self) -> int:
+        """Return the number of passes, of which the log must speak (`-v`)."""
+        return sum(it["event"] == "Pass done" for it in self._lines())
+
+    def processor(self) -> float:
+        """Return the seconds of processor that the process has used."""
+        user, system = Path(f"/proc/{self._process.pid}/stat").read_text().split()[13:15]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def log_size(self) -> int:
         """Return the size of the log in bytes."""
@@ -89,15 +105,75 @@ def measure_latency(world: Fleet) -> Iterator[Row]:
     yield Row("changes-together/rounds", rounds, "")
 
 
+def measure_latency_beside_fan_out(world: Fleet) -> Iterator[Row]:
+    """Yield the seconds from a change to its draft while another policy writes its first ones."""
+    connection = open_connection(world.server.kubeconfig, "admin")
+    names = [it["metadata"]["name"] for it in connection.get(_MAPS)["items"]]
+    delays = []
+    with _running(world) as controller:
+        controller.wait(lambda: len(controller.drafts()) >= world.size.targets)
+        _await_quiet(controller, connection)
+        create_policy(connection)
+        controller.wait(lambda: controller.drafts(_OTHER))
+        for name in names:
+            delay = _await_draft(controller, connection, name)
+            if len(controller.drafts(_OTHER)) >= world.size.targets:
+                break  # this change may have come after the last of them
+            delays.append(delay)
+    yield Row("change-beside-fan-out/changes", len(delays), "")
+    yield Row("change-beside-fan-out/median", round(median(delays), 2), "s")
+    yield at_most("change-beside-fan-out/slowest", max(delays), _BESIDE)
+
+
+def measure_heartbeats(world: Fleet) -> Iterator[Row]:
+    """Yield the passes and the processor time that statuses of targets cause."""
+    connection = open_connection(world.server.kubeconfig, "admin")
+    names = [it["metadata"]["name"] for it in connection.get(_CLUSTERS)["items"]]
+    with _running(world, "-v") as controller:
+        controller.wait(lambda: len(controller.drafts()) >= world.size.targets)
+        _await_quiet(controller, connection)
+        passes, processor = controller.passes(), controller.processor()
+        begin, beats = time.monotonic(), 0
+        while (passed := time.monotonic() - begin) < world.minutes * 60:
+            body = {"status": {"heartbeat": datetime.now(UTC).isoformat()}}
+            path = f"{_CLUSTERS}/{names[beats % len(names)]}/status"
+            connection.send("PATCH", path, body, MERGE_TYPE)
+            beats += 1
+            time.sleep(max(beats / _BEATS_EACH_SECOND - passed, 0))
+        # A pass of theirs would come before that of a change after them.
+        _await_draft(controller, connection, names[0])
+        passes = controller.passes() - passes - 1
+        processor = controller.processor() - processor
+    yield Row("heartbeats/minutes", world.minutes, "")
+    yield Row("heartbeats/beats", beats, "")
+    yield Row("heartbeats/processor-of-each", round(processor / beats * 1e3, 2), "ms")
+    yield at_most("heartbeats/passes", passes, 0, "")
+
+
+def create_policy(connection: ApiConnection) -> None:
+    """Create a second policy over the same targets, with paths of its own."""
+    path = f"/apis/fanout.dev/v1alpha1/namespaces/{inputs.NAMESPACE}/upstreampolicies"
+    spec = connection.get(f"{path}/{inputs.PACKAGE}")["spec"]
+    downstream = spec["targets"][0]["template"]["downstream"]
+    downstream["packageExpr"] = f"'{_OTHER}/' + target.metadata.name"
+    head = {"apiVersion": "fanout.dev/v1alpha1", "kind": "UpstreamPolicy"}
+    connection.send("POST", path, {**head, "metadata": {"name": _OTHER}, "spec": spec})
+
+
 def _measure_change(controller: Controller, connection: ApiConnection, name: str) -> float:
+    """Return the seconds from a change to its draft, and wait until nothing happens any more."""
+    delay = _await_draft(controller, connection, name)
+    _await_quiet(controller, connection)
+    return delay
+
+
+def _await_draft(controller: Controller, connection: ApiConnection, name: str) -> float:
     """Return the seconds from the response about a change to the draft of its variant."""
     count = len(controller.drafts())
     _change(connection, name)
     acknowledged = datetime.now(UTC)
     controller.wait(lambda: len(controller.drafts()) > count)
-    delay = (controller.drafts()[-1] - acknowledged).total_seconds()
-    _await_quiet(controller, connection)
-    return delay
+    return (controller.drafts()[-1] - acknowledged).total_seconds()
 
 
 def _change(connection: ApiConnection, name: str) -> None:
@@ -122,14 +198,17 @@ def _instant(line: dict[str, Any]) -> datetime:
 
 
 @contextmanager
-def _running(world: Fleet) -> Iterator[Controller]:
+def _running(world: Fleet, *options: str) -> Iterator[Controller]:
+    """Run the controller of a fleet without drafts and records."""
+    world.clear()
     place, kubeconfig = world.place, str(world.server.kubeconfig)
     log = place / "latency.log"
     records = place / "latency-records.git"
+    shutil.rmtree(records, ignore_errors=True)
     subprocess.run(["git", "init", "-q", "--bare", str(records)], check=True)
     command = [sys.executable, "-m", "fanout", "controller", "--kubeconfig", kubeconfig]
-    command += ["--context", "admin", "--records", str(records), "--interval", "1h"]
-    command += ["--state-dir", str(place / "latency")]
+    command += ["--context", "admin", "--records", str(records), "--interval", "2h"]
+    command += ["--state-dir", str(place / "latency"), *options]
     with log.open("wb") as output:
         process = subprocess.Popen(command, cwd=place, stderr=output)
         try:

@@ -5,7 +5,6 @@
 
 import argparse
 import json
-import shutil
 import subprocess
 import sys
 import threading
@@ -54,6 +53,13 @@ class Fleet(Protocol):
     def server(self) -> Any:
         """The API server."""
 
+    @property
+    def minutes(self) -> float:
+        """Time for which heartbeats are played."""
+
+    def clear(self) -> None:
+        """Delete all drafts and variants, and what they left in the repositories."""
+
 
 def measure_statuses(world: Fleet) -> Iterator[Row]:
     """Yield the costs of a fan-out with statuses, against one without and against raw writes."""
@@ -89,9 +95,7 @@ def _count_writes(world: Fleet) -> int:
 
 def _fan_out(world: Fleet, kind: str) -> dict[str, float]:
     """Run the first fan-out of all targets in a new process, into repositories without drafts."""
-    shutil.rmtree(world.place / inputs.REMOTES)
-    remotes = world.place / inputs.REMOTES
-    inputs.copy_seed(world.place / "seed.git", remotes, world.size.repositories)
+    world.clear()
     line = [sys.executable, "-m", "benchmarks.kube_status", kind, str(world.place)]
     line += [str(world.size.targets), str(world.server.kubeconfig)]
     done = subprocess.run(line, check=True, stdout=subprocess.PIPE, text=True)
