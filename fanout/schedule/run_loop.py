@@ -102,6 +102,7 @@ class RunLoop:
         self._requests = self._list_requests()
         self._pending = {TriggerKey(Trigger.START): monotonic()}  # as in the queue
         self._served: frozenset[TriggerKey] = frozenset()  # by a round that failed
+        self._has_postponed = False  # the last round left follow-ups to the next one
         self._last_end = monotonic()  # of a round
         self._made_passes, self._failure = 0, ""
         self._timer_keys: frozenset[TriggerKey] = frozenset()
@@ -219,8 +220,8 @@ class RunLoop:
     # ---- one round -----------------------------------------------------------------------------
 
     def _run_round(self, timer: RequeueTimer) -> None:
-        """Serve all pending keys. After an error they stay pending, with increasing pauses."""
-        keys, started = list(self._pending), monotonic()
+        """Serve pending keys. After an error they stay pending, with increasing pauses."""
+        keys, started = self._choose_keys(), monotonic()
         waits = [started - at for key, at in self._pending.items() if key not in self._served]
         self._observe(lambda it: it.begin_round(waits))
         made_pass, failure = None, None
@@ -243,6 +244,25 @@ class RunLoop:
                 self._hooks_at = monotonic() + HOOK_PAUSE
         self._last_end, self._failure = monotonic(), str(failure or "")
         self._observe(lambda it: it.end_round(made_pass, failure))
+
+    def _choose_keys(self) -> Sequence[TriggerKey]:
+        """Return the pending keys that the next round serves.
+
+        Follow-ups let other keys pass for one round: a change must not wait until a policy that
+        goes on with thousands of drafts has pushed the next ones.
+        """
+        urgent = [key for key in self._pending if key.trigger is not Trigger.FOLLOW_UP]
+        if not urgent or self._has_postponed or any(key.concerns_all for key in urgent):
+            self._has_postponed = False
+            return list(self._pending)
+        subjects = {(key.namespace, key.name) for key in urgent}
+        keys = [
+            key
+            for key in self._pending
+            if key.trigger is not Trigger.FOLLOW_UP or (key.namespace, key.name) in subjects
+        ]
+        self._has_postponed = len(keys) < len(self._pending)
+        return keys
 
     def _observe(self, call: Callable[[LoopObserver], None]) -> None:
         """Call all observers. What fails in one of them does not concern the loop."""

@@ -4,6 +4,7 @@ import contextlib
 import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from time import monotonic, sleep
 
 import pytest
@@ -534,6 +535,46 @@ def test_a_changed_file_wakes_the_policies_that_it_concerns(files):
         play.declared = files.read()
         play.until(lambda: len(play.modes) == 2)
     assert play.modes == [PassMode(), PassMode(subjects=frozenset([B]), listing_age=RECENT)]
+
+
+def write_map(files, play, number):
+    """Change what concerns policy b alone."""
+    name = f"{{name: x{number}, namespace: platform}}"
+    files.write(f"apiVersion: v1\nkind: ConfigMap\nmetadata: {name}\n")
+    play.declared = files.read()
+
+
+def test_a_policy_that_goes_on_lets_a_change_of_another_one_pass(files):
+    files.policy("a").policy("b")
+    subjects = []
+
+    def answer(number, now):
+        subjects.append(play.modes[-1].subjects)
+        if number == 2:
+            write_map(files, play, number)
+        sleep(0.03)
+        return report(now, step=number == 1 or {B} not in subjects[:-1])
+
+    with Play(files, answer=answer) as play:
+        play.concerned = frozenset([B])
+        play.until(lambda: {B} in subjects and len(subjects) > subjects.index({B}) + 1)
+    assert {A, B} not in subjects
+    assert subjects[subjects.index({B}) + 1] == {A}
+
+
+def test_changes_without_end_hold_up_no_policy_that_goes_on(files):
+    files.policy("a").policy("b")
+
+    def answer(number, now):
+        write_map(files, play, number)
+        sleep(0.03)
+        return report(now, step=True)
+
+    with Play(files, answer=answer) as play:
+        play.concerned = frozenset([B])
+        play.until(lambda: sum(mode.subjects == {B} for mode in play.modes) == 4)
+    subjects = [mode.subjects for mode in play.modes]
+    assert all(A in later for it, later in pairwise(subjects) if it == {B})
 
 
 def test_a_lost_race_is_repeated_at_once_some_times(files, monkeypatch):
