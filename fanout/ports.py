@@ -628,8 +628,11 @@ class StatusWriter(Protocol):
     def list_made(self) -> Mapping[tuple[str, str], str]:
         """Return the policy of each PackageVariant that has one, by namespace and name."""
 
+    def list_records(self) -> Mapping[str, ObjectName]:
+        """Return the names of the objects of records, by uid."""
+
     def find_changed(self) -> Collection[ObjectName]:
-        """Return the objects that are not any more as they were written."""
+        """Return the objects that are not any more as they were written, and new records."""
 
     def write(self, objects: Iterable[WrittenObject]) -> WriterResult:
         """Write the objects and statuses that differ from what is there, in this order.

@@ -44,6 +44,7 @@ _STATUS_BOUNDS = {"maxItems": 1_000, "maxProperties": 1_000, "maxLength": 32_768
 _READY = ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status')
 _REASON = ("Reason", "string", '.status.conditions[?(@.type=="Ready")].reason')
 _RECORDED = ("Recorded", "string", '.status.conditions[?(@.type=="Recorded")].status')
+_EFFECTIVE = ("Effective", "string", '.status.conditions[?(@.type=="Effective")].status')
 _SUBJECT_COLUMNS = (("Policy", "string", ".spec.policy"), ("Stage", "string", ".spec.stage"))
 _COLUMNS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     "Repository": (_READY, ("URL", "string", ".spec.url"), ("Branch", "string", ".spec.branch")),
@@ -74,18 +75,21 @@ _COLUMNS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("Status", "string", ".spec.status"),
         ("Revision", "string", ".spec.revision"),
         _RECORDED,
+        _EFFECTIVE,
     ),
     "Approval": (
         *_SUBJECT_COLUMNS,
         ("Check", "string", ".spec.check"),
         ("Revision", "string", ".spec.revision"),
         _RECORDED,
+        _EFFECTIVE,
     ),
     "Decision": (
         *_SUBJECT_COLUMNS,
         ("Action", "string", ".spec.action"),
         ("Revision", "string", ".spec.revision"),
         _RECORDED,
+        _EFFECTIVE,
         ("Reason", "string", ".spec.reason"),
     ),
 }

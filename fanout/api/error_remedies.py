@@ -22,6 +22,10 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Two tags of one package differ only in spelling, such as v1.0 and v1.0.0.",
         "Delete one of the tags upstream.",
     ),
+    Reason.APPLIED: Remedy(
+        "The decision was carried out or overtaken, or what the record is about was published.",
+        "None; the record has done its work.",
+    ),
     Reason.ATOMIC_PUSH_UNSUPPORTED: Remedy(
         "fanout publishes several variants in one atomic push, and the Git server does "
         "not support atomic pushes.",
@@ -77,6 +81,10 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "An edit of a YAML file had a result that fanout did not expect.",
         "This is a bug in fanout; report it with the output of the command with `-v`.",
     ),
+    Reason.EFFECTIVE: Remedy(
+        "The record counts for the present revision, or is active.",
+        "None; this is the intended state.",
+    ),
     Reason.ENFORCED: Remedy(
         "Branch protection requires the commit status of fanout before a merge.",
         "None; this is the intended state.",
@@ -85,6 +93,11 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Branch protection requires statuses by patterns that fanout cannot compare, or it lets "
         "the account of fanout push, and fanout cannot see whether other people may push too.",
         "Require the commit status of fanout by its name, and forbid pushes to the branch.",
+    ),
+    Reason.EXPIRED: Remedy(
+        "The time in `expires` of the decision or of the approval check, or `freshFor` of the"
+        " check, is over.",
+        "Decide, approve or report again if that is still meant.",
     ),
     Reason.FOREIGN_REF: Remedy(
         "fanout tried to delete a ref that is not a draft branch of its own installation.",
@@ -185,6 +198,10 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Permissions or the file system of the state directory prevent access.",
         "Check the permissions and free space of the state directory.",
     ),
+    Reason.NOT_ENTITLED: Remedy(
+        "The author of the approval is in none of the groups that the check names.",
+        "Let an approver approve, or add the user to `approvers` of the PromotionPolicy.",
+    ),
     Reason.NO_DOCUMENT: Remedy(
         "fanout referred to a YAML document that the file does not contain.",
         "This is a bug in fanout; report it with the output of the command with `-v`.",
@@ -223,6 +240,11 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "A person merged the draft branch or pull request before its gates opened.",
         "Check the published package. To prevent such merges, require the commit "
         "status of fanout in branch protection.",
+    ),
+    Reason.OWN_CHANGE: Remedy(
+        "The PromotionPolicy requires separation, and the approver committed to the draft, or may"
+        " have.",
+        "Let somebody else approve.",
     ),
     Reason.PACKAGE_BROKEN: Remedy(
         "Somebody committed a file to the published package that cannot be parsed.",
@@ -278,6 +300,10 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
     Reason.RECORDED: Remedy(
         "The record is in the records repository. Its object is not needed any more.",
         "None; this is the intended state.",
+    ),
+    Reason.RECORDED_EARLY: Remedy(
+        "Evidence counts from the publication, or from the first time that the draft was written.",
+        "Report the check again.",
     ),
     Reason.RECORD_UNREADABLE: Remedy(
         "A file on the records branch is damaged, or a newer version of fanout wrote "
@@ -380,9 +406,17 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "`secretRef` names a secret that does not exist or that has no password or token.",
         "Create or correct the secret.",
     ),
+    Reason.STALE: Remedy(
+        "A draft that is rewritten has another tree, and needs another approval or decision.",
+        "Look at the new drafts, then approve or decide again.",
+    ),
     Reason.SUBMODULE_REFUSED: Remedy(
         "A package must contain all its files, and a submodule only refers to another repository.",
         "Replace the submodule with the files themselves.",
+    ),
+    Reason.SUPERSEDED: Remedy(
+        "Of one reporter the last report about a check counts, and a retry drops earlier failures.",
+        "None; the later report counts.",
     ),
     Reason.TAG_MISSING: Remedy(
         "Somebody deleted the tag of a published package or of an upstream revision.",
@@ -436,6 +470,10 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
     Reason.URL_REFUSED: Remedy(
         "The URL has a password, an unsupported protocol, or an address that is not allowed.",
         "Use https, ssh or a local path, and store credentials in a secret.",
+    ),
+    Reason.WITHDRAWN: Remedy(
+        "A later record withdrew the decision or the evidence, or revoked the approval.",
+        "None; to take that back, record it again.",
     ),
     Reason.WRONG_OBJECT: Remedy(
         "A Git object or file does not have the expected type.",

@@ -37,6 +37,7 @@ class Reason(StrEnum):
     AFTER_PENDING = "AfterPending", "the revision has not passed an earlier stage"
     AMBIGUOUS_VERSION = "AmbiguousVersion", "two tags have the same version"
     ANSWER_STALE = "AnswerStale", "the latest check result is too old"
+    APPLIED = "Applied", "the record was carried out, or a later one took its place"
     APPROVAL_MISSING = "ApprovalMissing", "the draft has too few approvals"
     ATOMIC_PUSH_UNSUPPORTED = "AtomicPushUnsupported", "the remote does not support atomic pushes"
     AUTOMATION_OFF = "AutomationOff", "automatic promotion is off for the stage"
@@ -59,11 +60,13 @@ class Reason(StrEnum):
     DUPLICATE_TARGET = "DuplicateTarget", "two target entries select the same object"
     EDIT_FAILED = "EditFailed", "an edit of a manifest had an unexpected result"
     EDITED_DOWNSTREAM = "EditedDownstream", "the published package was changed, reverted or removed"
+    EFFECTIVE = "Effective", "the record counts"
     ENFORCED = "Enforced", "branch protection requires the commit status of fanout"
     ENFORCEMENT_UNKNOWN = (
         "EnforcementUnknown",
         "it is unknown whether branch protection is sufficient",
     )
+    EXPIRED = "Expired", "the record expired"
     EXPRESSION_ERROR = "ExpressionError", "an expression failed or has an unusable value"
     FOREIGN_REF = "ForeignRef", "a push would change a ref of another owner"
     FORGE_DENIED = "ForgeDenied", "the forge denied access"
@@ -109,6 +112,7 @@ class Reason(StrEnum):
     NO_REVISION = "NoRevision", "no upstream revision matches the policy"
     NO_TARGETS = "NoTargets", "the stage has no variant"
     NOT_ENFORCED = "NotEnforced", "branch protection does not require the commit status of fanout"
+    NOT_ENTITLED = "NotEntitled", "the author of an approval is not an approver"
     NOT_FOUND = "NotFound", "nothing has this name"
     NOT_IN_STAGE = "NotInStage", "the target is in no stage of the policy"
     NOTHING_COUNTS = "NothingCounts", "all variants of the stage are suspended, offline or skipped"
@@ -118,6 +122,7 @@ class Reason(StrEnum):
     OFFLINE = "Offline", "the target is offline"
     OTHER_INSTALLATION = "OtherInstallation", "another installation owns the draft or path"
     OUT_OF_BAND = "OutOfBand", "a draft was merged before its gates opened"
+    OWN_CHANGE = "OwnChange", "the author of an approval changed the draft"
     PACKAGE_BROKEN = "PackageBroken", "a published package has invalid files"
     PATH_BLOCKED = "PathBlocked", "a file is at the path of a directory"
     PATH_CHANGED = "PathChanged", "the path of the variant changed during a rollback or a move"
@@ -134,6 +139,7 @@ class Reason(StrEnum):
     READY = "Ready", "all variants are published and verified"
     RECORD_UNREADABLE = "RecordUnreadable", "a record cannot be read"
     RECORDED = "Recorded", "the record is in the records repository"
+    RECORDED_EARLY = "RecordedEarly", "the evidence is older than what it is about"
     RECORDS_LOST = "RecordsLost", "the records of the policy are missing"
     RECORDS_NOT_CONFIGURED = (
         "RecordsNotConfigured",
@@ -183,9 +189,11 @@ class Reason(StrEnum):
         "StageDraftPending",
         "all variants of the stage share the draft, and one of them is held",
     )
+    STALE = "Stale", "the drafts that the record names were rewritten"
     STARVING = "Starving", "revisions are replaced before their soak time is over"
     STUCK = "Stuck", "the rollout cannot continue by itself"
     SUBMODULE_REFUSED = "SubmoduleRefused", "a package contains a Git submodule"
+    SUPERSEDED = "Superseded", "a later report or a retry replaced the evidence"
     SUSPENDED = "Suspended", "the policy, stage or variant is suspended"
     SWEEP_AWAITED = "SweepAwaited", "the draft is published by the next sweep"
     TAG_MISSING = "TagMissing", "a published tag is missing"
@@ -204,6 +212,7 @@ class Reason(StrEnum):
     VERIFICATION_FAILED = "VerificationFailed", "a check after publication failed"
     VERIFICATION_PENDING = "VerificationPending", "a check has no result yet"
     WINDOW_CLOSED = "WindowClosed", "publication is not allowed at this time"
+    WITHDRAWN = "Withdrawn", "the record was withdrawn or revoked"
     WOULD_GO_BACK = "WouldGoBack", "the candidate is older than the published revision"
     WRONG_OBJECT = "WrongObject", "an object has another type than expected"
     WRONG_REVISION = "WrongRevision", "the evidence names a revision that the stage does not have"

@@ -8,6 +8,7 @@ count for an equal tree that appears later, as after a move. (Design §2 and §6
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import IntEnum
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.promotion_policy import USER_PREFIX
@@ -20,6 +21,16 @@ from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.record_facts import ApprovalFacts
 from fanout.gates.timestamps import effective_from, find_next, is_from_the_future
 from fanout.values import replace
+
+
+class ApprovalEffect(IntEnum):
+    """Effect of an approval on a draft that it names, by an approver; the higher, the more."""
+
+    EXPIRED = 0
+    UNKNOWN_AUTHOR = 1  # may have changed the draft, which nothing tells by address
+    OWN_CHANGE = 2
+    AHEAD = 3  # dated ahead; does not count before its instant
+    COUNTS = 4
 
 
 @dataclass(slots=True)
@@ -123,22 +134,40 @@ class ApprovalIndex:
         """Count the approvals of a draft by people whom the rule authorizes."""
         count = _ApprovalCount()
         ends: list[datetime | None] = []
-        for person, approval in self._authorized_approvals(approval_rule, variant_facts, draft):
-            at = approval.at
-            if is_own_approval(approval_rule, person, draft):
-                count.self_approvers.append(approval.by)
-                continue
-            if _may_be_own_approval(approval_rule, person, draft):
-                count.unknown_authors.append(approval.by)
-                continue
-            end = at + approval_rule.expires if approval_rule.expires else None
-            if is_from_the_future(at, self._now):
-                count.future_starts.append(effective_from(at))
-            elif end is None or end > self._now:
-                count.add(person, approval)
-                ends.append(end)
+        for person, approval, effect in self.find_effects(approval_rule, variant_facts, draft):
+            match effect:
+                case ApprovalEffect.OWN_CHANGE:
+                    count.self_approvers.append(approval.by)
+                case ApprovalEffect.UNKNOWN_AUTHOR:
+                    count.unknown_authors.append(approval.by)
+                case ApprovalEffect.AHEAD:
+                    count.future_starts.append(effective_from(approval.at))
+                case ApprovalEffect.COUNTS:
+                    count.add(person, approval)
+                    ends.append(_end_of(approval_rule, approval))
         count.until = find_next([*ends, *count.future_starts], self._now)
         return count
+
+    def find_effects(
+        self, approval_rule: ApprovalRule, variant_facts: VariantFacts, draft: DraftFacts
+    ) -> Iterator[tuple[str, ApprovalFacts, ApprovalEffect]]:
+        """Yield the approvals of a draft by people whom the rule authorizes.
+
+        With each the person, and the effect.
+        """
+        for person, approval in self._authorized_approvals(approval_rule, variant_facts, draft):
+            end = _end_of(approval_rule, approval)
+            if is_own_approval(approval_rule, person, draft):
+                effect = ApprovalEffect.OWN_CHANGE
+            elif _may_be_own_approval(approval_rule, person, draft):
+                effect = ApprovalEffect.UNKNOWN_AUTHOR
+            elif is_from_the_future(approval.at, self._now):
+                effect = ApprovalEffect.AHEAD
+            elif end is not None and end <= self._now:
+                effect = ApprovalEffect.EXPIRED
+            else:
+                effect = ApprovalEffect.COUNTS
+            yield person, approval, effect
 
     def has_approval(
         self, stage_rule: StageRule, variant_facts: VariantFacts, draft: DraftFacts
@@ -227,6 +256,11 @@ def find_revoked(
         ):
             revoked.add(earlier.name)
     return frozenset(revoked)
+
+
+def _end_of(approval_rule: ApprovalRule, approval: ApprovalFacts) -> datetime | None:
+    """Return when an approval expires, or None if it never does."""
+    return approval.at + approval_rule.expires if approval_rule.expires else None
 
 
 def _find_person(approval_rule: ApprovalRule, approval: ApprovalFacts) -> str | None:

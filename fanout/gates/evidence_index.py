@@ -7,9 +7,10 @@ costs what was reported about this variant and not all that was ever reported. (
 §6, "Checks".)
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import IntEnum
 from typing import NamedTuple
 
 from fanout.api.gate_vocabulary import Verdict
@@ -86,6 +87,15 @@ def _passed_since(
     if not passed:
         return None
     return at if since is None else since
+
+
+class EvidenceEffect(IntEnum):
+    """Effect of evidence on a publication or draft that it is about; the higher, the more."""
+
+    EARLY = 0  # recorded before that existed
+    SUPERSEDED = 1  # a later statement of its reporter, or a Retry, took its place
+    AHEAD = 2  # dated ahead; does not count before its instant
+    COUNTS = 3
 
 
 @dataclass(slots=True)
@@ -193,25 +203,51 @@ class EvidenceIndex:
         subject = _CheckSubject(stage, check, publication, retried, drafted, floor)
         return self._evaluate(subject, variant_statements, check_evidence)
 
+    def is_shared(self, stage: str, check: str, variant_name: str) -> bool:
+        """Return whether variants with equal publications have the same evidence."""
+        check_evidence = self._by_check.get((stage, check), _NO_EVIDENCE)
+        return not check_evidence.variants.get(variant_name) and not check_evidence.commits
+
+    def find_effects(
+        self,
+        stage: str,
+        check: str,
+        variant_name: str,
+        publication: Publication,
+        retried: datetime | None = None,
+        *,
+        drafted: bool = False,
+    ) -> Iterator[tuple[EvidenceFacts, EvidenceEffect]]:
+        """Yield the evidence about what a variant has published, with its effect.
+
+        The arguments are those of `evaluate`.
+        """
+        check_evidence = self._by_check.get((stage, check), _NO_EVIDENCE)
+        variant_statements = check_evidence.variants.get(variant_name, ())
+        floor = self._record_orders.get(publication.last_evidence, _BEFORE_FIRST_RECORD)
+        subject = _CheckSubject(stage, check, publication, retried, drafted, floor)
+        statements = _collect_statements(subject, variant_statements, check_evidence)
+        statements.sort(key=lambda statement: statement.record_order)
+        counting = [it for it in statements if subject.accepts(it) and not self._is_ahead(it)]
+        latest = set(follow_statements(counting, retried).latest)
+        for statement in statements:
+            if not subject.accepts(statement):
+                effect = EvidenceEffect.EARLY
+            elif self._is_ahead(statement):
+                effect = EvidenceEffect.AHEAD
+            elif statement in latest:
+                effect = EvidenceEffect.COUNTS
+            else:
+                effect = EvidenceEffect.SUPERSEDED
+            yield statement.evidence, effect
+
     def _evaluate(
         self,
         subject: _CheckSubject,
         variant_statements: Sequence[EvidenceStatement],
         check_evidence: _CheckEvidence,
     ) -> CheckResult:
-        publication = subject.publication
-        statements = [
-            statement
-            for statement in variant_statements
-            if _is_about(statement.evidence, publication)
-        ]
-        if check_evidence.commits:
-            # From the publication's few commits: a stage may have evidence about thousands.
-            for commit in publication.commits & check_evidence.commits.keys():
-                statements += (
-                    s for s in check_evidence.commits[commit] if _is_about(s.evidence, publication)
-                )
-        statements += check_evidence.revisions.get(publication.revision, ())
+        statements = _collect_statements(subject, variant_statements, check_evidence)
         # Shortcut for the common case of one passed report; sorting and following it changes
         # nothing.
         if len(statements) == 1 and self._suffices(subject, statements[0]):
@@ -301,6 +337,24 @@ class EvidenceIndex:
         """Return whether this single statement decides the check. That holds for most variants."""
         passed = statement.evidence.status is Verdict.PASSED
         return passed and subject.accepts(statement) and statement.at <= self._now
+
+
+def _collect_statements(
+    subject: _CheckSubject,
+    variant_statements: Sequence[EvidenceStatement],
+    check_evidence: _CheckEvidence,
+) -> list[EvidenceStatement]:
+    """Return the statements that name the publication, whenever they were made."""
+    publication = subject.publication
+    statements = [it for it in variant_statements if _is_about(it.evidence, publication)]
+    if check_evidence.commits:
+        # From the publication's few commits: a stage may have evidence about thousands.
+        for commit in publication.commits & check_evidence.commits.keys():
+            statements += (
+                s for s in check_evidence.commits[commit] if _is_about(s.evidence, publication)
+            )
+    statements += check_evidence.revisions.get(publication.revision, ())
+    return statements
 
 
 def _passed_result(

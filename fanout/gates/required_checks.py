@@ -89,10 +89,7 @@ class RequiredChecks:
             check_result, answer = apply_freshness(check_rule, check_result, answer, self._now)
             answers += [replace(answer, digest=subject)] if answer is not None else []
             return check_result
-        written_at = variant_facts.draft.written if variant_facts.draft is not None else None
-        if written_at is not None:
-            # A pipeline tests a draft as soon as it is written, long before its release.
-            publication = replace(publication, at=written_at)
+        publication = _as_written(variant_facts, publication)
         check_result = self._evidence.evaluate(
             stage_rule.name, check_rule.name, variant_facts.name, publication, retried, drafted=True
         )
@@ -138,6 +135,20 @@ def _as_published(variant_facts: VariantFacts, draft: DraftFacts, now: datetime)
     grant = variant_facts.find_grant(draft)
     at = grant.at if grant is not None else now
     return Publication(draft.revision, draft.digest, draft.tree, at, draft.commits)
+
+
+def _as_written(variant_facts: VariantFacts, publication: Publication) -> Publication:
+    """Return the draft as a publication that reports may be about: from its writing on."""
+    written_at = variant_facts.draft.written if variant_facts.draft is not None else None
+    # A pipeline tests a draft as soon as it is written, long before its release.
+    return publication if written_at is None else replace(publication, at=written_at)
+
+
+def build_reported_draft(
+    variant_facts: VariantFacts, draft: DraftFacts, now: datetime
+) -> Publication:
+    """Return a draft in the form in which evidence about it is looked up."""
+    return _as_written(variant_facts, _as_published(variant_facts, draft, now))
 
 
 def _apply_override(

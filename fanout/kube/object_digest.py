@@ -15,6 +15,15 @@ class ObjectDigest(NamedTuple):
     policy: str  # that makes the PackageVariant; "": none
     content: bytes
     status: bytes
+    uid: str = ""  # of the object of a record; "": of another kind
+    is_recorded: bool = False  # the object says that its record is in Git
+
+
+def digest_record(item: Any) -> ObjectDigest:
+    """Return the digest of the object of a record, which people declare."""
+    is_recorded = bool((item.get("status") or {}).get("record"))
+    digest = digest_object(item)
+    return digest._replace(uid=item["metadata"]["uid"], is_recorded=is_recorded)
 
 
 def digest_object(item: Any) -> ObjectDigest:

@@ -23,10 +23,12 @@ from fanout.kube.api_connection import (
 from fanout.kube.object_digest import (
     ObjectDigest,
     digest_object,
+    digest_record,
     digest_value,
     without_empty,
 )
 from fanout.kube.object_watch import ObjectWatch
+from fanout.kube.pending_records import write_record_status
 from fanout.kube.resource_discovery import ResourceType, ServedKinds, discover_kinds
 from fanout.plan.records.policy_status import format_instant
 from fanout.plan.written_objects import ObjectName, PolicyEvent, WrittenObject
@@ -36,6 +38,7 @@ from fanout.telemetry.error_isolation import BARRIER, run_isolated
 CONNECTIONS = 8
 _KINDS = ("Repository", "UpstreamPolicy", "PackageVariant", "PromotionPolicy")
 _VARIANT = "PackageVariant"
+_RECORD_KINDS = ("Evidence", "Approval", "Decision")
 _EVENTS_PATH = "/apis/events.k8s.io/v1/namespaces/{}/events"
 _CONTROLLER = f"{GROUP}/controller"
 
@@ -59,9 +62,10 @@ class ApiStatusWriter:
         Raises InvalidInput if fanout's kinds are not installed, Unavailable and Denied.
         """
         served = discover_kinds(self._connection)
-        for kind in _KINDS:
+        for kind in (*_KINDS, *_RECORD_KINDS):
             resource_type = _find_type(served, kind)
-            watch = ObjectWatch(self._connection, resource_type.path, digest_object, notify)
+            digest = digest_record if kind in _RECORD_KINDS else digest_object
+            watch = ObjectWatch(self._connection, resource_type.path, digest, notify)
             self._types[kind], self._watches[kind] = resource_type, watch
             watch.start()
 
@@ -77,8 +81,20 @@ class ApiStatusWriter:
             return {}
         return {name: it.policy for name, it in digests.items() if it.policy}
 
+    def list_records(self) -> Mapping[str, ObjectName]:
+        """Return the names of the objects of records, by uid."""
+        return {
+            digest.uid: ObjectName(kind, *name)
+            for kind, digests in self._read_digests().items()
+            if kind in _RECORD_KINDS and not isinstance(digests, FanoutError)
+            for name, digest in digests.items()
+        }
+
     def find_changed(self) -> Collection[ObjectName]:
-        """Return the objects that are not any more as they were written."""
+        """Return the objects that are not any more as they were written.
+
+        Among them are records that were taken in, and of which nothing was written yet.
+        """
         digests = self._read_digests()
         with self._lock:
             confirmed = list(self._confirmed.items())
@@ -92,7 +108,7 @@ class ApiStatusWriter:
                 self._forget(name)  # people deleted what they had declared
             elif present is None or (present.content, present.status) != written:
                 changed.append(name)
-        return changed
+        return [*changed, *_list_new_records(digests, dict(confirmed))]
 
     def _forget(self, name: ObjectName) -> None:
         with self._lock:
@@ -169,6 +185,8 @@ class ApiStatusWriter:
         status = without_empty(_with_generation(item.status, generation))
         digest = digest_value(status)
         if present.status != digest:
+            if item.uid:
+                return number + self._write_record(item, status)
             present = self._apply(item.name, {"status": status}, "/status")
             number += 1
             if present.status != digest:
@@ -177,6 +195,16 @@ class ApiStatusWriter:
         with self._lock:
             self._confirmed[item.name] = present.content, present.status
         return number
+
+    def _write_record(self, item: WrittenObject, status: Mapping[str, Any]) -> int:
+        """Write the status of a record's object; return the number of writes."""
+        response = write_record_status(self._connection, item.name, item.uid, status)
+        if response is None:
+            return 0
+        present = self._watches[item.name.kind].note(response) or digest_record(response)
+        with self._lock:
+            self._confirmed[item.name] = present.content, present.status
+        return 1
 
     def _apply(self, name: ObjectName, body: dict[str, Any], part: str = "") -> ObjectDigest:
         query = f"?fieldManager={FIELD_MANAGER}&force=true"
@@ -237,6 +265,18 @@ class ApiStatusWriter:
 
     def _path_of(self, name: ObjectName) -> str:
         return self._types[name.kind].path_of(name.namespace, name.name)
+
+
+def _list_new_records(
+    digests: Mapping[str, Mapping[tuple[str, str], ObjectDigest] | FanoutError],
+    confirmed: Mapping[ObjectName, object],
+) -> Iterator[ObjectName]:
+    """Yield the objects whose record is in Git and of which nothing was written yet."""
+    for kind in _RECORD_KINDS:
+        of_kind = digests[kind]
+        if not isinstance(of_kind, FanoutError):
+            names = (ObjectName(kind, *name) for name, it in of_kind.items() if it.is_recorded)
+            yield from (name for name in names if name not in confirmed)
 
 
 class _SharedIterator:

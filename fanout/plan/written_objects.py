@@ -31,6 +31,7 @@ class WrittenObject:
     generation: int | None = None
     # labels, annotations and spec of an object that fanout makes; None: people declare it
     content: Mapping[str, Any] | None = None
+    uid: str = ""  # of the only object of this name that is meant; "": any
 
 
 @frozen

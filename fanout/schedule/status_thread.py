@@ -123,7 +123,7 @@ class StatusThread:
 
     def _list_objects(self, batch: StatusBatch) -> Iterator[WrittenObject]:
         """Yield the objects of a batch, until a newer result is queued."""
-        for item in batch.list_objects():
+        for item in batch.list_objects(self._writer.list_records()):
             self._quiet.wait(MAX_PAUSE)
             if self._stopped.is_set() or self._queue.version != batch.version:
                 self._wake.set()

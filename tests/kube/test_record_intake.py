@@ -255,6 +255,29 @@ def test_two_processes_take_in_the_same_records_once(company: Company):
     assert [it.spec["stage"] for it in company.records().records] == ["dev", "prod"]
 
 
+def test_an_object_that_was_created_anew_meanwhile_is_another_record(company: Company):
+    company.run("sweep")
+    first = company.create(decision(company.namespace, stage="dev"))
+    anew = decision(company.namespace, stage="prod")
+    anew["metadata"]["name"] = first["metadata"]["name"]
+    with company.opened() as (program, connection):
+        listing = ApiPendingRecords(connection).read()
+        company.server.delete(first)
+        second = company.create(anew)
+
+        class Earlier(ApiPendingRecords):
+            def read(self):
+                return listing
+
+        intake = open_intake(program, connection)
+        intake._pending = Earlier(connection)
+        assert intake.take_in(company.fleet.now).problems == ()
+    assert company.server.get(second).get("status") is None
+    company.take_in()
+    assert [it.spec["stage"] for it in company.records().records] == ["dev", "prod"]
+    assert company.condition(second)["status"] == "True"
+
+
 def test_a_user_who_could_pass_for_another_in_git_is_refused(company: Company):
     company.run("sweep")
     user = "eve <bob@example.com>"

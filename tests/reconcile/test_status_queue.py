@@ -37,7 +37,7 @@ def settle(program: Program, queue: StatusQueue) -> list[WrittenObject]:
         report = program.sweep(PassMode())
         queue.update(report, program.read_declared())
         if not report.outcomes:
-            return list(queue.take(()).list_objects())
+            return list(queue.take(()).list_objects({}))
     raise AssertionError("the passes do not come to an end")
 
 
@@ -86,9 +86,9 @@ def test_variants_of_a_policy_that_a_pass_changed_are_left_to_the_next(fleet: Fl
     queue = StatusQueue()
     with fleet.opened() as program:
         written = sweep(program, queue, publish=False)
-        assert "PackageVariant" not in kinds(list(written.list_objects()))
+        assert "PackageVariant" not in kinds(list(written.list_objects({})))
         observed = sweep(program, queue, publish=False)
-        assert kinds(list(observed.list_objects())).count("PackageVariant") == 3
+        assert kinds(list(observed.list_objects({}))).count("PackageVariant") == 3
         assert not queue.has_waiting
 
 
@@ -99,7 +99,7 @@ def test_a_policy_that_changes_in_each_pass_is_written_in_the_end(fleet: Fleet):
         for number in range(MAX_PUT_OFF + 1):
             assert "PackageVariant" not in kinds(objects)
             fleet.site("ams", "dev", "edge", retention=f"{number + 8}d")
-            objects = list(sweep(program, queue, publish=False).list_objects())
+            objects = list(sweep(program, queue, publish=False).list_objects({}))
     names = [it.name.name for it in objects if it.name.kind == "PackageVariant"]
     assert len(names) == 2
     assert not any("ams" in it for it in names), "its draft was written by that very pass"
@@ -124,7 +124,7 @@ def test_an_unchanged_result_is_not_written_again(fleet: Fleet):
         version = queue.version
         queue.update(None, program.read_declared())
         assert queue.version == version
-        assert kinds(list(queue.take(()).list_objects())).count("PackageVariant") == 0
+        assert kinds(list(queue.take(()).list_objects({}))).count("PackageVariant") == 0
 
 
 def test_a_problem_of_all_policies_costs_no_variant_a_write(fleet: Fleet):
@@ -135,7 +135,7 @@ def test_a_problem_of_all_policies_costs_no_variant_a_write(fleet: Fleet):
         for present, shows in ((problem, True), (problem, False), (None, True), (None, False)):
             queue.update(None, program.read_declared(), present)
             batch = queue.take(())
-            objects = list(batch.list_objects())
+            objects = list(batch.list_objects({}))
             assert ("UpstreamPolicy" in kinds(objects)) is shows
             assert "PackageVariant" not in kinds(objects)
             queue.finish(batch)
@@ -173,12 +173,13 @@ def test_a_request_for_a_pass_that_changed_nothing_is_shown(fleet: Fleet):
         metadata = declared.positions[key_of(policy)].value["metadata"]
         metadata["annotations"] = {"reconcile.fanout.dev/requestedAt": "now"}
         queue.update(None, declared)
-        assert "UpstreamPolicy" not in kinds(list(queue.take(()).list_objects())), "not handled yet"
+        objects = list(queue.take(()).list_objects({}))
+        assert "UpstreamPolicy" not in kinds(objects), "not handled yet"
         queue.update(report, declared)
         batch = queue.take(())
-        (shown,) = (it for it in batch.list_objects() if it.name.kind == "UpstreamPolicy")
+        (shown,) = (it for it in batch.list_objects({}) if it.name.kind == "UpstreamPolicy")
         assert shown.status["lastHandledReconcileAt"] == "now"
-        assert "PackageVariant" not in kinds(list(batch.list_objects()))
+        assert "PackageVariant" not in kinds(list(batch.list_objects({})))
         queue.finish(batch)
         queue.update(report, declared)
-        assert "UpstreamPolicy" not in kinds(list(queue.take(()).list_objects()))
+        assert "UpstreamPolicy" not in kinds(list(queue.take(()).list_objects({})))

@@ -7,6 +7,7 @@ A newer result of a policy replaces one that waits.
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import KW_ONLY
 from datetime import UTC, datetime
+from itertools import chain
 from threading import Lock
 
 from fanout.api.reasons import NEEDS_REPAIR
@@ -29,6 +30,7 @@ from fanout.reconcile.report.policy_events import (
     list_action_events,
     list_condition_events,
 )
+from fanout.reconcile.report.record_statuses import RECORD_KINDS, build_record_statuses
 from fanout.reconcile.report.status_views import (
     VARIANT_KIND,
     RepositoryReport,
@@ -96,10 +98,13 @@ class StatusBatch:
     problem: FanoutError | None  # of all policies
     events: tuple[PolicyEvent, ...]
 
-    def list_objects(self) -> Iterator[WrittenObject]:
-        """Yield the objects: policies, variants that are held or failed, then all others."""
+    def list_objects(self, records: Mapping[str, ObjectName]) -> Iterator[WrittenObject]:
+        """Yield the objects: policies, variants that are held or failed, then all others.
+
+        `records`: names of the objects of records, by uid.
+        """
         positions = self._find_positions()
-        for item in self._list_all():
+        for item in chain(self._list_all(), self._list_records(records)):
             position = positions.get(item.name) if item.content is None else None
             yield item if position is None else with_request(item, position.value["metadata"])
 
@@ -125,6 +130,11 @@ class StatusBatch:
                     (urgent if _is_urgent(entry) else plain).append((result, entry))
         for result, entry in (*urgent, *plain):
             yield build_variant_status(result, entry)
+
+    def _list_records(self, records: Mapping[str, ObjectName]) -> Iterator[WrittenObject]:
+        """Yield the objects of the records of policies that the pass did not change itself."""
+        for item in self.policies if records else ():
+            yield from build_record_statuses(item.result, records, item.includes)
 
     def _list_others(self) -> Iterator[WrittenObject]:
         """Yield Repositories, PromotionPolicies, and what is declared with errors."""
@@ -268,7 +278,8 @@ class StatusQueue:
             yield from list_condition_events(result, began, self._at)
 
     def _select(self, foreign: Collection[ObjectName]) -> Iterator[_PolicyBatch]:
-        names = frozenset(it.name for it in foreign if it.kind == VARIANT_KIND)
+        kinds = (VARIANT_KIND, *RECORD_KINDS)
+        names = frozenset(it.name for it in foreign if it.kind in kinds)
         namespaces = frozenset(it.namespace for it in foreign)
         for key, result in self._results.items():
             if key in self._waiting:

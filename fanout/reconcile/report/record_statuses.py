@@ -1,0 +1,98 @@
+"""Objects of records with their statuses: whether each record counts after a pass."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from fanout.api.reasons import Reason
+from fanout.gates import effect_wording
+from fanout.gates.active_decisions import DecisionStatus
+from fanout.gates.record_effect import RecordEffect, RecordEvaluator, effect_of_status
+from fanout.plan.records.policy_records import WITHDRAW, RecordEntry
+from fanout.plan.records.record_conditions import build_record_status
+from fanout.plan.records.record_listing import RecordState
+from fanout.plan.written_objects import ObjectName, WrittenObject
+from fanout.reconcile.pass_results import PolicyResult
+
+RECORD_KINDS = ("Evidence", "Approval", "Decision")
+
+
+def build_record_statuses(
+    policy_result: PolicyResult,
+    objects: Mapping[str, ObjectName],
+    includes: Callable[[str], bool],
+) -> Iterator[WrittenObject]:
+    """Yield the objects of a policy's records that exist, with their statuses.
+
+    `objects`: the names of all objects of records, by uid; `includes` tells by name which of them
+    are asked for. Of a policy that an error stops there are none, because nothing tells what
+    counts there.
+    """
+    entries = [
+        it
+        for it in policy_result.records
+        if it.uid in objects and includes(objects[it.uid].name) and _is_owner(policy_result, it)
+    ]
+    effects = find_effects(policy_result, entries) if entries else {}
+    for entry in entries:
+        if entry.name in effects:
+            state = RecordState(record=entry.name, at=entry.at)
+            yield WrittenObject(
+                objects[entry.uid],
+                build_record_status(state, entry.at, effects[entry.name]),
+                uid=entry.uid,
+            )
+
+
+def find_effects(
+    policy_result: PolicyResult, entries: Sequence[RecordEntry]
+) -> Mapping[str, RecordEffect]:
+    """Return the effects of these records of the policy, by name; none if an error stops it."""
+    facts, evaluation = policy_result.facts, policy_result.decision
+    if facts is None or evaluation is None or policy_result.error is not None:
+        return {}
+    evaluator = RecordEvaluator(facts, evaluation)
+    kinds = {it.kind for it in entries}
+    effects: dict[str, RecordEffect] = {}
+    if "Evidence" in kinds:
+        effects |= evaluator.evaluate_evidence()
+    if "Approval" in kinds:
+        effects |= evaluator.evaluate_approvals()
+    if "Decision" in kinds:
+        statuses = policy_result.decision_statuses(facts.now)
+        effects |= {name: effect_of_status(it) for name, it in statuses.items() if it in _PLAIN}
+        effects |= {
+            it.name: evaluator.evaluate_decision(it, statuses[it.name])
+            for it in facts.records.decisions
+            if it.name in statuses
+        }
+        effects |= _evaluate_withdrawals(policy_result.records)
+    return effects
+
+
+# Of the others the decision itself tells more.
+_PLAIN: Collection[DecisionStatus] = frozenset(DecisionStatus) - {DecisionStatus.STALE}
+
+
+def _evaluate_withdrawals(records: Sequence[RecordEntry]) -> Mapping[str, RecordEffect]:
+    """Return the effects of withdrawals, by name: they withdraw what is on record before them."""
+    effects: dict[str, RecordEffect] = {}
+    earlier: set[str] = set()
+    for record in records:
+        if record.kind == "Decision" and record.spec["action"] == WITHDRAW:
+            target = record.spec["withdraws"]
+            effects[record.name] = (
+                RecordEffect(Reason.APPLIED, effect_wording.WITHDRAWS)
+                if target in earlier
+                else RecordEffect(Reason.NOT_FOUND, effect_wording.describe_unknown_record(target))
+            )
+        elif record.kind != "Approval":
+            earlier.add(record.name)
+    return effects
+
+
+def _is_owner(policy_result: PolicyResult, record: RecordEntry) -> bool:
+    """Return whether the status of a record is written with this result.
+
+    Several hand-written variants may share a record, and one of them writes its status.
+    """
+    policy = policy_result.resolved_policy
+    return policy.upstream_policy is not None or record.spec["variants"][0] == policy.name
