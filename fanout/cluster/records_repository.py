@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fanout.api.reasons import Reason
 from fanout.cluster import cluster_wording as wording
-from fanout.errors import FanoutError
+from fanout.errors import FanoutError, Unavailable
 from fanout.plan.observation.repository_state import (
     CommitIdentity,
     FileCommit,
@@ -99,6 +99,8 @@ class RecordsRepository:
             # the remedy must not name a Repository object
             if listing.reason == Reason.REMOTE_NOT_FOUND:
                 listing.remedy = wording.RECORDS_REMEDY
+            elif isinstance(listing, Unavailable) and not listing.remedy:
+                listing.remedy = wording.RECORDS_OUTAGE_REMEDY
             raise listing
         return listing.refs
 

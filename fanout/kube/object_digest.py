@@ -4,17 +4,23 @@ import json
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from fanout.plan.written_objects import ConditionState
+
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _DIGEST_SIZE = 12  # bytes
 
 
 class ObjectDigest(NamedTuple):
-    """Digest of an object: of what people or fanout declare, and of its status."""
+    """Digest of an object: of what people or fanout declare, and of its status.
+
+    The conditions of what people declare are kept for their instants.
+    """
 
     generation: int
     policy: str  # that makes the PackageVariant; "": none
     content: bytes
     status: bytes
+    conditions: tuple[tuple[str, ConditionState], ...] = ()  # by type; of records: none
     uid: str = ""  # of the object of a record; "": of another kind
     is_recorded: bool = False  # the object says that its record is in Git
 
@@ -23,16 +29,23 @@ def digest_record(item: Any) -> ObjectDigest:
     """Return the digest of the object of a record, which people declare."""
     is_recorded = bool((item.get("status") or {}).get("record"))
     digest = digest_object(item)
-    return digest._replace(uid=item["metadata"]["uid"], is_recorded=is_recorded)
+    uid = item["metadata"]["uid"]
+    return digest._replace(uid=uid, is_recorded=is_recorded, conditions=())
 
 
 def digest_object(item: Any) -> ObjectDigest:
     """Return the digest of an object as the API server sent it."""
     meta, spec = item["metadata"], item.get("spec") or {}
     policy = (spec.get("policyRef") or {}).get("name", "")
-    content = b""
+    content, status = b"", item.get("status") or {}
+    conditions: tuple[tuple[str, ConditionState], ...] = ()
     # What people declare is compared by others.
-    if policy:
+    if not policy:
+        conditions = tuple(
+            (it["type"], ConditionState(it["status"], it.get("lastTransitionTime", "")))
+            for it in status.get("conditions") or ()
+        )
+    else:
         annotations = meta.get("annotations") or {}
         content = digest_value(
             {
@@ -42,7 +55,7 @@ def digest_object(item: Any) -> ObjectDigest:
             }
         )
     return ObjectDigest(
-        meta.get("generation", 0), policy, content, digest_value(item.get("status") or {})
+        meta.get("generation", 0), policy, content, digest_value(status), conditions
     )
 
 

@@ -31,7 +31,13 @@ from fanout.kube.object_watch import ObjectWatch
 from fanout.kube.pending_records import write_record_status
 from fanout.kube.resource_discovery import ResourceType, ServedKinds, discover_kinds
 from fanout.plan.records.policy_status import format_instant
-from fanout.plan.written_objects import ObjectName, PolicyEvent, WrittenObject
+from fanout.plan.written_objects import (
+    ObjectName,
+    PolicyEvent,
+    WrittenObject,
+    add_transition_times,
+    merge_present,
+)
 from fanout.ports import WriterResult
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
 
@@ -182,7 +188,7 @@ class ApiStatusWriter:
         elif present is None:
             return 0  # it was deleted meanwhile
         generation = present.generation if item.generation is None else item.generation
-        status = without_empty(_with_generation(item.status, generation))
+        status = without_empty(_with_generation(self._complete(item, present), generation))
         digest = digest_value(status)
         if present.status != digest:
             if item.uid:
@@ -205,6 +211,19 @@ class ApiStatusWriter:
         with self._lock:
             self._confirmed[item.name] = present.content, present.status
         return 1
+
+    def _complete(self, item: WrittenObject, present: ObjectDigest) -> Mapping[str, Any]:
+        """Return the status of an object with what depends on the one that is there."""
+        status = item.status
+        if item.times is not None:
+            conditions = add_transition_times(
+                status["conditions"], dict(present.conditions), item.times
+            )
+            status = {**status, "conditions": conditions}
+        if item.defaults is not None:
+            body = self._connection.get(self._path_of(item.name))
+            status = merge_present(status, item.defaults, body.get("status") or {})
+        return status
 
     def _apply(self, name: ObjectName, body: dict[str, Any], part: str = "") -> ObjectDigest:
         query = f"?fieldManager={FIELD_MANAGER}&force=true"

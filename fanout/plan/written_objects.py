@@ -1,6 +1,6 @@
 """Objects, statuses and events that fanout writes in a cluster, as plain data."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -17,12 +17,31 @@ class ObjectName(NamedTuple):
     name: str
 
 
+# Conditions by which kstatus tells whether work goes on, has ended or has failed.
+PROGRESS_TYPES = frozenset({"Ready", "Reconciling", "Stalled"})
+
+
+class ConditionState(NamedTuple):
+    """Status and time of a condition of an object as the API server has it."""
+
+    status: str
+    since: str
+
+
+@frozen
+class TransitionTimes:
+    """Instants for conditions of an object whose transitions no record and no commit tells."""
+
+    created: str  # instant at which the object was created
+    observed: str  # instant of the last pass; "": there was none
+
+
 @frozen
 class WrittenObject:
     """One object with the status that it is to have.
 
     `status` has no `observedGeneration`: it is about `generation`, or about the object as it is
-    written if that is None.
+    written if that is None. Its conditions lack an instant where none is on record.
     """
 
     name: ObjectName
@@ -32,6 +51,52 @@ class WrittenObject:
     # labels, annotations and spec of an object that fanout makes; None: people declare it
     content: Mapping[str, Any] | None = None
     uid: str = ""  # of the only object of this name that is meant; "": any
+    times: TransitionTimes | None = None  # None: all conditions have an instant
+    # Fields for an object that lacks them; what it has beside the fields of `status`, and its
+    # conditions that are not about progress, stay. None: `status` is complete.
+    defaults: Mapping[str, Any] | None = None
+
+
+def add_transition_times(
+    conditions: Iterable[Mapping[str, Any]],
+    present: Mapping[str, ConditionState],
+    times: TransitionTimes,
+) -> list[dict[str, Any]]:
+    """Return the conditions with instants; `present` are those of the object by type.
+
+    An instant on record counts, but none is older than the one that people have seen. Without one
+    it is that of the present condition if its status is the same, else that of the pass; a new
+    object has that of its creation.
+    """
+    return [{**it, "lastTransitionTime": _find_instant(it, present, times)} for it in conditions]
+
+
+def _find_instant(
+    condition: Mapping[str, Any],
+    present: Mapping[str, ConditionState],
+    times: TransitionTimes,
+) -> str:
+    earlier = present.get(condition["type"])
+    recorded: str | None = condition.get("lastTransitionTime")
+    if recorded is not None:
+        return max(recorded, earlier.since) if earlier is not None else recorded
+    if not present:
+        return times.created
+    if earlier is None:
+        return max(times.observed, *(it.since for it in present.values()))
+    if earlier.status == condition["status"]:
+        return earlier.since
+    return max(times.observed, earlier.since)
+
+
+def merge_present(
+    status: Mapping[str, Any], defaults: Mapping[str, Any], present: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the status of an object with the fields of a partial one."""
+    types = {it["type"] for it in status["conditions"]} | PROGRESS_TYPES
+    others = [it for it in present.get("conditions", ()) if it["type"] not in types]
+    conditions = [*status["conditions"], *others]
+    return {**defaults, **present, **status, "conditions": conditions}
 
 
 @frozen

@@ -44,6 +44,7 @@ RECORDS_REMEDY = (
     "name the correct records repository with --records; or start without records with"
     " --new-records, which loses suspensions, approvals and evidence"
 )
+MISSING_BRANCH_REMEDY = "restore it, or name the correct records repository with --records"
 REMOVED_IN_SWEEPS = "this pass only writes drafts; a sweep removes the package"
 REMOVED_NEXT = "the next sweep removes it"
 REPOSITORY_REMEDY = (
@@ -710,6 +711,11 @@ def describe_outdated_records(problem: str) -> str:
 def describe_rewound_intake(branch: str) -> str:
     """Say that records are not taken in on a branch that was put back."""
     return f"{branch} was put back to an older state"
+
+
+def describe_missing_branch(branch: str, last_seen: str) -> str:
+    """Say that records are not taken in where all records of a policy are missing."""
+    return f"{branch} does not exist; commit {last_seen} was its last known head"
 
 
 def describe_waiting_records(namespace: str, policy: str, problem: str) -> str:

@@ -59,10 +59,10 @@ class StatusThread:
         self._declared = self._read_declared()
         self._quiet.clear()
 
-    def end_round(self, made_pass: ScheduledPass | None, failure: FanoutError | None) -> None:  # noqa: ARG002 as of the protocol
-        """Take in the results of the round, and wake the thread."""
+    def end_round(self, made_pass: ScheduledPass | None, failure: FanoutError | None) -> None:
+        """Take in the results of the round, or why it failed, and wake the thread."""
         report = made_pass.report if made_pass is not None else None
-        self._queue.update(report, self._declared, self._find_problem())
+        self._queue.update(report, self._declared, self._find_problem(), failure)
         self._quiet.set()
         self._wake.set()
 
@@ -116,7 +116,8 @@ class StatusThread:
         results = [self._writer.record(batch.events)]
         results.append(self._writer.write(self._list_objects(batch)))
         self._failed = results[-1].failed
-        if self._queue.version == batch.version:
+        # After a round that failed nothing goes: what is declared was not evaluated.
+        if self._queue.version == batch.version and batch.failure is None:
             obsolete = self._queue.find_obsolete(self._writer.list_made(), batch)
             results.append(self._writer.remove(obsolete))
         return next((it.problem for it in results if it.problem), "")

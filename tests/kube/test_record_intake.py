@@ -354,14 +354,52 @@ def test_records_of_a_deleted_policy_go_on_counting(company: Company):
     assert len(company.actions()) == 2
 
 
-def test_lost_records_are_not_begun_again_by_a_record(company: Company):
+@pytest.mark.parametrize("action", ["Suspend", "AcceptRecords"])
+@pytest.mark.parametrize("are_heads_known", [False, True], ids=["new-process", "same-process"])
+def test_lost_records_are_not_begun_again_by_a_record(
+    company: Company, action: str, are_heads_known: bool
+):
     company.run("sweep")
-    created = company.create(decision(company.namespace))
+    created = company.create(decision(company.namespace, action))
     shutil.rmtree(company.fleet.records().path)
-    shutil.rmtree(company.fleet.root / company.fleet.state / "heads")
+    if not are_heads_known:
+        shutil.rmtree(company.fleet.root / company.fleet.state / "heads")
     result = company.take_in()
-    assert company.condition(created)["reason"] == "RecordsLost", result
+    condition = company.condition(created)
+    assert condition["reason"] == "RecordsLost", result
+    # They would be accepted as they are: none.
+    assert "accept-records" not in condition["message"]
     assert not company.fleet.records().path.exists()
+
+
+def test_records_that_are_lost_after_a_pass_are_not_called_older(company: Company):
+    company.run("sweep")
+    with company.opened() as (program, connection):
+        intake = open_intake(program, connection)
+        created = company.create(decision(company.namespace))
+        shutil.rmtree(company.fleet.records().path)
+        intake.take_in(company.fleet.now)
+    condition = company.condition(created)
+    assert condition["reason"] == "RecordsLost"
+    assert "name the correct records repository" in condition["message"]
+    assert "accept-records" not in condition["message"]
+    assert not company.fleet.records().path.exists()
+
+
+def test_a_records_branch_that_is_gone_is_begun_again_by_an_acceptance_alone(company: Company):
+    company.create(decision(company.namespace))
+    company.take_in()
+    records = company.fleet.records()
+    (branch,) = (it for it in records.refs() if it.endswith("/monitoring"))
+    records.git("update-ref", "-d", branch)
+    waiting = company.create(decision(company.namespace, stage="dev"))
+    company.take_in()
+    assert company.condition(waiting)["reason"] == "RecordsRewound"
+    assert branch not in records.refs()
+    company.create(decision(company.namespace, "AcceptRecords"))
+    company.take_in()
+    company.take_in()
+    assert [action for _, action in company.actions()] == ["AcceptRecords", "Suspend"]
 
 
 def test_an_approval_counts_for_a_member_of_a_group(company: Company):

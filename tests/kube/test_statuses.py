@@ -15,6 +15,7 @@ from kube_server import KubeServer, running_kube_server
 from fanout.api.object_statuses import STATUSES, ResourceStatus
 from fanout.errors import Denied
 from fanout.kube.object_digest import digest_object
+from fanout.plan.records.policy_status import format_instant
 
 pytestmark = pytest.mark.kube
 
@@ -444,6 +445,39 @@ def test_a_repository_that_does_not_answer_is_named(world: StatusWorld):
         assert "Reconciling" in {
             it["type"] for it in world.variants()["cph"]["status"]["conditions"]
         }
+
+
+def since(world: StatusWorld, name: str) -> str:
+    """Return since when a Repository is as it is."""
+    status = world.get("Repository", name)["status"]
+    (instant,) = (it["lastTransitionTime"] for it in status["conditions"] if it["type"] == "Ready")
+    return str(instant)
+
+
+def test_instants_that_are_on_no_record_are_those_of_passes_and_never_go_back(world: StatusWorld):
+    core = world.fleet.repos["core"].path
+    world.fleet.later(days=1000)  # after the creation of the objects
+    with world.process():
+        world.settle()
+        created = world.get("Repository", "core")["metadata"]["creationTimestamp"]
+        assert since(world, "core") == created
+        core.rename(core.with_suffix(".away"))
+        world.run_round()
+        began = since(world, "core")
+        assert began == format_instant(world.fleet.now)
+        world.fleet.later(hours=1)
+        world.run_round()
+        assert since(world, "core") == began
+    world.fleet.later(hours=1)
+    with world.process():  # another one knows when it began
+        world.run_round()
+        assert since(world, "core") == began
+        core.with_suffix(".away").rename(core)
+        world.run_round()
+        assert since(world, "core") == format_instant(world.fleet.now)
+        assert (
+            since(world, "edge") == world.get("Repository", "edge")["metadata"]["creationTimestamp"]
+        )
 
 
 # ---- rights --------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from fanout.api.approver_names import format_user
+from fanout.api.reasons import Reason
 from fanout.api.record_objects import Decision
 from fanout.api.validators.object_validation import validate_object
 from fanout.errors import FanoutError, InvalidInput
@@ -206,15 +207,25 @@ class RecordIntake:
         is_accepted: bool,
     ) -> Sequence[RecordEntry]:
         """Append the records of a policy. Raises FanoutError if nothing can follow on its own."""
-        if policy_records.rewound is not None and not is_accepted:
+        rewound, obstacle = policy_records.rewound, None
+        if not policy_records.head:
+            obstacle = self._find_obstacle(key)
+        # The pass found that the branch alone is missing, which a person may accept.
+        if obstacle is not None and not (is_accepted and obstacle.reason == Reason.RECORDS_REWOUND):
+            raise obstacle
+        if rewound is not None and not policy_records.head and obstacle is None:
+            # The last pass was before. The repository itself may be missing.
             raise InvalidInput(
-                wording.describe_rewound_intake(policy_records.rewound.branch),
+                wording.describe_missing_branch(rewound.branch, rewound.last_seen[:12]),
+                reason="RecordsLost",
+                remedy=wording.MISSING_BRANCH_REMEDY,
+            )
+        if rewound is not None and not is_accepted:
+            raise InvalidInput(
+                wording.describe_rewound_intake(rewound.branch),
                 reason="RecordsRewound",
                 remedy=wording.ACCEPT_REMEDY,
             )
-        obstacle = None if policy_records.head else self._find_obstacle(key)
-        if obstacle is not None:
-            raise obstacle
         return self._records.append_once(key, [_submit(item) for item in items], now)
 
     def _write_state(self, item: RecordObject, state: RecordState, intake: _Intake) -> None:

@@ -4,6 +4,7 @@
 is not on record is left out, so that the same observation always gives the same output.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from fanout.api.gate_vocabulary import Verdict
@@ -11,6 +12,7 @@ from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation, 
 from fanout.plan.records.policy_status import format_instant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.report.conflict_views import draft_time
 from fanout.reconcile.report.view_meta import Plain
 
 
@@ -62,17 +64,38 @@ def ready_since(variant: RenderedVariant, decision: VariantEvaluation) -> dateti
 
 
 def policy_ready_since(policy_result: PolicyResult) -> datetime | None:
-    """Return when the last variant became ready if all are; else since when the policy is held."""
+    """Return since when the readiness of the policy has its present reason, if that is on record.
+
+    Ready: when the last variant became ready. Failed: the first failure. Held: the first hold.
+    Else: when the first of the variants that are not ready began. No record tells when targets
+    fail, a repository stops to answer, or targets go.
+    """
     decision = policy_result.decision
-    if decision is None:
+    if decision is None or policy_result.resolved_policy.failures or policy_result.orphans:
         return None
-    states = [decision.variants[it.spec.name] for it in policy_result.variants]
-    if states and all(it.state is VariantState.READY for it in states):
-        pairs = zip(policy_result.variants, states, strict=True)
-        instants = [ready_since(variant, state) for variant, state in pairs]
+    pairs = [(it, decision.variants[it.spec.name]) for it in policy_result.variants]
+    failed = [it for it in pairs if it[1].state is VariantState.FAILED]
+    if failed:
+        return _first(ready_since(*it) for it in failed)
+    if any(it.observed.repository_state.failure is not None for it in policy_result.variants):
+        return None
+    pending = [it for it in pairs if it[1].state is not VariantState.READY]
+    if pairs and not pending:
+        instants = [ready_since(*it) for it in pairs]
         recorded = [at for at in instants if at is not None]
         return max(recorded) if len(recorded) == len(instants) else None
-    return decision.holds[0].since if decision.holds else None
+    if decision.holds:
+        return decision.holds[0].since
+    return _first(ready_since(*it) or _drafted_since(it[0]) for it in pending)
+
+
+def _drafted_since(variant: RenderedVariant) -> datetime | None:
+    draft = variant.observed.draft
+    return draft_time(draft) if draft is not None else None
+
+
+def _first(instants: Iterable[datetime | None]) -> datetime | None:
+    return min((at for at in instants if at is not None), default=None)
 
 
 def verdict_since(policy_result: PolicyResult, stage: StageEvaluation) -> datetime | None:

@@ -6,16 +6,17 @@ A newer result of a policy replaces one that waits.
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import KW_ONLY
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import chain
 from threading import Lock
 
+from fanout.api.object_meta import KRMObject
 from fanout.api.reasons import NEEDS_REPAIR
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.declared.declaration_failure import own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.object_key import ObjectPosition
-from fanout.errors import FanoutError
+from fanout.errors import Conflict, FanoutError
 from fanout.gates.evaluation_results import VariantState
 from fanout.plan.written_objects import ObjectName, PolicyEvent, WrittenObject
 from fanout.reconcile.notifications.notification_conditions import (
@@ -25,6 +26,7 @@ from fanout.reconcile.notifications.notification_conditions import (
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject, list_requests
 from fanout.reconcile.report.decided_entry import DecidedEntry, list_decisions
+from fanout.reconcile.report.pass_failures import build_unevaluated_status, with_failure
 from fanout.reconcile.report.policy_events import (
     find_changed_variants,
     list_action_events,
@@ -42,7 +44,7 @@ from fanout.reconcile.report.status_views import (
     build_stopped_status,
     build_variant_status,
     summarize_repositories,
-    with_request,
+    with_declaration,
 )
 from fanout.reconcile.selection.policy_resolution import PolicyKey, repository_key
 from fanout.selection.variant_naming import variant_digest
@@ -93,9 +95,12 @@ class StatusBatch:
     version: int  # of the queue
     policies: tuple[_PolicyBatch, ...]
     repository_reports: Mapping[str, tuple[RepositoryReport, ...]]  # by key of the Repository
+    evaluated: frozenset[PolicyKey]  # policies that have a result
     is_complete: bool  # every declared policy has a result, so that an unused Repository is one
     declared: DeclaredObjects
     problem: FanoutError | None  # of all policies
+    failure: FanoutError | None  # of the last round as a whole
+    observed_at: datetime | None  # instant of the last pass; None: there was none
     events: tuple[PolicyEvent, ...]
 
     def list_objects(self, records: Mapping[str, ObjectName]) -> Iterator[WrittenObject]:
@@ -106,7 +111,10 @@ class StatusBatch:
         positions = self._find_positions()
         for item in chain(self._list_all(), self._list_records(records)):
             position = positions.get(item.name) if item.content is None else None
-            yield item if position is None else with_request(item, position.value["metadata"])
+            if position is None:
+                yield item
+            else:
+                yield with_declaration(item, position.value["metadata"], self.observed_at)
 
     def _find_positions(self) -> Mapping[ObjectName, ObjectPosition]:
         """Return the positions of all objects of fanout, by name."""
@@ -114,9 +122,11 @@ class StatusBatch:
         return {ObjectName(key.kind, key.namespace, key.name): it for key, it in pairs}
 
     def _list_all(self) -> Iterator[WrittenObject]:
+        if self.failure is not None:
+            yield from (build_unevaluated_status(it, self.failure) for it in self.unevaluated)
         for item in self.policies:
             if item.result.resolved_policy.upstream_policy is not None:
-                yield build_policy_status(item.result, self.problem)
+                yield self._add_failure(build_policy_status(item.result, self.problem))
         yield from self._list_others()
         urgent: list[tuple[PolicyResult, DecidedEntry]] = []
         plain: list[tuple[PolicyResult, DecidedEntry]] = []
@@ -124,12 +134,23 @@ class StatusBatch:
             result = item.result
             yield from (it for it in build_orphan_statuses(result) if item.includes(it.name.name))
             if result.decision is None and result.resolved_policy.package_variant is not None:
-                yield build_stopped_status(result)
+                yield self._add_failure(build_stopped_status(result))
             for entry in list_decisions(result):
                 if item.includes(entry.variant.spec.name):
                     (urgent if _is_urgent(entry) else plain).append((result, entry))
         for result, entry in (*urgent, *plain):
-            yield build_variant_status(result, entry)
+            shown = build_variant_status(result, entry)
+            yield shown if shown.content is not None else self._add_failure(shown)
+
+    def _add_failure(self, item: WrittenObject) -> WrittenObject:
+        """Return a policy or hand-written variant with the failure of the last round."""
+        return item if self.failure is None else with_failure(item, self.failure)
+
+    @property
+    def unevaluated(self) -> Iterator[KRMObject]:
+        """Policies and hand-written variants of which there is no result yet."""
+        declarations = (*self.declared.policies, *self.declared.variants)
+        return (it for it in declarations if _key_of(it) not in self.evaluated)
 
     def _list_records(self, records: Mapping[str, ObjectName]) -> Iterator[WrittenObject]:
         """Yield the objects of the records of policies that the pass did not change itself."""
@@ -163,13 +184,15 @@ class StatusQueue:
         self._lock = Lock()
         self._version = 0
         self._declared = DeclaredObjects()
-        self._at = datetime.min.replace(tzinfo=UTC)  # instant of the last pass
+        self._at: datetime | None = None  # instant of the last pass
         self._results: dict[PolicyKey, PolicyResult] = {}
         self._changes: dict[PolicyKey, PassChange] = {}
         self._reports: dict[PolicyKey, Mapping[str, RepositoryReport]] = {}
         self._conditions: dict[PolicyKey, frozenset[NotificationCondition]] = {}
         self._problem: FanoutError | None = None  # of all policies
-        self._is_new_problem = False  # not all policies show it yet, or show one that is over
+        self._failure: FanoutError | None = None  # of the last round as a whole
+        # Not all policies show the problem or failure yet, or show one that is over.
+        self._is_new_problem = False
         self._waiting: dict[PolicyKey, None] = {}  # in order of their results
         self._requests: dict[PolicyKey, str] = {}  # for passes, as the last pass handled them
         self._handled: dict[PolicyKey, None] = {}  # whose request is to be shown as handled
@@ -190,16 +213,21 @@ class StatusQueue:
         report: PassReport | None,
         declared: DeclaredObjects,
         problem: FanoutError | None = None,
+        failure: FanoutError | None = None,
     ) -> None:
         """Take in the pass of a round, if it made one, and what is declared now.
 
-        `problem`: one that all policies are to show.
+        `problem`: one that all policies are to show. `failure`: of the round as a whole. A lost
+        race is none that people are to see: it is repeated at once.
         """
         keys = _list_keys(declared)
+        failure = self._failure if isinstance(failure, Conflict) else failure
         with self._lock:
             is_new = str(problem or "") != str(self._problem or "")
+            is_new |= str(failure or "") != str(self._failure or "")
             self._version += declared is not self._declared or is_new
-            self._problem, self._is_new_problem = problem, self._is_new_problem or is_new
+            self._problem, self._failure = problem, failure
+            self._is_new_problem |= is_new
             self._declared = declared
             if report is not None:
                 self._at = report.pass_plan.now
@@ -259,9 +287,12 @@ class StatusQueue:
                 version=self._version,
                 policies=tuple(self._select(foreign)),
                 repository_reports={name: tuple(it) for name, it in reports.items()},
+                evaluated=frozenset(self._results),
                 is_complete=self._reports.keys() >= _list_keys(self._declared),
                 declared=self._declared,
                 problem=self._problem,
+                failure=self._failure,
+                observed_at=self._at,
                 events=tuple(events),
             )
 
@@ -273,7 +304,7 @@ class StatusQueue:
         conditions = find_conditions(result)
         earlier = self._conditions.get(key)
         self._conditions[key] = frozenset(conditions)
-        if earlier is not None:
+        if earlier is not None and self._at is not None:
             began = {it: text for it, text in conditions.items() if it not in earlier}
             yield from list_condition_events(result, began, self._at)
 
@@ -293,7 +324,8 @@ class StatusQueue:
     def finish(self, batch: StatusBatch) -> None:
         """Take note that all of a batch was tried; what came since then waits on."""
         with self._lock:
-            self._is_new_problem &= self._problem is not batch.problem
+            is_shown = self._problem is batch.problem and self._failure is batch.failure
+            self._is_new_problem &= not is_shown
             if self._version == batch.version:
                 self._handled.clear()
             for item in batch.policies:
@@ -320,9 +352,12 @@ class StatusQueue:
 
 def _list_keys(declared: DeclaredObjects) -> frozenset[PolicyKey]:
     """Return the keys of all policies and hand-written variants that are declared."""
-    policies = ((it.metadata.namespace, it.metadata.name, True) for it in declared.policies)
-    variants = ((it.metadata.namespace, it.metadata.name, False) for it in declared.variants)
-    return frozenset((*policies, *variants))
+    return frozenset(map(_key_of, (*declared.policies, *declared.variants)))
+
+
+def _key_of(declaration: KRMObject) -> PolicyKey:
+    meta = declaration.metadata
+    return meta.namespace, meta.name, isinstance(declaration, UpstreamPolicy)
 
 
 def _is_urgent(entry: DecidedEntry) -> bool:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fanout.api.git_repository import Repository
-from fanout.api.object_meta import KRMObject, Label, ObjectMeta
+from fanout.api.object_meta import KRMObject, Label
 from fanout.api.object_statuses import MAX_HOLDS
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.reasons import NEEDS_REPAIR, Reason
@@ -17,7 +17,12 @@ from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_facts import Hold
 from fanout.plan.records.policy_status import format_instant
-from fanout.plan.written_objects import ObjectName, WrittenObject
+from fanout.plan.written_objects import (
+    PROGRESS_TYPES,
+    ObjectName,
+    TransitionTimes,
+    WrittenObject,
+)
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.removal.orphaned_variants import describe_orphans
@@ -105,8 +110,7 @@ def build_repository_status(
         ready |= {"reason": str(Reason.LISTED), "message": wording.ANSWERED}
         enforcement = enforcement or use.enforcement
     others = [enforcement.as_condition()] if enforcement is not None else []
-    created = _creation_time(repository.metadata)
-    conditions = _complete(_add_progress([ready, *others]), created)
+    conditions = _complete(_add_progress([ready, *others]), None)
     return _build_declared_status(repository, {"conditions": conditions})
 
 
@@ -118,9 +122,7 @@ def build_promotion_status(promotion: PromotionPolicy) -> WrittenObject:
         "reason": str(Reason.READY),
         "message": wording.IN_FORCE,
     }
-    return _build_declared_status(
-        promotion, {"conditions": _complete([ready], _creation_time(promotion.metadata))}
-    )
+    return _build_declared_status(promotion, {"conditions": _complete([ready], None)})
 
 
 def build_broken_status(
@@ -130,15 +132,20 @@ def build_broken_status(
     reason, message = str(Reason.INVALID_OBJECT), "\n".join(problems)
     ready = {"type": "Ready", "status": "False", "reason": reason, "message": message}
     conditions: list[Plain] = [ready, {**ready, "type": "Stalled", "status": "True"}]
-    since = metadata.get("creationTimestamp") or format_instant(_UNKNOWN_TIME)
-    for condition in conditions:
-        condition["lastTransitionTime"] = since
     generation = metadata.get("generation") or 0
     return WrittenObject(name, _limit({"conditions": conditions}), generation=generation)
 
 
-def with_request(item: WrittenObject, metadata: Mapping[str, Any]) -> WrittenObject:
-    """Return an object that says which request for a pass was handled; `metadata` has it."""
+def with_declaration(
+    item: WrittenObject, metadata: Mapping[str, Any], observed_at: datetime | None
+) -> WrittenObject:
+    """Return an object with what the `metadata` of its declaration tell.
+
+    That is which request for a pass was handled, and when it was created; `observed_at` is the
+    instant of the last pass, None if there was none.
+    """
+    created = metadata.get("creationTimestamp") or format_instant(_UNKNOWN_TIME)
+    item = replace(item, times=TransitionTimes(created, format_time(observed_at) or ""))
     requested = (metadata.get("annotations") or {}).get(Label.REQUESTED_AT)
     if not requested:
         return item
@@ -161,19 +168,32 @@ def build_policy_status(
         reason = str(problem.reason)
         shared = {"type": reason, "status": "True", "reason": reason, "message": str(problem)}
         conditions = [*conditions, shared]
-    since = policy_ready_since(policy_result) or _creation_time(policy.metadata)
+    if policy_result.policy_state.outdated:
+        conditions = [*conditions, _build_outdated_condition(policy_result.policy_state.outdated)]
+    progress = [it for it in conditions if it["type"] in PROGRESS_TYPES]
+    others = [it for it in conditions if it["type"] not in PROGRESS_TYPES]
     counts: dict[str, int] = {}
     stages = build_stages(policy_result)
     for stage in stages:
         for state, number in stage["status"]["counts"].items():
             counts[state] = counts.get(state, 0) + number
     status = {
-        "conditions": _complete(conditions, since),
+        "conditions": [
+            *_complete(progress, policy_ready_since(policy_result)),
+            *_complete(others, None),
+        ],
         "stages": [{"name": it["spec"]["stage"], **it["status"]} for it in stages],
         "counts": counts,
         "next": format_time(decision.next) if decision else None,
     }
     return _build_declared_status(policy, without_none(status))
+
+
+def _build_outdated_condition(problem: str) -> Plain:
+    """Return the condition that a pass knew the records that were read last."""
+    reason = str(Reason.RECORDS_UNREADABLE)
+    message = wording.describe_outdated_records(problem)
+    return {"type": reason, "status": "True", "reason": reason, "message": message}
 
 
 def build_variant_status(policy_result: PolicyResult, entry: DecidedEntry) -> WrittenObject:
@@ -246,7 +266,7 @@ def build_stopped_status(policy_result: PolicyResult) -> WrittenObject:
     assert package_variant is not None, "asked of hand-written variants only"
     conditions = build_policy_conditions(policy_result, ())
     status = {
-        "conditions": _complete(conditions, _creation_time(package_variant.metadata)),
+        "conditions": _complete(conditions, None),
         "state": VariantState.HELD.value,
     }
     return _build_declared_status(package_variant, status)
@@ -301,12 +321,15 @@ def _add_progress(conditions: list[Plain], *, has_failed: bool = False) -> list[
     return [ready, {**ready, "type": kind, "status": "True"}, *conditions[1:]]
 
 
-def _complete(conditions: list[Plain], since: datetime) -> list[Plain]:
-    """Return the conditions with all that Kubernetes requires; `since`: where none is known."""
-    text = format_instant(since)
+def _complete(conditions: list[Plain], since: datetime | None) -> list[Plain]:
+    """Return the conditions as statuses have them.
+
+    `since`: instant of those that have none of their own; None: it is on no record.
+    """
+    instant = {} if since is None else {"lastTransitionTime": format_instant(since)}
     return [
         {
-            "lastTransitionTime": text,
+            **instant,
             **{name: it for name, it in condition.items() if name != "observedGeneration"},
             "reason": str(condition["reason"]),
         }
@@ -314,13 +337,12 @@ def _complete(conditions: list[Plain], since: datetime) -> list[Plain]:
     ]
 
 
-def _policy_time(policy_result: PolicyResult) -> datetime:
-    declaration = policy_result.resolved_policy.declaration
-    return _creation_time(declaration.metadata) if declaration is not None else _UNKNOWN_TIME
-
-
-def _creation_time(metadata: ObjectMeta) -> datetime:
-    return metadata.creation_timestamp or _UNKNOWN_TIME
+def _policy_time(policy_result: PolicyResult) -> datetime | None:
+    """Return when the policy of a variant was created; None: the variant is declared itself."""
+    policy = policy_result.resolved_policy.upstream_policy
+    if policy is None:
+        return None
+    return policy.metadata.creation_timestamp or _UNKNOWN_TIME
 
 
 def _limit(value: Any) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fanout.api.reasons import Reason
+from fanout.errors import Conflict, FanoutError, Unavailable, Waiting
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import describe_hold
@@ -22,11 +23,7 @@ Plain = dict[str, Any]
 def build_policy_conditions(policy_result: PolicyResult, holds: Sequence[Hold]) -> list[Plain]:
     """Build the conditions of a policy; `holds` are those of the policy itself."""
     if policy_result.error is not None:
-        stalled = {"reason": policy_result.error.reason, "message": str(policy_result.error)}
-        return [
-            {"type": "Ready", "status": "False", **stalled},
-            {"type": "Stalled", "status": "True", **stalled},
-        ]
+        return build_error_conditions(policy_result.error)
     ready, reason, sentence = _find_readiness(policy_result, holds)
     # A condition type occurs once: the least enforced repositories stand for all.
     enforcement = [it.as_condition() for it in report_enforcement(policy_result.variants)[:1]]
@@ -34,6 +31,23 @@ def build_policy_conditions(policy_result: PolicyResult, holds: Sequence[Hold]) 
         {"type": "Ready", "status": ready, "reason": reason, "message": sentence},
         *enforcement,
         *_build_template_conditions(policy_result),
+    ]
+
+
+def build_error_conditions(error: FanoutError) -> list[Plain]:
+    """Build the conditions of what an error stops.
+
+    An error of the outside world may be gone at the next attempt, without a correction. A
+    repository that does not exist is no such error: mostly its URL is wrong.
+    """
+    shared = {"reason": str(error.reason), "message": str(error)}
+    ends_by_itself = (
+        isinstance(error, Unavailable | Waiting | Conflict)
+        and error.reason != Reason.REMOTE_NOT_FOUND
+    )
+    return [
+        {"type": "Ready", "status": "False", **shared},
+        {"type": "Reconciling" if ends_by_itself else "Stalled", "status": "True", **shared},
     ]
 
 

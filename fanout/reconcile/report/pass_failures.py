@@ -1,0 +1,33 @@
+"""Statuses while passes fail as a whole, for example because no record can be read.
+
+Nothing is evaluated then. Policies and hand-written variants say why; everything else of a status,
+and the variants of policies, stay as the last pass left them.
+"""
+
+from fanout.api.object_meta import KRMObject
+from fanout.errors import FanoutError
+from fanout.gates.evaluation_results import VariantState
+from fanout.plan.written_objects import PROGRESS_TYPES, ObjectName, WrittenObject
+from fanout.reconcile.report.variant_conditions import build_error_conditions
+from fanout.reconcile.report.view_meta import Plain
+from fanout.values import replace
+
+_DEFAULTS: dict[str, Plain] = {"PackageVariant": {"state": VariantState.HELD.value}}
+
+
+def with_failure(item: WrittenObject, failure: FanoutError) -> WrittenObject:
+    """Return an object as the last pass saw it, which says why there are no passes now."""
+    others = [it for it in item.status["conditions"] if it["type"] not in PROGRESS_TYPES]
+    conditions = [*build_error_conditions(failure), *others]
+    return replace(item, status={**item.status, "conditions": conditions})
+
+
+def build_unevaluated_status(declaration: KRMObject, failure: FanoutError) -> WrittenObject:
+    """Return a policy or hand-written variant that this process has not evaluated yet."""
+    meta = declaration.metadata
+    return WrittenObject(
+        ObjectName(declaration.kind, meta.namespace, meta.name),
+        {"conditions": build_error_conditions(failure)},
+        generation=meta.generation or 0,
+        defaults=_DEFAULTS.get(declaration.kind, {}),
+    )
