@@ -14,7 +14,8 @@ from time import monotonic_ns, sleep
 from typing import Any
 
 import pytest
-from kube.record_fleet import WRITER, decision, install_admission
+import yaml
+from kube.record_fleet import WRITER, decision, install_admission, record
 from kube.status_world import count_writes
 from kube.twin import Twin, open_twin
 from kube_server import KubeServer, running_kube_server
@@ -240,43 +241,95 @@ spec:
 """
 
 
-Restrict = Callable[[Twin], None]
+SUBJECTS = {"subjects": ["user:admin", "user:bob"]}
 
 
-def freeze(twin: Twin) -> None:
-    twin.server.kubectl("apply", "-f", "-", stdin=FREEZE, namespace=twin.namespace)
+def ask_for_approvals(twin: Twin) -> None:
+    """Let the drafts of dev wait for two approvals."""
+    policies = twin.fleet.root / "policies"
+    signed = {"name": "signed", "approval": {"atLeast": 2, "from": ["sre"]}}
+    for name in ("policy.yaml", "promotion.yaml"):
+        item = yaml.safe_load((policies / name).read_text())
+        if name == "policy.yaml":
+            item["spec"]["stages"][0]["requires"] = [signed]
+        else:
+            item["spec"]["approvers"] = [{"group": "sre", **SUBJECTS}]
+        (policies / name).write_text(yaml.safe_dump(item))
+    twin.apply()
 
 
-def thaw(twin: Twin) -> None:
-    twin.server.kubectl("delete", "promotionpolicy", "freeze", namespace=twin.namespace)
+class Freeze:
+    """A PromotionPolicy whose window is never open."""
+
+    def begin(self, twin: Twin, controller: Running, revision: str) -> None:
+        request_pass(twin, revision)
+
+    def restrict(self, twin: Twin) -> None:
+        twin.server.kubectl("apply", "-f", "-", stdin=FREEZE, namespace=twin.namespace)
+
+    def release(self, twin: Twin) -> None:
+        twin.server.kubectl("delete", "promotionpolicy", "freeze", namespace=twin.namespace)
 
 
-def suspend(twin: Twin) -> None:
-    decide(twin, "Suspend")
+class Suspension(Freeze):
+    """A Decision that suspends the policy."""
+
+    def restrict(self, twin: Twin) -> None:
+        self._decide(twin, "Suspend")
+
+    def release(self, twin: Twin) -> None:
+        self._decide(twin, "Resume")
+
+    def _decide(self, twin: Twin, action: str) -> None:
+        text = json.dumps(decision(twin.namespace, action, by="admin"))
+        twin.server.kubectl("create", "-f", "-", stdin=text, namespace=twin.namespace)
 
 
-def resume(twin: Twin) -> None:
-    decide(twin, "Resume")
+class Revocation(Freeze):
+    """One of two approvals is revoked while the other one lets the drafts pass."""
+
+    def __init__(self) -> None:
+        self.spec: dict[str, Any] = {}  # of the first approval
+        self.record = ""
+
+    def begin(self, twin: Twin, controller: Running, revision: str) -> None:
+        request_pass(twin, revision)
+        twin.fleet.now = datetime.now(UTC)
+        line = ("approve", "monitoring", "--stage", "dev", "--revision", revision)
+        controller.until(lambda: twin.ask(*line, by="admin").code == 0)
+        first = max(
+            twin.server.list("fanout.dev/v1alpha1", "Approval", twin.namespace),
+            key=lambda it: int(it["metadata"]["resourceVersion"]),
+        )
+        named = {"apiVersion": "fanout.dev/v1alpha1", "kind": "Approval", **first}
+        controller.until(lambda: twin.server.get(named).get("status", {}).get("record"))
+        self.spec, self.record = first["spec"], twin.server.get(named)["status"]["record"]
+        settle(controller)
+        self._approve(twin, "bob")
+
+    def restrict(self, twin: Twin) -> None:
+        self._approve(twin, "admin", revokes=self.record)
+
+    def release(self, twin: Twin) -> None:
+        self._approve(twin, "admin")
+
+    def _approve(self, twin: Twin, by: str, **changes: Any) -> None:
+        approval = record("Approval", twin.namespace, by, **self.spec, **changes)
+        twin.server.create(approval, by=by)
 
 
-def decide(twin: Twin, action: str) -> None:
-    text = json.dumps(decision(twin.namespace, action, by="admin"))
-    twin.server.kubectl("create", "-f", "-", stdin=text, namespace=twin.namespace)
-
-
-@pytest.mark.parametrize(
-    ("restrict", "release"), [(freeze, thaw), (suspend, resume)], ids=["freeze", "suspension"]
-)
+@pytest.mark.parametrize("restriction", [Freeze(), Suspension(), Revocation()], ids=type)
 def test_a_restriction_binds_what_begins_after_it_was_acknowledged(
     twin: Twin,
     start: Start,
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
-    restrict: Restrict,
-    release: Restrict,
+    restriction: Freeze,
 ):
     """Races at random instants; RACES=1000 for as many as the bar has."""
-    if restrict is suspend:
+    if isinstance(restriction, Revocation):
+        ask_for_approvals(twin)
+    if type(restriction) is not Freeze:
         monkeypatch.setattr(admission_check, "IN_FORCE_AFTER", timedelta(seconds=1))
         twin.server.kubectl("apply", "-f", "-", stdin=WRITER)
         # With them nobody but the service account of a controller writes variants of policies.
@@ -287,10 +340,11 @@ def test_a_restriction_binds_what_begins_after_it_was_acknowledged(
     random, prevented = Random(int(os.environ.get("SEED", "1"))), 0
     for race in range(int(os.environ.get("RACES", "6"))):
         published = len(publications(controller))
-        twin.fleet.release(f"v1.{race + 1}.0", {"deployment.yaml": DEPLOYMENT.format(race + 2)})
-        request_pass(twin, str(race))
+        revision = f"v1.{race + 1}.0"
+        twin.fleet.release(revision, {"deployment.yaml": DEPLOYMENT.format(race + 2)})
+        restriction.begin(twin, controller, revision)
         sleep(random.uniform(0, 1.2))
-        restrict(twin)
+        restriction.restrict(twin)
         acknowledged = datetime.now(UTC)
         passes = len(controller.passes())
         request_pass(twin, f"{race} again")
@@ -299,7 +353,7 @@ def test_a_restriction_binds_what_begins_after_it_was_acknowledged(
         late = [it for it in publications(controller)[published:] if it > acknowledged]
         assert not late, controller.path.read_text()
         prevented += len(publications(controller)) == published
-        release(twin)
+        restriction.release(twin)
         controller.until(partial(has_published, controller, published))
     assert prevented, "no restriction came before the publication: the races are too slow"
 
