@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 
 from fanout.api.reasons import NEEDS_REPAIR, Reason
-from fanout.errors import FanoutError, RateLimited
+from fanout.errors import Conflict, FanoutError, RateLimited
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
 from fanout.gates.gate_facts import Hold, PolicyFacts
@@ -197,6 +197,7 @@ class PassReport:
     pass_plan: PassPlan
     outcomes: tuple[ActionResult, ...] = ()
     warnings: tuple[str, ...] = ()  # about what was done
+    lost_race: Conflict | None = None  # records moved after the pushes; another pass records those
 
     @property
     def failed_outcomes(self) -> tuple[ActionResult, ...]:

@@ -130,3 +130,29 @@ def test_a_push_that_fails_is_told_once_however_many_drafts_were_in_it(fleet: Fl
     outcomes = fleet.sweep("--drafts-only", "-o", "json").json["outcomes"]
     failed = {it["path"] for it in outcomes if not it["done"]}
     assert failed == {"sites/ams", "sites/ber"}
+
+
+def test_a_record_made_while_a_pass_publishes_hides_no_publication(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+):
+    fleet.sweep("--drafts-only")
+    meanwhile(monkeypatch, lambda: fleet.run("suspend", "monitoring", "--reason", "an incident"))
+    swept = fleet.sweep("-o", "json")
+    published = [it["path"] for it in swept.json["outcomes"] if it["kind"] == "Publish"]
+    assert sorted(published) == ["sites/ams", "sites/dub"]
+    assert fleet.published()["sites/ams"] == "v1"
+    assert fleet.sweep("-o", "json").json["outcomes"] == [], "the publications are on record"
+
+
+def test_a_record_made_while_a_saved_plan_publishes_hides_no_publication(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+):
+    fleet.sweep("--drafts-only")
+    fleet.plan("--out", "plan.json")
+    meanwhile(monkeypatch, lambda: fleet.run("suspend", "monitoring", "--reason", "an incident"))
+    swept = fleet.sweep("--plan", "plan.json", "-o", "json")
+    assert swept.code == 0, swept.err
+    published = [it["path"] for it in swept.json["outcomes"] if it["kind"] == "Publish"]
+    assert sorted(published) == ["sites/ams", "sites/dub"]
+    fleet.settle()
+    assert fleet.published()["sites/ams"] == "v1"

@@ -81,10 +81,11 @@ def run_pass(
     mode: PassMode,
     confirm: Confirmation | None = None,
 ) -> PassReport:
-    """Observe, plan and execute; repeat when a race was lost before anything was done.
+    """Observe, plan and execute; repeat when records, or what is declared, moved meanwhile.
 
-    `confirm`: asked right before the plan is executed. A repository whose push
-    loses a race is reported as that repository's outcome, and the next pass observes it again.
+    What was done before a repetition is among the outcomes. `confirm`: asked right before the plan
+    is executed. A repository whose push loses a race is reported as that repository's outcome, and
+    the next pass observes it again.
     Raises Conflict when records, or what is declared, keep changing for half a minute.
     """
 
@@ -105,6 +106,8 @@ def _plan_and_execute(
     mode: PassMode,
     confirm: Confirmation | None,
 ) -> PassReport:
+    done_outcomes: list[ActionResult] = []
+
     def attempt() -> PassReport:
         nonlocal declared
         pass_plan = reconciler.plan_pass(declared, now, mode)
@@ -112,9 +115,14 @@ def _plan_and_execute(
         if present is not None:
             declared = present
             raise Conflict(wording.DECLARED_MOVED, reason=str(Reason.REMOTE_MOVED))
-        return execute_plan(world, pass_plan)
+        report = execute_plan(world, pass_plan)
+        if report.lost_race is not None:
+            done_outcomes.extend(it for it in report.outcomes if it.is_done)
+            raise report.lost_race
+        return report
 
-    return retry_conflicts(attempt)
+    report = retry_conflicts(attempt)
+    return replace(report, outcomes=(*done_outcomes, *report.outcomes))
 
 
 def finish_merges(
@@ -149,9 +157,8 @@ def finish_merges(
 def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     """Execute the plan of a pass.
 
-    Raises Conflict, before anything is pushed, when records moved.
-
-    A policy whose releases cannot be recorded is stopped before anything of it is pushed.
+    Raises Conflict, before anything is pushed, when records moved. A policy whose releases cannot
+    be recorded is stopped before anything of it is pushed.
     """
     if not pass_plan.plan:
         return PassReport(pass_plan)
@@ -172,12 +179,29 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
             else {}
         )
     settled_plans, unsettled_errors = _settle_plans(pass_plan, push_results, request_outcomes)
-    # The swap expects the heads that the first write left, so another writer in between makes
-    # this one fail; the next pass then derives the same from the repositories.
-    _, unwritten_errors = _record_differences(
-        world, pass_plan, {**heads, **recorded_heads}, settled_plans
-    )
+    effects = _Effects(_list_remotes(pass_plan), push_results, request_outcomes)
+    outcomes = tuple(_yield_outcomes(pass_plan, effects))
+    lost_race: Conflict | None = None
+    unwritten_errors: PolicyErrors = {}
+    try:
+        # The swap expects the heads that the first write left, so another writer in between makes
+        # this one fail; the next pass then derives the same from the repositories.
+        _, unwritten_errors = _record_differences(
+            world, pass_plan, {**heads, **recorded_heads}, settled_plans
+        )
+    except Conflict as error:
+        lost_race = error
     pass_plan = with_policy_errors(pass_plan, {**unsettled_errors, **unwritten_errors})
+    warnings = tuple(
+        wording.describe_unknown_reviewers(url_of_remote(key), outcome.unknown_reviewers)
+        for (key, _), outcome in sorted(request_outcomes.items())
+        if outcome.unknown_reviewers
+    )
+    return PassReport(pass_plan, outcomes, warnings, lost_race)
+
+
+def _list_remotes(pass_plan: PassPlan) -> Mapping[tuple[str, str], str]:
+    """Return the keys of the remotes of all actions, by namespace and name of the Repository."""
     remotes = {
         (plan.namespace, repository): repository_state.remote.key
         for plan in pass_plan.plans
@@ -196,17 +220,10 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
         )
         if repository_state is not None
     }
-    remotes |= {
+    return remotes | {
         (it.action.namespace, it.action.repository): it.change.remote.key
         for it in pass_plan.other_statuses
     }
-    effects = _Effects(remotes, push_results, request_outcomes)
-    warnings = tuple(
-        wording.describe_unknown_reviewers(url_of_remote(key), outcome.unknown_reviewers)
-        for (key, _), outcome in sorted(request_outcomes.items())
-        if outcome.unknown_reviewers
-    )
-    return PassReport(pass_plan, tuple(_yield_outcomes(pass_plan, effects)), warnings)
 
 
 @frozen
