@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pygit2
 
@@ -359,12 +360,22 @@ class Fleet:
     # ---- the program ---------------------------------------------------------------------------
 
     def run(self, *args: str, files: bool = True) -> Result:
-        """One command line, in process, at the fleet's time."""
-        shared = ["--state-dir", str(self.root / self.state), "--now", self.now.isoformat()]
-        shared += self.options
-        line = [*args, *(["-f", str(self.root / self.policies), *shared] if files else [])]
+        """One command line, in process, at the fleet's time.
+
+        What all command lines share is in the environment, so that messages advise none of it.
+        """
+        shared = {
+            "FANOUT_FILES": str(self.root / self.policies),
+            "FANOUT_STATE_DIR": str(self.root / self.state),
+            "FANOUT_NOW": self.now.isoformat(),
+        }
+        line = [*args, *(self.options if files else [])]
         out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        with (
+            patch.dict(os.environ, shared if files else {}),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
             code = run_arguments(line)
         return Result(code, out.getvalue(), err.getvalue())
 

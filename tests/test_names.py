@@ -31,7 +31,8 @@ FIELD = """
     import in injectable injection injector jinja join json junit kargo key keys kind kinds kpt
     kptfile krm kube kubeconform kubernetes label labels list manifest manifests map mapping merge
     merged merger mirror name names namespace object objects on operator operators origin orphan
-    orphaned overlay overridable override owned owner ownership pack package packages patch path
+    orphaned outage
+    overlay overridable override owned owner ownership pack package packages patch path
     paths
     phase phases pipeline plan planner policies policy porch probe prober probes project prometheus
     promote promotion propagation publication publications published publisher pull push pushed
@@ -40,7 +41,8 @@ FIELD = """
     repack
     replace replacement replacements repository request requests requeue require required
     requirement
-    resolve resolved resource resources resume retry reverted revision revisions revoke rewound
+    resolve resolved resource resources resume retries retry
+    reverted revision revisions revoke rewound
     rollback rollbacks rollout runtime sandbox schedule scheduled schema schemas scope scopes
     secret secrets selection selector served setter setters skip snapshot source sources spec specs
     stage

@@ -136,7 +136,7 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
     ),
     Reason.INVALID_OBJECT: Remedy(
         "A field is missing, unknown, or has a value that is not allowed.",
-        "Run `fanout validate` and correct each error.",
+        "Run `fanout validate`, for objects of a cluster `fanout status`, and correct each error.",
     ),
     Reason.INVALID_PACKAGE: Remedy(
         "The Kptfile is missing or wrong, or objects of the package conflict.",
@@ -209,7 +209,7 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
     Reason.NO_FILES: Remedy(
         "Neither `-f` nor FANOUT_FILES is set, or the directory has no YAML or JSON "
         "file with objects.",
-        "Add `-f DIR`, or set FANOUT_FILES.",
+        "Add `-f DIR`, or set FANOUT_FILES. For objects of a cluster, add `--context NAME`.",
     ),
     Reason.NO_OBJECT_ID: Remedy(
         "The commit ID has fewer than seven digits, or characters that are not hexadecimal digits.",

@@ -143,7 +143,7 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
     ),
     Reason.NO_DRAFT: Remedy(
         "The draft is not written yet, or the draft branch was deleted.",
-        "Run `fanout sweep`, which writes drafts.",
+        "Run `fanout sweep`, which writes drafts. In a cluster the controller writes them.",
     ),
     Reason.NO_REVISION: Remedy(
         "No tag of the package matches `spec.upstream.revision`.",
@@ -263,7 +263,8 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
     Reason.SWEEP_AWAITED: Remedy(
         "Only a sweep publishes drafts or removes packages automatically, and the "
         "latest pass was not a sweep.",
-        "Run `fanout sweep`, or wait for the next scheduled sweep.",
+        "Run `fanout sweep`, or wait for the next scheduled sweep. In a cluster the controller "
+        "sweeps.",
     ),
     Reason.VERIFICATION_FAILED: Remedy(
         "A check in the field `verification` failed for the published revision.",

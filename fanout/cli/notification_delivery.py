@@ -50,6 +50,7 @@ def build_notifier(program: Program) -> Notifier | None:
         LazyEventSender(secrets),
         program.redactor.redact_value,
         program.world.counters.events,
+        in_cluster=program.settings.uses_cluster,
     )
 
 

@@ -1,7 +1,7 @@
 """Settings of a run of `fanout`, from flags, environment and defaults."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.terminal import Color
 from fanout.errors import ErrorLocation, InvalidInput
+from fanout.message_commands import FLAGS, MessageCommands
 from fanout.values import frozen
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -71,6 +72,7 @@ class Settings:
     verbosity: int = 0
     color: Color = Color.AUTO
     now_override: datetime | None = None  # --now
+    commands: MessageCommands = MessageCommands()  # that messages advise
 
     @property
     def uses_cluster(self) -> bool:
@@ -167,7 +169,20 @@ def resolve_settings(
         values["namespace"] = ""  # FANOUT_NAMESPACE does not apply
     if values.get("output") not in formats:
         values["output"], values["template"] = formats[0], ""
-    return Settings(**values)
+    return Settings(**values, commands=_build_commands(flags))
+
+
+def _build_commands(flags: Mapping[str, Any]) -> MessageCommands:
+    """Return the commands that messages advise: they need the same flags as this one.
+
+    The environment is there for the next command, too.
+    """
+    options = tuple((name, str(value)) for name in FLAGS for value in _list_values(flags.get(name)))
+    return MessageCommands(options, bool(flags.get("context") or flags.get("kubeconfig")))
+
+
+def _list_values(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else [value] if value else []
 
 
 def _refuse_exclusive_flags(flags: Mapping[str, Any]) -> None:

@@ -13,6 +13,8 @@ from typing import TextIO
 
 import click
 
+from fanout.message_commands import MessageCommands
+
 
 class OutputClosed(Exception):
     """Stdout is a pipe whose reader has exited, as in `fanout get variants | head`.
@@ -55,11 +57,23 @@ def terminal_width(stream: TextIO) -> int | None:
 
 _LINE_LIMIT = 4000  # characters of one line of a message; files can have lines of any length
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+_commands: ContextVar[MessageCommands | None] = ContextVar("commands", default=None)
 
 
 def set_quiet(*, quiet: bool) -> None:
     """Set whether `print_message` prints errors only, for the rest of this command."""
     _quiet.set(quiet)
+
+
+def set_commands(commands: MessageCommands) -> None:
+    """Set how commands in messages are completed, for the rest of this command."""
+    _commands.set(commands)
+
+
+def complete_text(text: str) -> str:
+    """Return the text with its commands in backticks as this command's caller can run them."""
+    commands = _commands.get()
+    return commands.complete_text(text) if commands is not None else text
 
 
 def escape_control(text: str) -> str:
@@ -90,6 +104,6 @@ def print_message(text: str, color: Color = Color.AUTO, **style: str | bool) -> 
     """
     if _quiet.get() and style.get("fg") != "red":
         return
-    escaped = "\n".join(map(_cut_line, escape_control(text).split("\n")))
+    escaped = "\n".join(map(_cut_line, escape_control(complete_text(text)).split("\n")))
     use_color = is_colored(color, sys.stderr)
     click.echo(click.style(escaped, **style) if use_color else escaped, err=True, color=use_color)  # type: ignore[arg-type]  # click.style takes each style by its own type

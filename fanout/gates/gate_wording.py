@@ -178,7 +178,7 @@ def format_stage_actor(stages: Iterable[str]) -> str:
 
 def format_removal_actor(policy: str, arguments: str) -> str:
     """Format who can confirm a removal; `arguments` are those of `fanout remove`."""
-    return f"any promoter: run fanout remove {policy} {arguments} --reason WHY"
+    return f"any promoter: run `fanout remove {policy} {arguments} --reason WHY`"
 
 
 # Suspensions and decisions.

@@ -7,7 +7,7 @@ from fanout.api.text_fields import join_words, pluralize
 # Actors.
 DECLARED_MOVED = "what is declared changed during the pass"
 DEPENDENCY_AUTHOR = "the author of the variant (dependsOn)"
-OWNER_OF_FILES = "the owner of the files (fanout validate)"
+OWNER_OF_OBJECTS = "the owner of the objects (`fanout validate` reports their errors)"
 RESTORER_OF_OBJECTS = "nobody (opens automatically), or whoever restores the objects"
 OWNER_OF_REPOSITORY = "the owner of the repository"
 

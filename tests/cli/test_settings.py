@@ -8,6 +8,8 @@ import pytest
 from fanout.cli.settings import OutputFormat, Settings, resolve_settings
 from fanout.cli.terminal import Color, is_colored
 from fanout.errors import InvalidInput
+from fanout.message_commands import MessageCommands
+from fanout.values import replace
 
 
 def test_without_anything_the_defaults_hold():
@@ -43,7 +45,23 @@ RESOLVED = {
 @pytest.mark.parametrize("sentence", RESOLVED)
 def test_resolve(sentence):
     flags, environment, expected = RESOLVED[sentence]
-    assert resolve_settings(flags, environment) == Settings(**expected)
+    resolved = resolve_settings(flags, environment)
+    assert replace(resolved, commands=MessageCommands()) == Settings(**expected)
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ({}, "fanout explain edge"),
+        ({"files": ("a", "b"), "quiet": True}, "fanout explain edge -f a -f b"),
+        ({"context": "kind", "namespace": "shop"}, "fanout explain edge -n shop --context kind"),
+    ],
+    ids=str,
+)
+def test_messages_advise_commands_with_the_same_flags(flags, expected):
+    environment = {"FANOUT_STATE_DIR": "state", "FANOUT_RECORDS": "records"}
+    commands = resolve_settings(flags, environment).commands
+    assert commands.complete("fanout explain edge") == expected
 
 
 WRONG = {

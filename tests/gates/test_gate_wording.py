@@ -220,7 +220,7 @@ ACTORS = [
      "nobody (opens automatically) or any promoter (fanout promote --override budget)"),
     (wording.format_stage_actor(["dev"]), "a promoter or reporter of stage dev"),
     (wording.format_removal_actor("edge", "--all-gone"),
-     "any promoter: run fanout remove edge --all-gone --reason WHY"),
+     "any promoter: run `fanout remove edge --all-gone --reason WHY`"),
 ]  # fmt: skip
 
 

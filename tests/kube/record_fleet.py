@@ -147,7 +147,8 @@ def is_listed(server: KubeServer) -> bool:
     try:
         for kind in KINDS:
             server.list("fanout.dev/v1alpha1", kind)
-    except KubeError:  # "storage is (re)initializing"
+    # Not discovered yet, or "storage is (re)initializing".
+    except (KeyError, KubeError):
         return False
     return True
 

@@ -1,5 +1,6 @@
 """Verbs that record, on a real kube-apiserver: they create objects, and the intake records them."""
 
+import shlex
 import threading
 from datetime import timedelta
 from functools import partial
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from fleet import PACKAGE, Result
-from kube.record_fleet import GROUPS, Company, decision, wait_until
+from kube.record_fleet import GROUPS, KINDS, Company, decision, wait_until
 from kube.twin import CLUSTERS
 from kube_server import KubeError
 
@@ -395,3 +396,66 @@ def test_nobody_records_on_a_cluster_as_somebody_else(fleet: Company):
     assert told.code == 1
     assert "omit --by" in told.err
     assert objects(fleet, "Decision") == []
+
+
+def suspend(fleet: Company) -> None:
+    told = ask(fleet, "suspend", "monitoring", "--stage", "dev", "--reason", "because")
+    assert told.code == 0, told.err
+    fleet.take_in()
+
+
+def promote_nothing(fleet: Company) -> None:
+    edit(fleet, "policy.yaml", stages=[{"name": "dev"}, {"name": "prod"}])
+    apply(fleet)
+
+
+def remove_target(fleet: Company) -> None:
+    told = ask(fleet, "promote", "monitoring", "--stage", "dev", "--override", "requires", *WHY)
+    assert told.code == 0, told.err
+    fleet.take_in()
+    fleet.run("sweep")
+    fleet.run("sweep")
+    fleet.fleet.remove("site-ams.yaml")
+    cluster = {"apiVersion": "infra.example.com/v1", "kind": "Cluster"}
+    meta = {"name": "ams", "namespace": fleet.namespace}
+    fleet.server.delete({**cluster, "metadata": meta})
+
+
+WHY = ("--reason", "go")
+BLOCKED = [
+    (lambda fleet: None, "ApprovalMissing", "carol"),
+    (suspend, "Suspended", "alice"),
+    (promote_nothing, "AutomationOff", "alice"),
+    (remove_target, "AutomationOff", "alice"),
+]
+
+
+@pytest.mark.parametrize(("block", "reason", "by"), BLOCKED)
+def test_the_commands_of_an_explanation_are_accepted_as_printed(
+    fleet: Company, monkeypatch: pytest.MonkeyPatch, block, reason, by
+):
+    block(fleet)
+    monkeypatch.setenv("FANOUT_NOW", fleet.fleet.now.isoformat())
+    subject = "monitoring" if block is remove_target else "monitoring/dev"
+    told = ask(fleet, "explain", subject, by=by).out
+    assert reason in told
+    assert "fanout sweep" not in told
+    section = told.partition("To unblock:\n")[2]
+    commands = [shlex.split(it)[1:] for it in section.splitlines() if it.startswith("  fanout ")]
+    assert commands, told
+    before = sum(len(objects(fleet, it)) for it in KINDS)
+    for number, arguments in enumerate(commands, start=1):
+        done = fleet.fleet.run(*arguments, files=False)
+        assert done.code == 0, f"{arguments}: {done.err}"
+        assert sum(len(objects(fleet, it)) for it in KINDS) == before + number
+    fleet.take_in()
+    assert reason not in ask(fleet, "explain", "monitoring/dev").out
+
+
+def test_errors_of_the_cluster_name_commands_for_it(fleet: Company):
+    context = f"--kubeconfig {fleet.server.kubeconfig}"
+    told = ask(fleet, "explain", "monitoring/prod/ams")
+    line = next(it for it in told.err.splitlines() if "is in stage dev, not in prod" in it)
+    command = line.rpartition("`fanout ")[2].partition("`")[0]
+    assert context in command
+    assert fleet.fleet.run(*shlex.split(command), files=False).code == 0

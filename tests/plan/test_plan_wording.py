@@ -15,7 +15,10 @@ SENTENCES = [
     (wording.format_maintainers("edge"), "the maintainers of edge"),
     (wording.format_variant_author("own"), "the author of PackageVariant own"),
     (wording.format_pin_author("prod"), "the policy's author (pin of stage prod)"),
-    (wording.format_withdraw_command("web", "d1"), "any promoter: run fanout withdraw web d1"),
+    (
+        wording.format_withdraw_command("web", "d1"),
+        "any promoter: run `fanout withdraw web d1 --reason WHY`",
+    ),
     (wording.format_promoter("ber"), "any promoter of ber"),
     (wording.describe_postponed_draft(2),
      "its policy has written 2 drafts in this round (draftsPerRound)"),

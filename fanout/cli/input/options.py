@@ -20,7 +20,8 @@ from click.shell_completion import CompletionItem
 
 from fanout.cli.lazy_import import load_module
 from fanout.cli.settings import OutputFormat, resolve_settings
-from fanout.cli.terminal import Color, set_quiet
+from fanout.cli.terminal import Color, set_commands, set_quiet
+from fanout.message_commands import MessageCommands
 
 Function = Callable[..., Any]
 Option = Callable[[Function], Function]
@@ -243,6 +244,7 @@ def with_settings(
     *,
     namespace: Option | None = None,
     records: bool = False,
+    reads_other_files: bool = False,
     formats: tuple[OutputFormat, ...] = (),
 ) -> Option:
     """Return a decorator that passes a verb its `settings`.
@@ -250,7 +252,8 @@ def with_settings(
     `shared`: names of the shared options that the verb uses, all of them by default. Others are
     refused behind the verb; before it they are defaults that the verb ignores. `namespace`: the
     option `--namespace`, if it differs from the usual one. `records`: the verb records or
-    publishes, so it takes `--dry-run`.
+    publishes, so it takes `--dry-run`. `reads_other_files`: `-f` names what is no input of other
+    verbs, so commands in messages do not get it.
     `formats`: accepted values of `-o`, the default first; without any there is no `-o`.
     """
     options: dict[str, Option] = {
@@ -270,6 +273,7 @@ def with_settings(
             settings = resolve_settings(flags, os.environ, formats or (OutputFormat.TABLE,))
             session.verbosity, session.color = settings.verbosity, settings.color
             set_quiet(quiet=settings.quiet)
+            set_commands(MessageCommands() if reads_other_files else settings.commands)
             if settings.template or settings.sort_by:
                 load_module("cli.output.printer").check_output(settings)
             return function(settings=settings, **arguments)

@@ -10,7 +10,7 @@ from fanout.api.promotion_policy import normalize_person
 from fanout.cli.command_errors import not_found
 from fanout.cli.output.printer import Object, TableColumn
 from fanout.cli.startup import Program
-from fanout.cli.terminal import print_message
+from fanout.cli.terminal import complete_text, print_message
 from fanout.errors import FanoutError
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.approval_index import find_revoked
@@ -31,12 +31,12 @@ def _hold_reason(item: Object) -> str:
 
 def _hold_message(item: Object) -> str:
     holds = item["status"].get("holds") or ()
-    return str(holds[0]["message"]) if holds else ""
+    return complete_text(str(holds[0]["message"])) if holds else ""
 
 
 def _condition(item: Object, field: str) -> str:
     conditions: Sequence[Object] = item.get("status", {}).get("conditions") or ({},)
-    return str(conditions[0].get(field, ""))
+    return complete_text(str(conditions[0].get(field, "")))
 
 
 def _count_failed(item: Object) -> int:

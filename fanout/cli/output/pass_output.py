@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fanout.api.text_fields import pluralize
 from fanout.cli.output.printer import format_table, print_value, write_stdout
 from fanout.cli.settings import Settings
-from fanout.cli.terminal import print_message
+from fanout.cli.terminal import complete_text, print_message
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import group_findings
 from fanout.gates.evaluation_results import PolicyEvaluation
@@ -163,7 +163,7 @@ def _format_actions(actions: Iterable[PlanAction], observed: PassPlan) -> str:
             it.policy or "-",
             it.stage or "-",
             target_names.get((it.namespace, it.variant), it.variant) or "-",
-            it.summary(),
+            complete_text(it.summary()),
         )
         for it in actions
     ]
@@ -191,7 +191,7 @@ def print_report(
             print_value({**planned, "records": list(new_records)}, settings.output)
             return
         print_planned_actions(report.pass_plan, settings, error_count)
-        write_stdout(f"{effect}\n" if effect else "")
+        write_stdout(f"{complete_text(effect)}\n" if effect else "")
         return
     if settings.output.is_data:
         print_value(_serialize_report(report), settings.output)
@@ -211,7 +211,7 @@ def print_report(
     counts = Counter(action.kind for action in done_actions)
     parts = [_format_count(counts[it], *_ACTION_WORDS[it]) for it in ActionKind if counts[it]]
     if effect:
-        write_stdout(f"{effect}\n")
+        write_stdout(f"{complete_text(effect)}\n")
     if parts or not effect:
         failed_count = len(report.failed_outcomes)
         nothing_done = _format_nothing_done(report.pass_plan, error_count, failed_count)

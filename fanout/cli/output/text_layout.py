@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from fanout.cli.terminal import escape_control
+from fanout.cli.terminal import complete_text, escape_control
 from fanout.gates.timestamps import format_instant
 
 _MIN_WIDTH = 20
@@ -35,8 +35,11 @@ def screen_height() -> int:
 def wrap_text(
     text: str, width: int | None, first: str = "", rest: str = "", max_lines: int | None = None
 ) -> list[str]:
-    """Wrap a text at words; `first` and `rest` indent the first and the other lines."""
-    line = " ".join(escape_control(text).split())
+    """Wrap a text at words; `first` and `rest` indent the first and the other lines.
+
+    Commands in it get the options that the caller of this command needs.
+    """
+    line = " ".join(escape_control(complete_text(text)).split())
     if width is None:
         return [first + line]
     return textwrap.wrap(
@@ -77,7 +80,7 @@ def wrap_command(command: str, width: int | None, indent: str) -> Iterator[str]:
     # An option and its value stay on one line.
     parts = [words[0]]
     for word in words[1:]:
-        is_value = parts[-1].startswith("--") and " " not in parts[-1]
+        is_value = parts[-1].startswith("-") and " " not in parts[-1]
         if is_value and not word.startswith("-"):
             parts[-1] += f" {word}"
         else:

@@ -94,7 +94,7 @@ def _print_fleet(program: Program, labels: FlagSelector, layout: ExplanationLayo
     """Print what blocks the fleet, and return whether anything failed or needs a repair."""
     mode = PassMode(namespace=program.settings.namespace)
     observed = select_policies(program.observe(mode), labels)
-    explainers = open_explainers(observed)
+    explainers = open_explainers(observed, program.settings.commands)
     explanations = [it.explain_policy() for it in explainers]
     if program.settings.output is OutputFormat.TABLE:
         names = {own: shown for it in explainers for own, shown in it.names.items()}
@@ -109,7 +109,7 @@ def _print_subject(program: Program, subject: str, layout: ExplanationLayout) ->
     """Print the explanations of a subject, and return whether part of it failed."""
     observed, stage, variant = _find_subject(program, subject)
     explanations, failed = [], False
-    for explainer in open_explainers(observed):
+    for explainer in open_explainers(observed, program.settings.commands):
         item = explainer.item
         item_stage, item_variant = _find_part(item, stage, variant, program.read_declared())
         explanation = _explain(program, explainer, item_stage, item_variant)

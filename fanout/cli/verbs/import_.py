@@ -66,7 +66,7 @@ def command() -> None:
 
 
 @command.command("porch", cls=VerbCommand)
-@with_settings((*_INPUT_OPTIONS, "config"), formats=_FORMATS)
+@with_settings((*_INPUT_OPTIONS, "config"), formats=_FORMATS, reads_other_files=True)
 def porch(settings: Settings) -> ExitCode:
     """Convert objects of Porch.
 
@@ -82,7 +82,7 @@ def porch(settings: Settings) -> ExitCode:
 
 
 @command.command("kargo", cls=VerbCommand)
-@with_settings(_INPUT_OPTIONS, formats=_FORMATS)
+@with_settings(_INPUT_OPTIONS, formats=_FORMATS, reads_other_files=True)
 def kargo(settings: Settings) -> ExitCode:
     """Convert objects of Kargo.
 

@@ -56,7 +56,7 @@ def _print_status(program: Program, labels: FlagSelector, before: object) -> tup
     """Print the status unless it equals `before`; return it and the number of repairs needed."""
     settings = program.settings
     observed = select_policies(program.observe(PassMode(namespace=settings.namespace)), labels)
-    fleet_status = build_fleet_status(observed)
+    fleet_status = build_fleet_status(observed, settings.commands)
     if settings.output.is_data:
         view = dump_fleet_status(fleet_status, settings.namespace)
         if view != before:

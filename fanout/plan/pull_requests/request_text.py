@@ -16,6 +16,7 @@ from fanout.api.text_fields import pluralize
 from fanout.gates.evaluation_results import CheckResult
 from fanout.gates.gate_facts import Hold
 from fanout.gates.timestamps import format_instant
+from fanout.message_commands import MessageCommands
 from fanout.plan.pull_requests.markdown_text import (
     format_block,
     format_code,
@@ -339,25 +340,30 @@ def _format_provenance(content: RequestContent) -> Iterator[str]:
 
 def _format_instructions(content: RequestContent) -> Iterator[str]:
     label, head = format_code(HOLD_LABEL), format_code(content.head_branch)
-    name = content.policy.rpartition("/")[2]
+    namespace, _, name = content.policy.rpartition("/")
+    commands = MessageCommands((("namespace", namespace),))
     subject = f"{name} --stage {content.stage}" if content.stage else name
     yield f"* Hold it: add the label {label}. Remove the label to go on."
     removes = _find_verb(content) is ChangeVerb.REMOVE
+    resume = format_code(commands.complete(f"fanout resume {subject} --reason WHY"))
     newer = "" if removes else "with a newer revision, "
     yield (
         f"* Decline it: close it, or delete its branch. It comes back {newer}when it is reopened,"
-        " or with `fanout resume`."
+        f" or with {resume}."
     )
     yield f"* Change it: commit to {head}. fanout keeps the commits of other people."
     if any(not conflict.is_decided for conflict in content.conflicts):
-        resolve = format_code(f"fanout resolve {name} --take CONFLICT=local --reason WHY")
+        resolve = format_code(
+            commands.complete(f"fanout resolve {name} --take CONFLICT=local --reason WHY")
+        )
         yield f"* Decide a conflict: commit to {head}, or run {resolve} (or `=upstream`)."
     for check in content.approval_checks:
         yield f"* Approve it for check {format_code(check)}: give an approving review."
     if any(item.hold.reason == Reason.AUTOMATION_OFF for item in content.holds):
-        promote = format_code(f"fanout promote {subject} --reason WHY")
+        promote = format_code(commands.complete(f"fanout promote {subject} --reason WHY"))
         yield f"* Promote it: run {promote}."
-    yield f"* See what holds it: run {format_code(f'fanout explain {name}')}."
+    explain = format_code(commands.complete(f"fanout explain {name}"))
+    yield f"* See what holds it: run {explain}."
     effect = "removes" if removes else "publishes"
     yield (
         f"* Merge it: this {effect} all its packages. If something holds it, fanout reports the"

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from fanout.api.view_base import label_verdict
 from fanout.gates.evaluation_results import StageEvaluation, VariantState
+from fanout.message_commands import MessageCommands
 from fanout.reconcile.explanation.blockers import Blocker, sort_by_urgency
 from fanout.reconcile.explanation.explanation_notes import ConflictNote
 from fanout.reconcile.explanation.policy_explanation import (
@@ -58,9 +59,12 @@ class FleetStatus:
         return min((it.next for it in self.explanations if it.next is not None), default=None)
 
 
-def build_fleet_status(pass_plan: PassPlan) -> FleetStatus:
-    """Build the status from a pass, in one walk over its variants."""
-    explainers = open_explainers(pass_plan)
+def build_fleet_status(pass_plan: PassPlan, commands: MessageCommands | None = None) -> FleetStatus:
+    """Build the status from a pass, in one walk over its variants.
+
+    `commands`: how commands are completed for their reader.
+    """
+    explainers = open_explainers(pass_plan, commands)
     explanations = tuple(it.explain_policy() for it in explainers)
     owners = {id(blocker): it for it in explanations for blocker in it.blockers}
     urgent = sort_by_urgency(

@@ -9,6 +9,7 @@ from fanout.api.view_base import VerdictLabel, label_verdict
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
 from fanout.gates.next_changes import last_end
 from fanout.gates.timestamps import find_next
+from fanout.message_commands import MessageCommands
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.explanation.blockers import (
     Blocker,
@@ -56,6 +57,7 @@ class Explanation:
     notes: tuple[ExplanationNote, ...] = ()
     moving: tuple[str, ...] = ()  # variants that the next sweep releases or publishes
     next: datetime | None = None  # when time alone can next change something
+    message_commands: MessageCommands = MessageCommands()  # for the reader
 
     @property
     def name(self) -> str:
@@ -75,7 +77,7 @@ class Explanation:
         lines += [note.command for note in self.notes if note.command]
         if self.moving:
             lines.append("fanout sweep")
-        return tuple(dict.fromkeys(lines))
+        return self.message_commands.complete_all(lines)
 
 
 class PolicyExplainer:
@@ -86,11 +88,12 @@ class PolicyExplainer:
         item: PolicyResult,
         problems: Collection[PassProblem],
         shared_names: Collection[str] = (),
+        commands: MessageCommands | None = None,
     ) -> None:
         """Find the blockers of the policy, whose `problems` are those of the pass.
 
         `shared_names`: names that policies of several namespaces have; commands about one of
-        these need its namespace.
+        these need its namespace. `commands`: how commands are completed for their reader.
         """
         policy = item.resolved_policy
         namespace = policy.namespace if policy.name in shared_names else ""
@@ -98,7 +101,8 @@ class PolicyExplainer:
         self.names = build_display_names(item)
         blockers = find_blockers(item, problems)
         self.fix_count = sum(it.needs_fix for it in problems)
-        self._commands = CommandBuilder(item, blockers, self.names, namespace)
+        self.commands = commands or MessageCommands()
+        self._builder = CommandBuilder(item, blockers, self.names, namespace, self.commands)
         self.blockers = tuple(self._with_commands(it) for it in blockers)
 
     def explain_policy(self) -> Explanation:
@@ -125,6 +129,7 @@ class PolicyExplainer:
             notes=build_notes(item),
             moving=_find_moving(decision.variants.values()),
             next=find_next(instants, facts.now),
+            message_commands=self.commands,
         )
 
     def explain_stage(self, stage: str) -> Explanation:
@@ -148,6 +153,7 @@ class PolicyExplainer:
             notes=build_notes(self.item, stage),
             moving=_find_moving(members),
             next=evaluation.next,
+            message_commands=self.commands,
         )
 
     def explain_variant(
@@ -177,10 +183,11 @@ class PolicyExplainer:
             notes=build_notes(self.item, variant=variant),
             moving=_find_moving([evaluation]),
             next=evaluation.next,
+            message_commands=self.commands,
         )
 
     def _with_commands(self, blocker: Blocker) -> Blocker:
-        return replace(blocker, commands=self._commands.build(blocker))
+        return replace(blocker, commands=self._builder.build(blocker))
 
     def _undecided_conflicts(self, variants: Iterable[RenderedVariant]) -> tuple[ConflictNote, ...]:
         open_conflicts = self.item.undecided_conflicts
@@ -206,18 +213,25 @@ def explain_orphaned(explainer: PolicyExplainer, variant: str) -> Explanation:
         notes=build_notes(item) if is_removable else (),
         moving=(variant,) if is_removable else (),
         next=last_end(it.until for it in item.removals.holds.get(variant, ())),
+        message_commands=explainer.commands,
     )
 
 
-def open_explainers(pass_plan: PassPlan) -> list[PolicyExplainer]:
-    """Return an explainer of each policy of the pass."""
+def open_explainers(
+    pass_plan: PassPlan, commands: MessageCommands | None = None
+) -> list[PolicyExplainer]:
+    """Return an explainer of each policy of the pass.
+
+    `commands`: how commands are completed for their reader.
+    """
     counts = Counter(it.resolved_policy.name for it in pass_plan.policies)
     shared_names = frozenset(name for name, number in counts.items() if number > 1)
     problems: dict[str, list[PassProblem]] = {}
     for problem in pass_plan.problems:
         problems.setdefault(problem.policy, []).append(problem)
     return [
-        PolicyExplainer(it, problems.get(it.title, ()), shared_names) for it in pass_plan.policies
+        PolicyExplainer(it, problems.get(it.title, ()), shared_names, commands)
+        for it in pass_plan.policies
     ]
 
 

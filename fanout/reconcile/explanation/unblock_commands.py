@@ -11,6 +11,7 @@ from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
+from fanout.message_commands import MessageCommands
 from fanout.reconcile.explanation.blockers import Blocker
 from fanout.reconcile.pass_results import PolicyResult
 
@@ -55,16 +56,18 @@ class CommandBuilder:
         blockers: Sequence[Blocker],
         names: Mapping[str, str],
         namespace: str = "",
+        commands: MessageCommands | None = None,
     ) -> None:
         """Prepare the commands about `blockers`, which are all of the policy.
 
         `names`: display names of its variants; `namespace`: option of the commands, "" if the
-        policy's name is unique.
+        policy's name is unique; `commands`: how they are completed for their reader.
         """
         self.item = item
         self.blockers = blockers
         self.names = names
         self.namespace = namespace
+        self._commands = commands or MessageCommands()
         # By identity. Stages after a blocked one share its commands, in a diamond several times.
         # The blocker is kept beside its commands, so that no other object gets its id.
         self._built: dict[int, tuple[Blocker, tuple[str, ...]]] = {}
@@ -72,7 +75,8 @@ class CommandBuilder:
     def build(self, blocker: Blocker) -> tuple[str, ...]:
         """Return the commands that end the blocker; any one of them may be enough."""
         if id(blocker) not in self._built:
-            self._built[id(blocker)] = blocker, tuple(dict.fromkeys(self._build(blocker)))
+            lines = self._commands.complete_all(self._build(blocker))
+            self._built[id(blocker)] = blocker, lines
         return self._built[id(blocker)][1]
 
     def _build(self, blocker: Blocker) -> Iterator[str]:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from fanout.api.notifications import NotificationEvent
+from fanout.message_commands import MessageCommands
 from fanout.plan.records.policy_status import format_instant
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.notifications.notification_conditions import NotificationCondition
@@ -25,6 +26,7 @@ class EventSource:
     namespace: str
     policy: str
     at: datetime  # of the pass
+    in_cluster: bool = False  # the objects are those of a cluster
 
 
 @frozen
@@ -65,6 +67,10 @@ def _build_envelope(
     names = [name for name in sentences if name]
     title = f"{source.namespace}/{source.policy}"
     at = format_instant(source.at)
+    commands = MessageCommands((("namespace", source.namespace),), source.in_cluster)
+    message = wording.describe_transition(
+        event.meaning, revision, stage, names, next(iter(sentences.values()), "")
+    )
     facts = {
         "namespace": source.namespace,
         "policy": source.policy,
@@ -73,9 +79,7 @@ def _build_envelope(
         "event": event.value,
         "variants": names[:MAX_NAMES],
         "variantCount": len(names),
-        "message": wording.describe_transition(
-            event.meaning, revision, stage, names, next(iter(sentences.values()), "")
-        ),
+        "message": commands.complete_text(message),
         "command": f"fanout explain {source.policy} --namespace {source.namespace}",
     }
     # The same transition in the same pass has the same id, however often it is delivered.

@@ -55,8 +55,14 @@ class Notifier:
         sender: EventSender,
         redact: Callable[[Any], Any],
         events: EventCounters,
+        *,
+        in_cluster: bool = False,
     ) -> None:
-        """Create a notifier; `redact` takes secrets out of data, `events` counts deliveries."""
+        """Create a notifier; `redact` takes secrets out of data, `events` counts deliveries.
+
+        `in_cluster`: whoever gets the events has the objects in a cluster.
+        """
+        self._in_cluster = in_cluster
         self._targets = {it.name: it for it in targets}
         self._install = install
         self._outbox = outbox
@@ -138,7 +144,7 @@ class Notifier:
         self, item: PolicyResult, began: Mapping[NotificationCondition, str], now: datetime
     ) -> Iterable[WaitingEvent]:
         policy = item.resolved_policy
-        source = EventSource(self._install, policy.namespace, policy.name, now)
+        source = EventSource(self._install, policy.namespace, policy.name, now, self._in_cluster)
         for built in build_events(source, began, self._redact) if began else ():
             for target in self._targets.values():
                 if target.covers(built.event, policy.namespace, policy.name):

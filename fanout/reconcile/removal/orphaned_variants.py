@@ -67,7 +67,7 @@ def find_removal_doubt(
     source = next(declared.find_unusable_targets(policy), "")
     if source:
         sentence = wording.describe_unusable_declaration(source)
-        return Hold(Reason.INVALID_OBJECT, sentence, wording.OWNER_OF_FILES)
+        return Hold(Reason.INVALID_OBJECT, sentence, wording.OWNER_OF_OBJECTS)
     return _find_new_definition(declared, policy, now)
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from fanout.api.event_reasons import EventReason
+from fanout.message_commands import cluster_commands
 from fanout.plan.actions import ActionKind, ActionResult
 from fanout.plan.written_objects import ObjectName, PolicyEvent
 from fanout.reconcile import reconcile_wording as wording
@@ -122,6 +123,7 @@ def _with_subject(
     subject: tuple[ObjectName, str], at: datetime, reason: EventReason, message: str
 ) -> PolicyEvent:
     name, uid = subject
+    message = cluster_commands(name.namespace).complete_text(message)
     return PolicyEvent(subject=name, uid=uid, reason=reason, message=message[:MAX_MESSAGE], at=at)
 
 

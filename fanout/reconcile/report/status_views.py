@@ -16,6 +16,7 @@ from fanout.api.reasons import NEEDS_REPAIR, Reason
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_facts import Hold
+from fanout.message_commands import MessageCommands, cluster_commands
 from fanout.plan.records.policy_status import format_instant
 from fanout.plan.written_objects import (
     PROGRESS_TYPES,
@@ -133,7 +134,9 @@ def build_broken_status(
     ready = {"type": "Ready", "status": "False", "reason": reason, "message": message}
     conditions: list[Plain] = [ready, {**ready, "type": "Stalled", "status": "True"}]
     generation = metadata.get("generation") or 0
-    return WrittenObject(name, _limit({"conditions": conditions}), generation=generation)
+    return WrittenObject(
+        name, _finish({"conditions": conditions}, name.namespace), generation=generation
+    )
 
 
 def with_declaration(
@@ -235,7 +238,7 @@ def build_variant_status(policy_result: PolicyResult, entry: DecidedEntry) -> Wr
         return _build_declared_status(package_variant, without_none(status))
     return WrittenObject(
         ObjectName(VARIANT_KIND, variant.spec.namespace, variant.spec.name),
-        _limit(without_none(status)),
+        _finish(without_none(status), variant.spec.namespace),
         content=build_content(policy_result, variant),
     )
 
@@ -297,13 +300,13 @@ def _build_orphan_status(
         "moreHolds": max(len(holds) - MAX_HOLDS, 0),
     }
     object_name = ObjectName(VARIANT_KIND, policy_result.resolved_policy.namespace, name)
-    return WrittenObject(object_name, _limit(without_none(status)))
+    return WrittenObject(object_name, _finish(without_none(status), object_name.namespace))
 
 
 def _build_declared_status(item: KRMObject, status: Plain) -> WrittenObject:
     meta = item.metadata
     name = ObjectName(item.kind, meta.namespace, meta.name)
-    return WrittenObject(name, _limit(status), generation=meta.generation or 0)
+    return WrittenObject(name, _finish(status, meta.namespace), generation=meta.generation or 0)
 
 
 def _add_progress(conditions: list[Plain], *, has_failed: bool = False) -> list[Plain]:
@@ -345,12 +348,18 @@ def _policy_time(policy_result: PolicyResult) -> datetime | None:
     return policy.metadata.creation_timestamp or _UNKNOWN_TIME
 
 
-def _limit(value: Any) -> Any:
+def _finish(status: Plain, namespace: str) -> Plain:
+    """Return a status with commands for people of the namespace, within the schema's bounds."""
+    finished: Plain = _limit(status, cluster_commands(namespace))
+    return finished
+
+
+def _limit(value: Any, commands: MessageCommands) -> Any:
     """Return plain data within the bounds of the schema: what is longer is cut."""
     if isinstance(value, str):
-        return value if len(value) <= _MAX_TEXT else value[:_MAX_TEXT]
+        return commands.complete_text(value)[:_MAX_TEXT]
     if isinstance(value, dict):
-        return {key: _limit(value[key]) for key in list(value)[:_MAX_ENTRIES]}
+        return {key: _limit(value[key], commands) for key in list(value)[:_MAX_ENTRIES]}
     if isinstance(value, list):
-        return [_limit(it) for it in value[:_MAX_ENTRIES]]
+        return [_limit(it, commands) for it in value[:_MAX_ENTRIES]]
     return value

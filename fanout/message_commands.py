@@ -1,0 +1,139 @@
+"""Commands that messages advise, completed with the options that their reader needs.
+
+Messages name a command in backticks and with its own arguments only. Which objects it is about
+(files, or a cluster) depends on who reads the message, so whoever shows one completes it.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+
+from fanout.values import frozen
+
+_ADVISED = re.compile(r"`((?:fanout|kubectl) [^`\n]+)`")
+# Flags by the name of their setting, in the order in which they are added.
+FLAGS: Mapping[str, tuple[str, ...]] = {
+    "files": ("-f", "--files"),
+    "namespace": ("-n", "--namespace"),
+    "context": ("--context",),
+    "kubeconfig": ("--kubeconfig",),
+    "config": ("--config",),
+    "state_dir": ("--state-dir",),
+    "records": ("--records",),
+}
+_ALL = frozenset(FLAGS)
+_OF_FILES = _ALL - {"context", "kubeconfig"}
+_OF_KUBECTL = frozenset({"namespace", "context", "kubeconfig"})
+# Settings that the options of a verb can change; verbs that are not listed have none of them.
+SETTINGS_BY_VERB: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(
+        (
+            "accept-records",
+            "approve",
+            "diff",
+            "explain",
+            "forecast",
+            "get",
+            "graph",
+            "history",
+            "plan",
+            "promote",
+            "remove",
+            "render",
+            "report",
+            "resolve",
+            "resume",
+            "retry",
+            "revoke",
+            "rollback",
+            "skip",
+            "status",
+            "suspend",
+            "withdraw",
+        ),
+        _ALL,
+    ),
+    "controller": _ALL - {"files", "namespace"},
+    "run": _OF_FILES,
+    "sweep": _OF_FILES,
+    "test": _OF_FILES - {"state_dir", "records"},
+    "validate": _OF_FILES - {"namespace", "records"},
+}
+# In a cluster the controller sweeps; whoever does not want to wait asks it for a pass. The name of
+# the annotation is not imported: its module loads pydantic, which messages of errors must not need.
+REQUESTED_AT = "reconcile.fanout.dev/requestedAt"
+_REQUEST = f'kubectl annotate upstreampolicies --all --overwrite {REQUESTED_AT}="$(date +%s)"'
+
+
+@frozen
+class MessageCommands:
+    """Commands as one reader can run them.
+
+    `options`: values by the name of the setting, for each option that the reader has to give;
+    several for `files`. `in_cluster`: the objects are those of a cluster.
+    """
+
+    options: tuple[tuple[str, str], ...] = ()
+    in_cluster: bool = False
+
+    def complete(self, command: str) -> str:
+        """Return the command with the options that it takes and does not have yet."""
+        if self.in_cluster:
+            command = _replace_verb(command)
+        head, pipe, rest = command.partition(" | kubectl ")
+        if pipe:
+            return f"{self.complete(head)} | {self._complete_kubectl(f'kubectl {rest}')}"
+        if command.startswith("kubectl "):
+            return self._complete_kubectl(command)
+        settings = SETTINGS_BY_VERB.get("".join(command.split()[1:2]), frozenset())
+        return " ".join((command, *self._list_options(command, settings)))
+
+    def complete_all(self, commands: Iterable[str]) -> tuple[str, ...]:
+        """Return commands to run, each once, without those that the controller makes needless."""
+        return tuple(
+            dict.fromkeys(
+                self.complete(it) for it in commands if not (self.in_cluster and _is_sweep(it))
+            )
+        )
+
+    def complete_text(self, text: str) -> str:
+        """Return a text with all its commands in backticks completed."""
+        # Nearly no text names a command.
+        if "`" not in text or not (self.options or self.in_cluster):
+            return text
+        return _ADVISED.sub(lambda match: f"`{self.complete(match[1])}`", text)
+
+    def _complete_kubectl(self, command: str) -> str:
+        settings = _OF_KUBECTL
+        if " apply " in command:  # to objects that name their namespaces
+            settings -= {"namespace"}
+        elif not any(name == "namespace" for name, _ in self.options) and " -A" not in command:
+            command += " -A"
+        return " ".join((command, *self._list_options(command, settings)))
+
+    def _list_options(self, command: str, settings: frozenset[str]) -> Iterable[str]:
+        words = command.split()
+        for name, value in self.options:
+            if name in settings and not any(it in words for it in FLAGS[name]):
+                yield shlex.join((FLAGS[name][0], value))
+
+
+def cluster_commands(namespace: str) -> MessageCommands:
+    """Return the commands of messages that the controller writes about objects of a namespace.
+
+    Which context leads to the cluster is known to each reader alone.
+    """
+    return MessageCommands((("namespace", namespace),), in_cluster=True)
+
+
+def _is_sweep(command: str) -> bool:
+    return command.split()[:2] == ["fanout", "sweep"]
+
+
+def _replace_verb(command: str) -> str:
+    """Return what people run in a cluster in place of a command that reads files."""
+    if command.split()[:2] == ["fanout", "validate"]:
+        return "fanout status"
+    if _is_sweep(command):
+        return _REQUEST
+    return command
