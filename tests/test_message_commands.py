@@ -1,8 +1,12 @@
 """Commands of messages, completed for their readers."""
 
+import json
+from datetime import UTC, datetime
+
 import click
 import pytest
 
+from fanout.api.notifications import NotificationEvent
 from fanout.api.object_meta import Label
 from fanout.cli.main import VERBS, cli
 from fanout.message_commands import (
@@ -12,7 +16,12 @@ from fanout.message_commands import (
     MessageCommands,
     cluster_commands,
 )
+from fanout.plan.written_objects import ObjectName
+from fanout.reconcile.notifications.notification_conditions import NotificationCondition
+from fanout.reconcile.notifications.notification_events import EventSource, build_events
+from fanout.reconcile.report.status_views import build_broken_status
 
+AT = datetime(2026, 3, 2, tzinfo=UTC)
 FILES = MessageCommands((("files", "policies"), ("files", "my sites")))
 CLUSTER = MessageCommands(
     (("namespace", "shop"), ("context", "kind"), ("records", "ssh://git/records")), in_cluster=True
@@ -72,6 +81,25 @@ def test_a_cluster_needs_no_sweep():
         "fanout resume edge --reason WHY -n shop",
     )
     assert MessageCommands().complete_all((*commands, "fanout sweep")) == commands
+
+
+def test_statuses_and_events_have_the_namespace_of_their_object():
+    name = ObjectName("UpstreamPolicy", "shop", "edge")
+    remedy = "`fanout validate` reports every error, and `fanout resume edge` is not needed"
+    item = build_broken_status(name, {}, [f"it is wrong; {remedy}"])
+    expected = "`fanout status -n shop` reports every error, and `fanout resume edge -n shop`"
+    assert {it["message"] for it in item.status["conditions"]} == {
+        f"it is wrong; {expected} is not needed"
+    }
+
+
+def test_notifications_have_the_namespace_of_their_policy():
+    condition = NotificationCondition(NotificationEvent.POLICY_STOPPED, "dev", "v1", "edge-1")
+    for in_cluster, verb in ((True, "status"), (False, "validate")):
+        source = EventSource("default", "shop", "edge", AT, in_cluster)
+        [event] = build_events(source, {condition: "run `fanout validate`"}, lambda data: data)
+        commands = f"run `fanout {verb}{' -n shop' if in_cluster else ''}`"
+        assert commands in json.loads(event.body)["data"]["message"]
 
 
 def test_the_annotation_is_that_of_the_objects():

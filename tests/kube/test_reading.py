@@ -43,11 +43,12 @@ def twin(server: KubeServer, tmp_path: Path) -> Iterator[Twin]:
         yield twin
 
 
-SERVER_FIELDS = ("creationTimestamp", "observedGeneration")
+# Those of an object that an API server stored, and commands, which are for one of the sources.
+SERVER_FIELDS = ("creationTimestamp", "observedGeneration", "commands")
 
 
 def without_server_fields(value: Any) -> Any:
-    """Drop what only objects have that an API server stored."""
+    """Drop what differs between files and an API server."""
     if isinstance(value, dict):
         return {
             name: without_server_fields(it)
