@@ -21,6 +21,7 @@ from fanout.reconcile.pass_scope import PassMode, PassSubject
 from fanout.reconcile.variant_dependencies import find_dependents
 from fanout.schedule.log_throttling import LoopLog
 from fanout.schedule.loop_health import LoopHealth, LoopObserver, ScheduledPass
+from fanout.schedule.outage_retries import OutageRetries
 from fanout.schedule.repository_index import RepositoryIndex
 from fanout.schedule.sweep_schedule import SweepState, SweepTimetable, build_mode, build_timetable
 from fanout.schedule.trigger_queue import RequeueTimer, Trigger, TriggerKey, TriggerQueue
@@ -34,6 +35,8 @@ MAX_LOST_RACES = 5  # passes in a row that repeat a lost race at once
 RACE_PAUSE = 0.5  # seconds; the longest pause after a first lost race
 HOOK_PAUSE = 5.0  # seconds between passes that only hooks start
 
+# Keys of single policies at their instants, which stay set until a pass evaluates the policy.
+_INSTANT_TRIGGERS = frozenset({Trigger.INSTANT, Trigger.RETRY})
 # Rounds with one of these list all their repositories, whatever the age of the last listing.
 _LISTING_TRIGGERS = frozenset(
     {Trigger.START, Trigger.POLL, Trigger.SWEEP, Trigger.HOOK, Trigger.REQUEST}
@@ -109,6 +112,7 @@ class RunLoop:
         # By the monotonic clock.
         self._poll_at = self._read_at = self._resume_at = self._hooks_at = 0.0
         self._repository_index = RepositoryIndex()
+        self._outage_retries = OutageRetries(compute_pause)
         self._failures = self._follow_ups = self._lost_races = 0
 
     def stop(self) -> None:
@@ -325,8 +329,8 @@ class RunLoop:
     ) -> tuple[PassReport, dict[TriggerKey, datetime]]:
         """Run a pass.
 
-        Return it, and the instants at which gates of evaluated policies open by themselves, or
-        hosts take calls of theirs again.
+        Return it, and the instants at which gates of evaluated policies open by themselves,
+        hosts take calls of theirs again, or what failed outside is tried again.
         """
         report = self._dependencies.run_pass(self._declared, self._dependencies.clock(), mode)
         log_result = run_isolated(partial(self._loop_log.log_report, report, mode, triggers))
@@ -346,6 +350,9 @@ class RunLoop:
             key = TriggerKey(Trigger.INSTANT, action.namespace, action.policy or action.variant)
             if instant is not None:
                 instants[key] = min(instant, instants.get(key, instant))
+        retries = self._outage_retries.plan(report, self._dependencies.clock())
+        for subject, retry_at in retries.items():
+            instants[TriggerKey(Trigger.RETRY, *subject)] = retry_at
         return report, instants
 
     def _queue_follow_ups(self, report: PassReport) -> None:
@@ -395,7 +402,7 @@ class RunLoop:
         kept_keys = {
             key
             for key in self._timer_keys
-            if key.trigger is Trigger.INSTANT
+            if key.trigger in _INSTANT_TRIGGERS
             and PassSubject(key.namespace, key.name) in table.all_subjects - evaluated
         }
         for key in self._timer_keys - instants.keys() - kept_keys:

@@ -30,6 +30,7 @@ class Trigger(StrEnum):
     POLL = "interval"
     SWEEP = "schedule"
     INSTANT = "instant"  # a gate may open by itself now
+    RETRY = "retry"  # something outside stopped the policy, and may be over
     FOLLOW_UP = "follow-up"  # a pass acted, so further actions may be possible
     HOOK = "hook"  # a forge names a repository where something happened
     REQUEST = "request"  # a person asked for a pass, with an annotation

@@ -306,6 +306,20 @@ def test_a_kind_that_must_not_be_listed_holds_who_needs_it(tenant, begin, resour
     assert controller.end() == 0
 
 
+def test_a_kind_that_is_granted_again_is_read_without_a_poll(tenant, begin):
+    twin = tenant()
+    with denied(twin.server, "configmaps"):
+        controller = begin(twin)
+        stalled = partial(condition, twin, "UpstreamPolicy", "monitoring", "Stalled")
+        controller.until(
+            lambda: 'cannot list resource "configmaps"' in stalled().get("message", "")
+        )
+        assert not twin.fleet.repos["edge"].drafts()
+    controller.until(twin.fleet.repos["edge"].tags)
+    assert "interval" not in controller.triggers()
+    assert controller.end() == 0
+
+
 # ---- records -------------------------------------------------------------------------------------
 
 

@@ -429,3 +429,42 @@ def test_a_killed_controller_leaves_only_the_missing_statuses_to_the_next(
         # What was on its way is written again: one request of each connection.
         repeated = count_writes(server, "packagevariants") - before - 2 * len(sites)
         assert 0 <= repeated <= CONNECTIONS
+
+
+@pytest.mark.parametrize("name", ["blueprints", "edge"])
+def test_a_repository_that_comes_back_is_noticed_without_a_poll(
+    twin: Twin, start: Start, name: str
+):
+    controller = start("--interval", "1h")
+    edge = twin.fleet.repos["edge"]
+    controller.until(lambda: len(edge.drafts()) == 2)
+    settle(controller)
+    path = twin.fleet.repos[name].path
+    away = path.rename(path.with_name("away.git"))
+    patch_retention(twin, "ams", "30d")
+    request_pass(twin, "first")
+    controller.until(lambda: "retry" in controller.triggers())
+    away.rename(path)
+    controller.until(lambda: len(rounds_that_wrote(controller)) == 2)
+    settle(controller)
+    assert controller.triggers() & {"retry", "interval"} == {"retry"}
+    assert controller.end() == 0
+
+
+def test_records_that_come_back_are_noticed_without_a_poll(twin: Twin, start: Start):
+    controller = start("--interval", "1h")
+    edge = twin.fleet.repos["edge"]
+    controller.until(edge.tags)
+    settle(controller)
+    path = twin.fleet.records().path
+    away = path.rename(path.with_name("away.git"))
+    path.write_text("no repository")
+    twin.fleet.release("v2")
+    request_pass(twin, "first")
+    controller.until(lambda: "retry" in controller.triggers())
+    assert all(tag.endswith("/v1") for tag in edge.tags())
+    path.unlink()
+    away.rename(path)
+    controller.until(lambda: any(tag.endswith("/v2") for tag in edge.tags()))
+    assert "interval" not in controller.triggers()
+    assert controller.end() == 0

@@ -11,7 +11,7 @@ import pytest
 
 from fanout.api.git_repository import Repository, RepositorySpec
 from fanout.api.object_meta import ObjectMeta
-from fanout.errors import Conflict, RateLimited, Unavailable
+from fanout.errors import Conflict, InvalidInput, RateLimited, Unavailable
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction, undone_result
 from fanout.plan.policy_plan import PolicyPlan
@@ -23,6 +23,7 @@ from fanout.reconcile.pass_scope import PassMode, PassSubject
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.schedule import run_loop as module
 from fanout.schedule.loop_health import STALL_LIMIT
+from fanout.schedule.outage_retries import OutageRetries
 from fanout.schedule.run_loop import (
     FIRST_PAUSE,
     MAX_FOLLOW_UPS,
@@ -592,3 +593,52 @@ def test_a_lost_race_is_repeated_at_once_some_times(files, monkeypatch):
             play.modes[1:]
             == [PassMode(subjects=frozenset([A]), listing_age=RECENT)] * MAX_LOST_RACES
         )
+
+
+def failed(now, error):
+    """A pass over policy a whose upstream repository cannot be read."""
+    made = report(now)
+    [policy] = made.pass_plan.policies
+    policies = (replace(policy, error=error),)
+    return replace(made, pass_plan=replace(made.pass_plan, policies=policies))
+
+
+def test_a_policy_that_an_outage_stops_is_tried_again_until_it_is_over(files):
+    files.policy("a").policy("b")
+
+    def answer(number, now):
+        error = Unavailable("the host is down") if number < 3 else None
+        return failed(now, error)
+
+    with Play(files, answer=answer) as play:
+        play.until(lambda: len(play.modes) == 3)
+        sleep(1.5)
+    assert play.modes == [PassMode()] + [PassMode(subjects=frozenset([A]), listing_age=RECENT)] * 2
+
+
+def test_a_policy_with_an_error_of_its_own_waits_for_its_correction(files):
+    files.policy("a")
+    with Play(files, answer=lambda _, now: failed(now, InvalidInput("wrong"))) as play:
+        play.until(lambda: play.modes)
+        sleep(1.5)
+    assert len(play.modes) == 1
+
+
+def test_retries_of_an_outage_get_rarer_and_others_make_them_no_rarer():
+    retries, now = OutageRetries(compute_pause), datetime(2026, 3, 2, tzinfo=UTC)
+    down = Unavailable("the host is down")
+    pauses = []
+    for _ in range(20):
+        [(subject, at)] = retries.plan(failed(now, down), now).items()
+        assert subject == A
+        # A pass for another reason in between.
+        between = now + (at - now) / 2
+        assert retries.plan(failed(between, down), between) == {A: at}
+        pauses.append((at - now).total_seconds())
+        now = at
+    assert all(0 < it <= MAX_PAUSE for it in pauses)
+    assert all(it >= MAX_PAUSE / 2 for it in pauses[-3:])
+    assert max(pauses[:3]) < MAX_PAUSE / 2
+    assert retries.plan(report(now), now) == {}
+    [at] = retries.plan(failed(now, down), now).values()
+    assert (at - now).total_seconds() <= 2 * FIRST_PAUSE
