@@ -145,7 +145,7 @@ def test_variants_whose_targets_are_gone_are_one_line_with_a_command_that_works(
     assert plan.code == 0
     [line] = plan.err.splitlines()
     assert "2 variants (" in line
-    command = line.partition("fanout remove ")[2].split()
+    command = line.partition("`fanout remove ")[2].partition("`")[0].split()
     assert command[-1] == "WHY"
     done = fleet.run("remove", *command[:-1], "sold", "--by", "Ann <ann@x.org>")
     assert done.code == 0, done.err
