@@ -43,16 +43,23 @@ _AGE = ("Age", "date", ".metadata.creationTimestamp")
 _STATUS_BOUNDS = {"maxItems": 1_000, "maxProperties": 1_000, "maxLength": 32_768}
 _READY = ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status')
 _REASON = ("Reason", "string", '.status.conditions[?(@.type=="Ready")].reason')
+_MESSAGE = ("Message", "string", '.status.conditions[?(@.type=="Ready")].message')
+_SUSPENDED = ("Suspended", "string", '.status.conditions[?(@.type=="Suspended")].status')
 _RECORDED = ("Recorded", "string", '.status.conditions[?(@.type=="Recorded")].status')
 _EFFECTIVE = ("Effective", "string", '.status.conditions[?(@.type=="Effective")].status')
 _SUBJECT_COLUMNS = (("Policy", "string", ".spec.policy"), ("Stage", "string", ".spec.stage"))
 _COLUMNS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
-    "Repository": (_READY, ("URL", "string", ".spec.url"), ("Branch", "string", ".spec.branch")),
+    "Repository": (
+        _READY,
+        _REASON,
+        ("URL", "string", ".spec.url"),
+        ("Branch", "string", ".spec.branch"),
+    ),
     "UpstreamPolicy": (
         _READY,
         _REASON,
         ("Upstream", "string", ".spec.upstream.package"),
-        ("Suspended", "boolean", ".spec.suspend"),
+        _SUSPENDED,
     ),
     "PackageVariant": (
         _READY,
@@ -61,11 +68,12 @@ _COLUMNS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("Package", "string", ".spec.downstream.package"),
         ("Stage", "string", ".spec.stage"),
         ("State", "string", ".status.state"),
-        ("Revision", "string", ".status.revision"),
-        ("Draft", "string", ".status.draft.branch"),
+        ("Published", "string", ".status.published.revision"),
+        ("Draft", "string", ".status.draft.revision"),
     ),
     "PromotionPolicy": (
         _READY,
+        _REASON,
         ("Schedule", "string", ".spec.schedule"),
         ("Zone", "string", ".spec.timeZone"),
     ),
@@ -92,6 +100,13 @@ _COLUMNS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         _EFFECTIVE,
         ("Reason", "string", ".spec.reason"),
     ),
+}
+# Columns of `kubectl get -o wide` alone.
+_WIDE_COLUMNS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
+    "Repository": (_MESSAGE,),
+    "UpstreamPolicy": (_MESSAGE,),
+    "PackageVariant": (("Branch", "string", ".status.draft.branch"), _MESSAGE),
+    "PromotionPolicy": (_MESSAGE,),
 }
 
 
@@ -125,7 +140,8 @@ def _build_crd(model: type[KRMObject]) -> dict[str, Any]:
 
 
 def _build_version(model: type[KRMObject]) -> dict[str, Any]:
-    columns = (*_COLUMNS[model.__name__], _AGE)
+    columns = [(*it, False) for it in (*_COLUMNS[model.__name__], _AGE)]
+    columns += [(*it, True) for it in _WIDE_COLUMNS.get(model.__name__, ())]
     is_record = issubclass(model, Record)
     return {
         "name": VERSION,
@@ -134,7 +150,8 @@ def _build_version(model: type[KRMObject]) -> dict[str, Any]:
         "schema": {"openAPIV3Schema": _object_schema(model)},
         "subresources": {"status": {}},
         "additionalPrinterColumns": [
-            {"name": name, "type": kind, "jsonPath": path} for name, kind, path in columns
+            {"name": name, "type": kind, "jsonPath": path, **({"priority": 1} if is_wide else {})}
+            for name, kind, path, is_wide in columns
         ],
         # The controller lists the records that wait, and not those of a week.
         **({"selectableFields": [{"jsonPath": ".status.record"}]} if is_record else {}),

@@ -96,6 +96,7 @@ class PolicyStatus(ResourceStatus):
 class DraftStatus(Model):
     """Draft of a variant."""
 
+    revision: str | None = Field(default=None, description="Upstream revision of the draft.")
     branch: str = Field(description="Branch of the draft.")
     commit: CommitId = Field(description="Commit at the tip of the branch.")
     tree: CommitId | None = Field(
@@ -108,6 +109,7 @@ class DraftStatus(Model):
 class PublishedStatus(Model):
     """Publication of a variant."""
 
+    revision: str | None = Field(default=None, description="Upstream revision that is published.")
     tag: str | None = Field(default=None, description="Tag of the publication, if there is one.")
     commit: CommitId | None = Field(
         default=None, description="Commit of the publication, if it is on record."
@@ -119,7 +121,10 @@ class VariantStatus(ResourceStatus):
 
     state: str = Field(description="State of the variant, as `fanout get targets` shows it.")
     stage: str | None = Field(default=None, description="Name of the stage that it is in.")
-    revision: str | None = Field(default=None, description="Upstream revision that it has.")
+    revision: str | None = Field(
+        default=None,
+        description="Upstream revision that is published, or of the draft if none is.",
+    )
     digest: str | None = Field(
         default=None, description="Digest of the inputs that the package was rendered from."
     )

@@ -13,7 +13,7 @@ OWNER_OF_REPOSITORY = "the owner of the repository"
 
 # Sentences without data, and remedies.
 ACCEPT_REMEDY = "restore the branch, or run `fanout accept-records`"
-ANSWERED = "it answered"
+ANSWERED = "the repository could be listed"
 ARCHIVED_REMEDY = "unarchive the repository, or remove the Repository"
 BRANCH_RESTORATION = "restore the branch"
 BRANCH_REMEDY = "use the same branch in both, or another repository"
@@ -32,7 +32,7 @@ EMPTY_TEXT = "the template yields no text"
 FOREIGN_CLONE_REMEDY = "choose another path, or delete the package from the branch"
 FORGE_WITHOUT_MERGES = "the forge cannot merge pull requests through its API"
 FORGE_WITHOUT_STATUSES = "the forge has no statuses of commits"
-IN_FORCE = "it is valid and in force"
+IN_FORCE = "the policy is valid and in force"
 MERGED_EARLY = "a person merged the draft before its gates opened"
 MOVED_TAG_REMEDY = "restore the tag, and release the change under a new one"
 NEW_EDITS_REMEDY = "review it, then run the command again"
@@ -61,7 +61,7 @@ UNDECLARED_REMEDY = (
 UNREADABLE_DECLARATION_REMEDY = "correct it; `fanout validate` reports every error"
 UNREAD_REMEDY = "correct the file, or have an administrator grant the right to read it"
 BROKEN_REPOSITORY_REMEDY = "run `fanout validate`, and correct its errors"
-UNUSED = "no policy uses it"
+UNUSED = "no policy uses the repository"
 UNKNOWN_REPOSITORY_REMEDY = "create it, or add the namespace to its spec.allowedNamespaces"
 
 
@@ -207,6 +207,17 @@ def describe_readiness(ready: int, total: int) -> str:
 def describe_failed_targets(number: int, first: str, problem: str) -> str:
     """Describe targets for which no variant can be specified; `problem`: of the first."""
     return f"{pluralize(number, 'target')} without a variant, {first} first: {problem}"
+
+
+def describe_ready_variant(revision: str) -> str:
+    """Say that a variant has what is declared for it."""
+    return f"{revision} is published and verified"
+
+
+def describe_undrafted_variants(number: int, first: str) -> str:
+    """Say that no draft can be made of the changed inputs of variants."""
+    others = f" and {number - 1} more" if number > 1 else ""
+    return f"no draft can be made of the changed inputs of {first}{others}"
 
 
 def describe_failed_variants(number: int, first: str) -> str:

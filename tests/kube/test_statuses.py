@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fleet import PACKAGE
 from kube.status_world import StatusWorld, count_writes
 from kube.twin import CLUSTERS
 from kube_server import KubeServer, running_kube_server
@@ -478,6 +479,97 @@ def test_instants_that_are_on_no_record_are_those_of_passes_and_never_go_back(wo
         assert (
             since(world, "edge") == world.get("Repository", "edge")["metadata"]["creationTimestamp"]
         )
+
+
+def columns(world: StatusWorld, resource: str, *options: str) -> list[dict[str, str]]:
+    """Return the rows of `kubectl get` by the names of their columns."""
+    text = world.server.kubectl("get", resource, *options, namespace=world.namespace).stdout
+    head, *rows = text.splitlines()
+    starts = [it.start() for it in re.finditer(r"(?<!\S)\S", head)]
+    spans = list(zip(starts, [*starts[1:], None], strict=True))
+    return [{head[a:b].strip(): row[a:b].strip() for a, b in spans} for row in rows]
+
+
+def pass_all(world: StatusWorld, revision: str) -> None:
+    """Let both stages get a revision and pass it."""
+    world.settle()
+    world.report("dev", revision)
+    for _ in range(2):
+        world.fleet.later(hours=2)
+        world.settle()
+
+
+def test_what_is_suspended_says_so_beside_whether_it_is_ready(world: StatusWorld):
+    policy = world.manifest("UpstreamPolicy", "monitoring")
+    with world.process():
+        pass_all(world, "v1")
+        world.server.patch(policy, {"spec": {"suspend": True}})
+        world.settle()
+        (row,) = columns(world, "upol")
+        assert (row["READY"], row["SUSPENDED"]) == ("True", "True")
+        world.fleet.release("v2")
+        world.settle()
+        (row,) = columns(world, "upol")
+        assert (row["READY"], row["REASON"], row["SUSPENDED"]) == ("False", "Suspended", "True")
+        types = {it["type"] for it in world.server.get(policy)["status"]["conditions"]}
+        assert types == {"Ready", "Suspended"}, "kstatus calls it neither failed nor in progress"
+        world.server.patch(policy, {"spec": {"suspend": False}})
+        world.settle()
+        (row,) = columns(world, "upol")
+        assert (row["READY"], row["SUSPENDED"]) == ("False", "")
+        line = ("suspend", "monitoring", "--reason", "incident", "-n", world.namespace)
+        decided = world.fleet.run(*line, "--records", str(world.records))
+        assert decided.code == 0, decided.err
+        world.settle()
+        (row,) = columns(world, "upol")
+        assert row["SUSPENDED"] == "True", "a decision suspends as well as the spec"
+
+
+def test_a_variant_that_lacks_what_is_to_be_injected_is_not_ready(world: StatusWorld):
+    text = PACKAGE["settings.yaml"].replace("optional", "required")
+    world.fleet.release("v2", {"settings.yaml": text})
+    meta = {"name": "ber", "namespace": world.namespace}
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
+    with world.process():
+        pass_all(world, "v2")
+        assert world.ready(world.get("UpstreamPolicy", "monitoring")) == ("True", "Ready")
+        data = world.server.get(config)["data"]
+        world.server.delete(config)
+        world.settle()
+        variants = world.variants()
+        assert world.ready(variants["ber"]) == ("False", "RequiredInjectionMissing")
+        assert world.ready(variants["ams"]) == ("True", "Ready")
+        policy = world.get("UpstreamPolicy", "monitoring")
+        assert world.ready(policy) == ("False", "RequiredInjectionMissing")
+        world.wait("upol/monitoring", "Stalled")
+        world.wait(f"pvar/{variants['ber']['metadata']['name']}", "Stalled")
+        message = policy["status"]["conditions"][0]["message"]
+        assert variants["ber"]["metadata"]["name"] in message
+        assert "ConfigMap ber" in message
+        world.server.apply({**config, "data": data})
+        world.settle()
+        world.wait("upol/monitoring", "Ready")
+
+
+def test_columns_tell_what_is_published_and_what_is_drafted(world: StatusWorld):
+    with world.process():
+        pass_all(world, "v1")
+        promotion = world.manifest("PromotionPolicy", "everything")
+        world.server.patch(promotion, {"spec": {"autoPromotion": None}})
+        world.fleet.release("v2")
+        world.settle()
+        rows = {it["PACKAGE"]: it for it in columns(world, "pvar", "-o", "wide")}
+        wide = [
+            row
+            for kind in ("upol", "repositories", "promotionpolicies")
+            for row in columns(world, kind, "-o", "wide")
+        ]
+    ams, ber = rows["sites/ams"], rows["sites/ber"]
+    assert (ams["READY"], ams["PUBLISHED"], ams["DRAFT"]) == ("False", "v1", "v2")
+    assert (ber["READY"], ber["PUBLISHED"], ber["DRAFT"]) == ("True", "v1", "")
+    assert ams["BRANCH"] == "drafts/default/sites/ams/monitoring"
+    assert ber["MESSAGE"] == "v1 is published and verified"
+    assert all(it["MESSAGE"] and it["REASON"] for it in wide)
 
 
 # ---- rights --------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from fanout.plan.records.policy_status import format_instant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.report.conflict_views import draft_time
+from fanout.reconcile.report.variant_conditions import find_undrafted_hold
 from fanout.reconcile.report.view_meta import Plain
 
 
@@ -78,6 +79,8 @@ def policy_ready_since(policy_result: PolicyResult) -> datetime | None:
     if failed:
         return _first(ready_since(*it) for it in failed)
     if any(it.observed.repository_state.failure is not None for it in policy_result.variants):
+        return None
+    if any(find_undrafted_hold(it) is not None for _, it in pairs):
         return None
     pending = [it for it in pairs if it[1].state is not VariantState.READY]
     if pairs and not pending:

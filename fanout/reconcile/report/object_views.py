@@ -45,6 +45,8 @@ from fanout.reconcile.report.variant_conditions import (
     build_conflict_conditions,
     build_policy_conditions,
     find_failed_variants,
+    find_undrafted_hold,
+    is_carried_out,
 )
 from fanout.reconcile.report.view_meta import (
     build_meta,
@@ -322,14 +324,17 @@ def _list_packages(observed: ObservedVariant) -> Plain:
 def build_variant_conditions(policy_result: PolicyResult, entry: DecidedEntry) -> list[Plain]:
     """Build the conditions of a variant: Ready, and those that are true beside it."""
     variant, decision = entry.variant, entry.decision
-    hold = decision.holds[0] if decision.holds else None
-    state = decision.state.value
+    hold = find_undrafted_hold(decision) or next(iter(decision.holds), None)
+    published, state = variant.observed.published, decision.state.value
+    message = f"it is {state}"
+    if decision.state is VariantState.READY and published is not None:
+        message = wording.describe_ready_variant(published.revision)
     conditions: list[Plain] = [
         {
             "type": "Ready",
-            "status": "True" if decision.state is VariantState.READY else "False",
+            "status": "True" if is_carried_out(decision) else "False",
             "reason": str(hold.reason) if hold else state,
-            "message": describe_hold(hold) if hold else f"it is {state}",
+            "message": describe_hold(hold) if hold else message,
         }
     ]
     for name, reason, message in _find_conditions(variant, entry.undecided):

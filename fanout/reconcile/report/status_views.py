@@ -16,6 +16,7 @@ from fanout.api.reasons import NEEDS_REPAIR, Reason
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_facts import Hold
+from fanout.gates.gate_wording import describe_hold
 from fanout.message_commands import MessageCommands, cluster_commands
 from fanout.plan.records.policy_status import format_instant
 from fanout.plan.written_objects import (
@@ -167,6 +168,7 @@ def build_policy_status(
             policy_result.resolved_policy.failures or find_failed_variants(policy_result)
         ),
     )
+    conditions += _build_suspension(decision.holds if decision else ())
     if problem is not None:
         reason = str(problem.reason)
         shared = {"type": reason, "status": "True", "reason": reason, "message": str(problem)}
@@ -190,6 +192,23 @@ def build_policy_status(
         "next": format_time(decision.next) if decision else None,
     }
     return _build_declared_status(policy, without_none(status))
+
+
+def _build_suspension(holds: Iterable[Hold]) -> list[Plain]:
+    """Return the condition Suspended of a policy that its spec or a person suspends."""
+    reason = str(Reason.SUSPENDED)
+    return [
+        without_none(
+            {
+                "type": reason,
+                "status": "True",
+                "reason": reason,
+                "message": describe_hold(hold),
+                "lastTransitionTime": format_time(hold.since),
+            }
+        )
+        for hold in [it for it in holds if it.reason == Reason.SUSPENDED][:1]
+    ]
 
 
 def _build_outdated_condition(problem: str) -> Plain:
@@ -221,6 +240,7 @@ def build_variant_status(policy_result: PolicyResult, entry: DecidedEntry) -> Wr
         if draft is None
         else without_none(
             {
+                "revision": draft.trailers.revision or None,
                 "branch": observed.draft_ref.removeprefix("refs/heads/"),
                 "commit": draft.commit,
                 "tree": draft.tree,
@@ -228,7 +248,13 @@ def build_variant_status(policy_result: PolicyResult, entry: DecidedEntry) -> Wr
         ),
         "published": None
         if published is None
-        else without_none({"tag": published.tag or None, "commit": published.merge or None}),
+        else without_none(
+            {
+                "revision": published.revision or None,
+                "tag": published.tag or None,
+                "commit": published.merge or None,
+            }
+        ),
         "holds": build_holds(decision.holds[:MAX_HOLDS]),
         "moreHolds": max(len(decision.holds) - MAX_HOLDS, 0),
         "next": format_time(decision.next),

@@ -18,6 +18,8 @@ from fanout.reconcile.removal.orphaned_variants import summarize_orphans
 from fanout.reconcile.report.enforcement_conditions import report_enforcement
 
 Plain = dict[str, Any]
+# A variant with one of these has changed inputs of which no draft can be made.
+_UNDRAFTED = frozenset({Reason.BASE_MISSING, Reason.REQUIRED_INJECTION_MISSING})
 
 
 def build_policy_conditions(policy_result: PolicyResult, holds: Sequence[Hold]) -> list[Plain]:
@@ -62,7 +64,7 @@ def _build_template_conditions(policy_result: PolicyResult) -> list[Plain]:
 
 def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple[str, str, str]:
     decisions = policy_result.decision.variants.values() if policy_result.decision else ()
-    ready_count = sum(variant.state is VariantState.READY for variant in decisions)
+    ready_count = sum(map(is_carried_out, decisions))
     ready_sentence = wording.describe_readiness(ready_count, len(decisions))
     # Most pressing first: a condition has one reason, and what a person must fix outranks what
     # only waits.
@@ -76,6 +78,11 @@ def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple
         reason = hold.reason if hold else Reason.VERIFICATION_FAILED
         summary_text = wording.describe_failed_variants(len(failures), failures[0].name)
         return "False", reason, f"{summary_text}{detail}; {ready_sentence}"
+    if undrafted := [it for it in decisions if find_undrafted_hold(it) is not None]:
+        hold = find_undrafted_hold(undrafted[0])
+        assert hold is not None, "those were chosen"
+        summary_text = wording.describe_undrafted_variants(len(undrafted), undrafted[0].name)
+        return "False", hold.reason, f"{summary_text}: {describe_hold(hold)}; {ready_sentence}"
     if unreadable_variants := [
         variant
         for variant in policy_result.variants
@@ -100,6 +107,18 @@ def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple
     if holds:
         return "False", holds[0].reason, f"{describe_hold(holds[0])}; {ready_sentence}"
     return "False", Reason.PROGRESSING, ready_sentence
+
+
+def is_carried_out(decision: VariantEvaluation) -> bool:
+    """Return whether what is declared for a variant is published and verified."""
+    return decision.state is VariantState.READY and find_undrafted_hold(decision) is None
+
+
+def find_undrafted_hold(decision: VariantEvaluation) -> Hold | None:
+    """Return the hold of a ready variant whose inputs have changed and cannot be rendered."""
+    if decision.state is not VariantState.READY:
+        return None
+    return next((it for it in decision.holds if it.reason in _UNDRAFTED), None)
 
 
 def find_failed_variants(policy_result: PolicyResult) -> list[VariantEvaluation]:
