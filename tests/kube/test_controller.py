@@ -261,6 +261,8 @@ def ask_for_approvals(twin: Twin) -> None:
 class Freeze:
     """A PromotionPolicy whose window is never open."""
 
+    slowest = 1.2  # seconds from the beginning of a race until the publication, at most
+
     def begin(self, twin: Twin, controller: Running, revision: str) -> None:
         request_pass(twin, revision)
 
@@ -287,6 +289,8 @@ class Suspension(Freeze):
 
 class Revocation(Freeze):
     """One of two approvals is revoked while the other one lets the drafts pass."""
+
+    slowest = 0.3  # the draft is there already
 
     def __init__(self) -> None:
         self.spec: dict[str, Any] = {}  # of the first approval
@@ -343,7 +347,7 @@ def test_a_restriction_binds_what_begins_after_it_was_acknowledged(
         revision = f"v1.{race + 1}.0"
         twin.fleet.release(revision, {"deployment.yaml": DEPLOYMENT.format(race + 2)})
         restriction.begin(twin, controller, revision)
-        sleep(random.uniform(0, 1.2))
+        sleep(random.uniform(0, restriction.slowest))
         restriction.restrict(twin)
         acknowledged = datetime.now(UTC)
         passes = len(controller.passes())
