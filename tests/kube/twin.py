@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 from fleet import Fleet, Result
-from kube_server import MERGE, KubeServer
+from kube_server import KubeServer
 
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.kube.api_connection import open_connection
@@ -111,17 +111,6 @@ class Twin:
             assert time.monotonic() < end, f"{user} has no rights"
             time.sleep(0.05)
 
-    def strip_finalizers(self) -> None:
-        """Let objects go that wait for a controller which has ended."""
-        for plural in ("upstreampolicies", "packagevariants"):
-            path = f"/apis/fanout.dev/v1alpha1/namespaces/{self.namespace}/{plural}"
-            for item in self.server.ask("GET", path)["items"]:
-                if item["metadata"].get("finalizers"):
-                    change = {"metadata": {"finalizers": None}}
-                    self.server.ask(
-                        "PATCH", f"{path}/{item['metadata']['name']}", change, content=MERGE
-                    )
-
     def write_status(self, name: str, status: dict[str, Any]) -> None:
         """Write the status of a Cluster, as its controller does."""
         meta = {"name": name, "namespace": self.namespace}
@@ -143,4 +132,4 @@ def open_twin(server: KubeServer, root: Path, sites: Sites = None) -> Iterator[T
         policies = str(made.fleet.root / "policies")
         options = ("--ignore-not-found", "--wait=false", "-f", policies)
         server.kubectl("delete", *options, namespace=made.namespace, check=False)
-        made.strip_finalizers()
+        made.drop_finalizers()
