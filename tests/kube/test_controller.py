@@ -301,10 +301,8 @@ class Revocation(Freeze):
         twin.fleet.now = datetime.now(UTC)
         line = ("approve", "monitoring", "--stage", "dev", "--revision", revision)
         controller.until(lambda: twin.ask(*line, by="admin").code == 0)
-        first = max(
-            twin.server.list("fanout.dev/v1alpha1", "Approval", twin.namespace),
-            key=lambda it: int(it["metadata"]["resourceVersion"]),
-        )
+        approvals = twin.server.list("fanout.dev/v1alpha1", "Approval", twin.namespace)
+        [first] = (it for it in approvals if it["spec"]["revision"] == revision)
         named = {"apiVersion": "fanout.dev/v1alpha1", "kind": "Approval", **first}
         controller.until(lambda: twin.server.get(named).get("status", {}).get("record"))
         self.spec, self.record = first["spec"], twin.server.get(named)["status"]["record"]
