@@ -354,6 +354,34 @@ def test_records_of_a_deleted_policy_go_on_counting(company: Company):
     assert len(company.actions()) == 2
 
 
+def test_a_promotion_that_waited_for_a_policy_made_again_publishes_once(company: Company):
+    """It is created while there is no policy, counts for the new one, and for no third one."""
+    (company.policies / "promotion.yaml").unlink()  # nothing is published by itself
+    company.run("sweep")
+    edge = company.fleet.repos["edge"]
+    assert edge.tags() == []
+    policy = company.policies / "policy.yaml"
+    text = policy.read_text()
+    policy.unlink()
+    created = company.create(decision(company.namespace, "Publish", stage="dev", revision="v1"))
+    company.take_in()
+    policy.write_text(text)
+    company.take_in(timedelta(minutes=1))
+    assert company.condition(created)["status"] == "True"
+    company.run("sweep")
+    assert edge.tags() == ["sites/ams/v1"]
+    refs = edge.refs()
+    policy.unlink()
+    company.run("sweep")
+    policy.write_text(text)
+    company.fleet.later(hours=1)
+    company.take_in()
+    company.run("sweep")
+    assert edge.tags() == ["sites/ams/v1"]
+    assert edge.refs() == refs
+    assert company.actions() == [("alice <user:alice>", "Publish")]
+
+
 @pytest.mark.parametrize("action", ["Suspend", "AcceptRecords"])
 @pytest.mark.parametrize("are_heads_known", [False, True], ids=["new-process", "same-process"])
 def test_lost_records_are_not_begun_again_by_a_record(
