@@ -27,6 +27,7 @@ from fanout.reconcile.execution.plan_execution import is_final, run_pass
 from fanout.reconcile.pass_results import PassPlan, PassReport
 from fanout.reconcile.pass_scope import PassMode, PassSubject, list_requests
 from fanout.reconcile.records.record_intake import RecordIntake
+from fanout.reconcile.validation.object_findings import ObjectFindings
 from fanout.schedule.loop_health import LoopObserver, ScheduledPass
 from fanout.schedule.run_loop import LoopDependencies, RunLoop
 from fanout.schedule.status_thread import StatusThread
@@ -78,12 +79,17 @@ class WatchedCluster:
         return secrets
 
     @contextmanager
-    def run_observers(self, observers: list[LoopObserver]) -> Iterator[None]:
+    def run_observers(self, program: Program, observers: list[LoopObserver]) -> Iterator[None]:
         """Write statuses and release completed deletions while open. Adds the observers."""
         writer = load_module("kube.status_writer").ApiStatusWriter(
             self._connection, socket.gethostname()
         )
-        thread = StatusThread(writer, self.inventory.read, lambda: self.admission_problem)
+        thread = StatusThread(
+            writer,
+            self.inventory.read,
+            lambda: self.admission_problem,
+            ObjectFindings(program.world.sandbox).find_errors,
+        )
         observers += (DeletionObserver(self._finalizers), thread)
         with thread.run():
             yield

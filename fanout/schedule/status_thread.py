@@ -12,6 +12,7 @@ from fanout.errors import FanoutError
 from fanout.plan.written_objects import ObjectName, WrittenObject
 from fanout.ports import StatusWriter
 from fanout.reconcile.report.status_queue import StatusBatch, StatusQueue
+from fanout.reconcile.validation.object_findings import ErrorsByObject
 from fanout.schedule.loop_health import ScheduledPass
 from fanout.telemetry.error_isolation import run_isolated
 
@@ -35,12 +36,14 @@ class StatusThread:
         writer: StatusWriter,
         read_declared: Callable[[], DeclaredObjects],
         find_problem: Callable[[], FanoutError | None] = lambda: None,
+        find_errors: Callable[[DeclaredObjects], ErrorsByObject] = lambda _: {},
     ) -> None:
         """Create the observer; `run` starts the thread.
 
-        `find_problem` returns a problem that all policies are to show. The loop's thread calls both
-        functions.
+        `find_problem` returns a problem that all policies are to show, `find_errors` the errors of
+        declared objects. The loop's thread calls all functions.
         """
+        self._find_errors = find_errors
         self._find_problem = find_problem
         self._writer = writer
         self._read_declared = read_declared
@@ -62,7 +65,11 @@ class StatusThread:
     def end_round(self, made_pass: ScheduledPass | None, failure: FanoutError | None) -> None:
         """Take in the results of the round, or why it failed, and wake the thread."""
         report = made_pass.report if made_pass is not None else None
-        self._queue.update(report, self._declared, self._find_problem(), failure)
+        errors = run_isolated(lambda: self._find_errors(self._declared))
+        if isinstance(errors, FanoutError):
+            _log.warning("Declared objects are not validated", problem=str(errors))
+            errors = {}
+        self._queue.update(report, self._declared, self._find_problem(), failure, errors)
         self._quiet.set()
         self._wake.set()
 

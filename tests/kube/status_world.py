@@ -23,6 +23,7 @@ from fanout.plan.written_objects import WrittenObject
 from fanout.ports import WriterResult
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.pass_scope import PassMode, list_subjects
+from fanout.reconcile.validation.object_findings import ObjectFindings
 from fanout.schedule.loop_health import ScheduledPass
 from fanout.schedule.status_thread import StatusThread
 
@@ -105,7 +106,10 @@ class StatusWorld:
         with open_program(settings, long_running=True) as program:
             self.program = program
             self.thread = StatusThread(
-                self.writer, lambda: self.declared, find_problem=lambda: self.problem
+                self.writer,
+                lambda: self.declared,
+                find_problem=lambda: self.problem,
+                find_errors=ObjectFindings(program.world.sandbox).find_errors,
             )
             self.writer.start(lambda: None)
             try:

@@ -47,7 +47,7 @@ def command(settings: Settings, interval: str, hooks: str | None, listen: str | 
         observers: list[LoopObserver] = []
         with (
             open_program(settings, check=False, long_running=True, cluster=opened) as program,
-            cluster.run_observers(observers),
+            cluster.run_observers(program, observers),
         ):
             configure_log(program)
             operate(

@@ -26,6 +26,7 @@ from fanout.reconcile.notifications.notification_conditions import (
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject, list_requests
 from fanout.reconcile.report.decided_entry import DecidedEntry, list_decisions
+from fanout.reconcile.report.error_conditions import with_errors
 from fanout.reconcile.report.pass_failures import build_unevaluated_status, with_failure
 from fanout.reconcile.report.policy_events import (
     find_changed_variants,
@@ -47,6 +48,7 @@ from fanout.reconcile.report.status_views import (
     with_declaration,
 )
 from fanout.reconcile.selection.policy_resolution import PolicyKey, repository_key
+from fanout.reconcile.validation.object_findings import ErrorsByObject
 from fanout.selection.variant_naming import variant_digest
 from fanout.values import frozen
 
@@ -101,6 +103,7 @@ class StatusBatch:
     problem: FanoutError | None  # of all policies
     failure: FanoutError | None  # of the last round as a whole
     observed_at: datetime | None  # instant of the last pass; None: there was none
+    errors: ErrorsByObject  # of usable objects
     events: tuple[PolicyEvent, ...]
 
     def list_objects(self, records: Mapping[str, ObjectName]) -> Iterator[WrittenObject]:
@@ -114,7 +117,8 @@ class StatusBatch:
             if position is None:
                 yield item
             else:
-                yield with_declaration(item, position.value["metadata"], self.observed_at)
+                shown = with_errors(item, self.errors.get(_locate(item.name), ()))
+                yield with_declaration(shown, position.value["metadata"], self.observed_at)
 
     def _find_positions(self) -> Mapping[ObjectName, ObjectPosition]:
         """Return the positions of all objects of fanout, by name."""
@@ -193,9 +197,11 @@ class StatusQueue:
         self._failure: FanoutError | None = None  # of the last round as a whole
         # Not all policies show the problem or failure yet, or show one that is over.
         self._is_new_problem = False
+        self._errors: ErrorsByObject = {}  # of usable objects
         self._waiting: dict[PolicyKey, None] = {}  # in order of their results
         self._requests: dict[PolicyKey, str] = {}  # for passes, as the last pass handled them
-        self._handled: dict[PolicyKey, None] = {}  # whose request is to be shown as handled
+        # Whose request is to be shown as handled, or whose object has other errors than before.
+        self._handled: dict[PolicyKey, None] = {}
         self._events: list[PolicyEvent] = []
 
     @property
@@ -214,11 +220,13 @@ class StatusQueue:
         declared: DeclaredObjects,
         problem: FanoutError | None = None,
         failure: FanoutError | None = None,
+        errors: ErrorsByObject | None = None,
     ) -> None:
         """Take in the pass of a round, if it made one, and what is declared now.
 
         `problem`: one that all policies are to show. `failure`: of the round as a whole. A lost
-        race is none that people are to see: it is repeated at once.
+        race is none that people are to see: it is repeated at once. `errors`: of usable objects;
+        default: none.
         """
         keys = _list_keys(declared)
         failure = self._failure if isinstance(failure, Conflict) else failure
@@ -229,6 +237,7 @@ class StatusQueue:
             self._problem, self._failure = problem, failure
             self._is_new_problem |= is_new
             self._declared = declared
+            self._add_errors(errors or {})
             if report is not None:
                 self._at = report.pass_plan.now
                 changed = find_changed_variants(report)
@@ -251,6 +260,19 @@ class StatusQueue:
             self._results[key], self._changes[key] = item, change
             self._waiting[key] = None
             self._version += 1
+
+    def _add_errors(self, errors: ErrorsByObject) -> None:
+        """Take note of the errors of objects; policies whose errors changed are to be written."""
+        if errors == self._errors:
+            return
+        for key in self._results:
+            namespace, name, is_policy = key
+            kind = UpstreamPolicy.__name__ if is_policy else VARIANT_KIND
+            location = _locate(ObjectName(kind, namespace, name))
+            if errors.get(location) != self._errors.get(location):
+                self._handled[key] = None
+        self._errors = errors
+        self._version += 1
 
     def _add_request(self, key: PolicyKey, requests: Mapping[PassSubject, str]) -> None:
         """Take note of the request that a pass handled, whether it changed anything or not."""
@@ -293,6 +315,7 @@ class StatusQueue:
                 problem=self._problem,
                 failure=self._failure,
                 observed_at=self._at,
+                errors=self._errors,
                 events=tuple(events),
             )
 
@@ -348,6 +371,11 @@ class StatusQueue:
                     yield ObjectName(VARIANT_KIND, namespace, name)
             elif not keep(name):
                 yield ObjectName(VARIANT_KIND, namespace, name)
+
+
+def _locate(name: ObjectName) -> str:
+    """Return the location of an object as errors have it."""
+    return f"{name.kind}/{name.namespace}/{name.name}"
 
 
 def _list_keys(declared: DeclaredObjects) -> frozenset[PolicyKey]:

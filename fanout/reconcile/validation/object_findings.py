@@ -1,0 +1,84 @@
+"""Errors of declared objects that no pass meets, for their statuses.
+
+Expressions, version ranges and configurations of functions are validated once for each object.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from fanout.api.object_meta import KRMObject
+from fanout.declared.declared_objects import DeclaredObjects, key_of
+from fanout.declared.finding import Finding
+from fanout.declared.object_key import ObjectKey
+from fanout.ports import Sandbox
+from fanout.reconcile.validation.declaration_findings import find_function_findings
+from fanout.reconcile.validation.expression_validation import validate_expressions
+from fanout.values import replace
+
+ErrorsByObject = Mapping[str, tuple[str, ...]]
+"""Sentences by `Kind/namespace/name`."""
+
+
+class ObjectFindings:
+    """Errors of the objects that are declared now; those of an unchanged object are kept."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        """Compile expressions with the sandbox, whose thread is that of the caller."""
+        self._sandbox = sandbox
+        self._declared = DeclaredObjects()
+        self._errors: ErrorsByObject = {}
+        # An object that says the same is the same one.
+        self._validated: dict[ObjectKey, tuple[KRMObject, tuple[Finding, ...]]] = {}
+
+    def find_errors(self, declared: DeclaredObjects) -> ErrorsByObject:
+        """Return the errors of usable objects; those of the others are what makes them unusable."""
+        if declared is not self._declared:
+            self._validate(declared)
+            findings = (
+                *declared.faults,
+                *(finding for _, own in self._validated.values() for finding in own),
+            )
+            errors = _group_errors(findings)
+            for key in declared.left_out:
+                errors.pop(f"{key.kind}/{key.namespace}/{key.name}", None)
+            self._errors = errors
+            self._declared = declared
+        return self._errors
+
+    def _validate(self, declared: DeclaredObjects) -> None:
+        """Validate the objects that have changed, and forget those that are gone."""
+        items = {
+            key_of(it): it for it in (*declared.policies, *declared.variants, *declared.promotions)
+        }
+        validated = {
+            key: pair
+            for key, pair in self._validated.items()
+            if key in items and pair[0] is items[key]
+        }
+        changed = {key: item for key, item in items.items() if key not in validated}
+        if changed:
+            subset = replace(
+                declared,
+                policies=tuple(it for it in declared.policies if key_of(it) in changed),
+                variants=tuple(it for it in declared.variants if key_of(it) in changed),
+                promotions=tuple(it for it in declared.promotions if key_of(it) in changed),
+                scenarios=(),
+                broken=(),
+            )
+            findings: dict[str, list[Finding]] = {}
+            for finding in (
+                *validate_expressions(subset, self._sandbox),
+                *find_function_findings(subset),
+            ):
+                findings.setdefault(finding.where.object, []).append(finding)
+            for key, item in changed.items():
+                own = findings.get(declared.where(item).object, ())
+                validated[key] = item, tuple(own)
+        self._validated = validated
+
+
+def _group_errors(findings: Iterable[Finding]) -> dict[str, tuple[str, ...]]:
+    errors: dict[str, dict[str, None]] = {}
+    for finding in findings:
+        if finding.severity == "error":
+            errors.setdefault(finding.where.object, {})[str(finding)] = None
+    return {name: tuple(sentences) for name, sentences in errors.items()}
