@@ -31,6 +31,7 @@ from benchmarks.kube_latency import (
     measure_latency,
     measure_latency_beside_fan_out,
 )
+from benchmarks.kube_processes import measure_processes
 from benchmarks.kube_status import measure_statuses
 from benchmarks.processes import environment, timed
 from benchmarks.rows import Row, at_most
@@ -271,6 +272,7 @@ def _list_all(url: str) -> int:
 MEASURES: tuple[Measure, ...] = (
     measure_plan,
     measure_statuses,
+    measure_processes,
     measure_latency,
     measure_heartbeats,
     measure_latency_beside_fan_out,

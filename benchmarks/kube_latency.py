@@ -50,8 +50,15 @@ class Controller:
 
     def memory(self) -> int:
         """Return the most memory that the process has taken, in MB."""
+        return self._read_memory("VmHWM")
+
+    def resident(self) -> int:
+        """Return the memory that the process has now, in MB."""
+        return self._read_memory("VmRSS")
+
+    def _read_memory(self, field: str) -> int:
         status = Path(f"/proc/{self._process.pid}/status").read_text()
-        [line] = (it for it in status.splitlines() if it.startswith("VmHWM:"))
+        [line] = (it for it in status.splitlines() if it.startswith(f"{field}:"))
         return int(line.split()[1]) // 1024
 
     def passes(self) -> int:
