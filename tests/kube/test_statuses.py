@@ -4,6 +4,7 @@ import copy
 import re
 import shlex
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -570,6 +571,29 @@ def test_columns_tell_what_is_published_and_what_is_drafted(world: StatusWorld):
     assert ams["BRANCH"] == "drafts/default/sites/ams/monitoring"
     assert ber["MESSAGE"] == "v1 is published and verified"
     assert all(it["MESSAGE"] and it["REASON"] for it in wide)
+
+
+def test_a_policy_that_is_made_again_has_the_same_status(world: StatusWorld):
+    world.fleet.later(days=1000)  # what is on record is newer than the first object
+    with world.process():
+        pass_all(world, "v1")
+        world.fleet.release("v2")
+        world.settle()
+    policy = world.get("UpstreamPolicy", "monitoring")
+    assert world.ready(policy) == ("False", "Progressing")
+    world.server.delete(world.manifest("UpstreamPolicy", "monitoring"))
+    world.await_state(lambda: now() > policy["metadata"]["creationTimestamp"])
+    world.apply()
+    with world.process():
+        world.settle()
+    again = world.get("UpstreamPolicy", "monitoring")
+    assert again["metadata"]["creationTimestamp"] > policy["metadata"]["creationTimestamp"]
+    assert again["status"] == policy["status"]
+
+
+def now() -> str:
+    """Return the present time as the API server writes it."""
+    return format_instant(datetime.now(UTC))
 
 
 # ---- rights --------------------------------------------------------------------------------------

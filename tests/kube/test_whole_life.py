@@ -232,15 +232,26 @@ class Life:
             assert not self.processes or self.processes[-1].poll() is None, self.log()
             sleep(0.2)
 
-    def statuses(self) -> dict[str, Any]:
-        """Return the statuses of variants, without what belongs to the stored object alone."""
-        own = ("observedGeneration", "lastHandledReconcileAt")
+    def statuses(self) -> dict[tuple[str, str], Any]:
+        """Return the statuses of all kinds, without what belongs to the stored object alone.
+
+        That is the generation, what people asked of it, and when a condition changed that no
+        record and no commit tells of: whether a Repository answers, and a PromotionPolicy is valid.
+        """
+        own, unrecorded = ("observedGeneration", "lastHandledReconcileAt"), ("lastTransitionTime",)
+        left_out = {
+            "upstreampolicies": own,
+            "packagevariants": own,
+            "repositories": (*own, *unrecorded),
+            "promotionpolicies": (*own, *unrecorded),
+        }
         return {
-            it["metadata"]["name"]: _without(it.get("status", {}), own)
-            for it in self.list_items("packagevariants")
+            (kind, it["metadata"]["name"]): _without(it.get("status", {}), fields)
+            for kind, fields in left_out.items()
+            for it in self.list_items(kind)
         }
 
-    def await_statuses(self) -> dict[str, Any]:
+    def await_statuses(self) -> dict[tuple[str, str], Any]:
         """Return the statuses once they are written, which a pass does not wait for."""
         readings = [self.statuses()]
         while len(readings) < 2 or readings[-1] != readings[-2]:

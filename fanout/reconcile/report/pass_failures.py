@@ -8,6 +8,7 @@ from fanout.api.object_meta import KRMObject
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import VariantState
 from fanout.plan.written_objects import PROGRESS_TYPES, ObjectName, WrittenObject
+from fanout.reconcile.report.status_views import finish_status
 from fanout.reconcile.report.variant_conditions import build_error_conditions
 from fanout.reconcile.report.view_meta import Plain
 from fanout.values import replace
@@ -18,7 +19,7 @@ _DEFAULTS: dict[str, Plain] = {"PackageVariant": {"state": VariantState.HELD.val
 def with_failure(item: WrittenObject, failure: FanoutError) -> WrittenObject:
     """Return an object as the last pass saw it, which says why there are no passes now."""
     others = [it for it in item.status["conditions"] if it["type"] not in PROGRESS_TYPES]
-    conditions = [*build_error_conditions(failure), *others]
+    conditions = [*_build_conditions(failure, item.name.namespace), *others]
     return replace(item, status={**item.status, "conditions": conditions})
 
 
@@ -27,7 +28,13 @@ def build_unevaluated_status(declaration: KRMObject, failure: FanoutError) -> Wr
     meta = declaration.metadata
     return WrittenObject(
         ObjectName(declaration.kind, meta.namespace, meta.name),
-        {"conditions": build_error_conditions(failure)},
+        {"conditions": _build_conditions(failure, meta.namespace)},
         generation=meta.generation or 0,
         defaults=_DEFAULTS.get(declaration.kind, {}),
     )
+
+
+def _build_conditions(failure: FanoutError, namespace: str) -> list[Plain]:
+    status = finish_status({"conditions": build_error_conditions(failure)}, namespace)
+    conditions: list[Plain] = status["conditions"]
+    return conditions

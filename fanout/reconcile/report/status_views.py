@@ -136,7 +136,7 @@ def build_broken_status(
     conditions: list[Plain] = [ready, {**ready, "type": "Stalled", "status": "True"}]
     generation = metadata.get("generation") or 0
     return WrittenObject(
-        name, _finish({"conditions": conditions}, name.namespace), generation=generation
+        name, finish_status({"conditions": conditions}, name.namespace), generation=generation
     )
 
 
@@ -264,7 +264,7 @@ def build_variant_status(policy_result: PolicyResult, entry: DecidedEntry) -> Wr
         return _build_declared_status(package_variant, without_none(status))
     return WrittenObject(
         ObjectName(VARIANT_KIND, variant.spec.namespace, variant.spec.name),
-        _finish(without_none(status), variant.spec.namespace),
+        finish_status(without_none(status), variant.spec.namespace),
         content=build_content(policy_result, variant),
     )
 
@@ -326,13 +326,15 @@ def _build_orphan_status(
         "moreHolds": max(len(holds) - MAX_HOLDS, 0),
     }
     object_name = ObjectName(VARIANT_KIND, policy_result.resolved_policy.namespace, name)
-    return WrittenObject(object_name, _finish(without_none(status), object_name.namespace))
+    return WrittenObject(object_name, finish_status(without_none(status), object_name.namespace))
 
 
 def _build_declared_status(item: KRMObject, status: Plain) -> WrittenObject:
     meta = item.metadata
     name = ObjectName(item.kind, meta.namespace, meta.name)
-    return WrittenObject(name, _finish(status, meta.namespace), generation=meta.generation or 0)
+    return WrittenObject(
+        name, finish_status(status, meta.namespace), generation=meta.generation or 0
+    )
 
 
 def _add_progress(conditions: list[Plain], *, has_failed: bool = False) -> list[Plain]:
@@ -374,7 +376,7 @@ def _policy_time(policy_result: PolicyResult) -> datetime | None:
     return policy.metadata.creation_timestamp or _UNKNOWN_TIME
 
 
-def _finish(status: Plain, namespace: str) -> Plain:
+def finish_status(status: Plain, namespace: str) -> Plain:
     """Return a status with commands for people of the namespace, within the schema's bounds."""
     finished: Plain = _limit(status, cluster_commands(namespace))
     return finished
