@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
 from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.object_key import ObjectKey
 from fanout.errors import Denied, FanoutError
 from fanout.package.package_limits import SizeLimits
 from fanout.package.tree_ids import TreeEntry
@@ -69,10 +70,11 @@ class Inventory(Protocol):
         Errors are part of the value. Which objects changed shows in a comparison of two values.
         """
 
-    def require(self, kinds: Collection[tuple[str, str]]) -> bool:
-        """Return whether the next reading has objects of kinds that this one lacks.
+    def require(self, injected: Mapping[ObjectKey, Collection[tuple[str, str]]]) -> bool:
+        """Return whether the next reading differs by kinds that packages inject.
 
-        `kinds`: group and kind of what packages inject, known only once they are read.
+        `injected`: group and kind of what the packages of a policy or variant inject, known only
+        once they are read.
         """
 
 

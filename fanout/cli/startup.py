@@ -225,7 +225,7 @@ class Program:
         declared, files_digest = self.read_declared(), self.inventory.last_digest()
         observed = self.reconciler.plan_pass(declared, self.settings.now(), mode)
         # Packages may inject kinds that no policy names.
-        if self.inventory.require(self.reconciler.list_injected_kinds()):
+        if self.inventory.require(self.reconciler.list_injected_kinds(observed)):
             declared = self.read_declared()
             observed = self.reconciler.plan_pass(declared, self.settings.now(), mode)
         self._store_noop(mode, files_digest, declared, observed)

@@ -147,7 +147,7 @@ class _Operation:
 
         def confirm(pass_plan: PassPlan, declared: DeclaredObjects) -> DeclaredObjects | None:
             # Packages may inject kinds that no policy names.
-            injected = self._program.reconciler.list_injected_kinds()
+            injected = self._program.reconciler.list_injected_kinds(pass_plan)
             if self._cluster.inventory.require(injected):
                 return self._cluster.read()
             if not is_final(pass_plan):

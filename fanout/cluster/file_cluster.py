@@ -191,7 +191,10 @@ class FileCluster:
         all_unread = (*declared.unread, *map(DeclarationFailure, unread))
         return replace(declared, faults=(*declared.faults, *faults), unread=all_unread)
 
-    def require(self, kinds: Collection[tuple[str, str]]) -> bool:  # noqa: ARG002 as of the port
+    def require(
+        self,
+        injected: Mapping[ObjectKey, Collection[tuple[str, str]]],  # noqa: ARG002 as of the port
+    ) -> bool:
         """Return False: files are read with all their kinds."""
         return False
 

@@ -62,15 +62,6 @@ def merge_references(references: Iterable[KindReference]) -> tuple[RequiredKind,
     return tuple(replace(it, reads_status=reads_status) for it, reads_status in merged.items())
 
 
-def has_open_injectors(
-    policies: Iterable[UpstreamPolicy], variants: Iterable[PackageVariant]
-) -> bool:
-    """Return whether an injector names no kind, so that it is for all of the package."""
-    of_policies = (path for it in policies for path in find_open_injectors(it))
-    of_variants = (path for it in variants for path in find_open_injectors(it))
-    return any((*of_policies, *of_variants))
-
-
 def find_open_injectors(declaration: UpstreamPolicy | PackageVariant) -> Iterator[FieldPath]:
     """Yield the paths of injectors that name no kind."""
     for path, injectors in _list_injectors(declaration):

@@ -15,11 +15,11 @@ from fanout.declared.declaration_assembly import Declarations, assemble_declared
 from fanout.declared.declaration_failure import DeclarationFailure, GroupKind, own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
-from fanout.declared.object_key import ObjectKey
+from fanout.declared.object_key import ObjectKey, own_key
 from fanout.declared.required_kinds import (
     KindReference,
     RequiredKind,
-    has_open_injectors,
+    find_open_injectors,
     list_references,
     merge_references,
 )
@@ -98,7 +98,8 @@ class ApiInventory:
         """
         self._source = source
         self._namespace = namespace
-        self._injected: frozenset[GroupKind] = frozenset()  # by packages, besides what is named
+        # By packages, for injectors that name no kind.
+        self._injected: dict[ObjectKey, frozenset[GroupKind]] = {}
         self._read_kinds: frozenset[GroupKind] = frozenset()
         self._validated: dict[ObjectKey, _ValidatedObject] = {}
         self._objects = ClusterObjectIndex()
@@ -118,17 +119,24 @@ class ApiInventory:
             self._version = version
         return self._declared
 
-    def require(self, kinds: Collection[GroupKind]) -> bool:
+    def require(self, injected: Mapping[ObjectKey, Collection[GroupKind]]) -> bool:
         """Return whether some of the kinds, which packages inject, have yet to be read.
 
-        The next reading has them, or lacks the objects that need them. None is needed where
-        every injector names its kind.
+        The next reading has them, or lacks the policies and variants that need them. None is
+        needed where every injector names its kind.
         """
-        declared = self.read()
-        new = frozenset(kinds) - self._injected
-        if not new or not has_open_injectors(declared.policies, declared.variants):
-            return False
-        self._injected |= new
+        declared, new = self.read(), set[GroupKind]()
+        declarations: list[UpstreamPolicy | PackageVariant] = [
+            *declared.policies,
+            *declared.variants,
+        ]
+        for declaration in declarations:
+            key = own_key(declaration)
+            previous = self._injected.get(key, frozenset())
+            added = frozenset(injected.get(key, ())) - previous
+            if added and any(find_open_injectors(declaration)):
+                self._injected[key] = previous | added
+                new |= added
         if new <= self._read_kinds:
             return False
         self._declared = None
@@ -146,7 +154,8 @@ class ApiInventory:
         reading = _Reading()
         own_kinds = [self._read_own_kind(model, served, reading) for model in _OWN_KINDS]
         named = merge_references(self._list_references(reading))
-        injected = (RequiredKind(kind, group) for group, kind in sorted(self._injected))
+        kinds = frozenset[GroupKind]().union(*self._injected.values())
+        injected = (RequiredKind(kind, group) for group, kind in sorted(kinds))
         choices = choose_kinds((*named, *injected), served)
         self._refuse_other_versions(choices, served, reading)
         listed_kinds = [self._read_kind(*it, reading) for it in choices.items()]
@@ -154,6 +163,7 @@ class ApiInventory:
         self._read_kinds = frozenset(choices) - reading.unread_kinds.keys()
         present = {*reading.own_objects, *(key for key, _ in reading.broken)}
         self._validated = {key: it for key, it in self._validated.items() if key in present}
+        self._injected = {key: it for key, it in self._injected.items() if key in present}
         self._source.retain([*own_kinds, *(it for it in listed_kinds if it is not None)])
         self._objects = self._objects.with_objects(reading.objects)
         return assemble_declared(
@@ -193,13 +203,14 @@ class ApiInventory:
         To them it would look as if all objects of the kind had been deleted: injected values
         would be those of the package again.
         """
-        injected = {kind: it for kind, it in reading.unread_kinds.items() if kind in self._injected}
         named: set[GroupKind] = set()
         for key, (item, position) in list(reading.own_objects.items()):
             references = self._validated[key].references
             errors = [*find_unread_kinds(references, reading.unread_kinds, served)]
-            if injected and isinstance(item, (UpstreamPolicy, PackageVariant)):
-                errors += find_unread_injections(item, injected)
+            if isinstance(item, (UpstreamPolicy, PackageVariant)) and key in self._injected:
+                kinds = self._injected[key] & reading.unread_kinds.keys()
+                unread = {kind: reading.unread_kinds[kind] for kind in sorted(kinds)}
+                errors += find_unread_injections(item, unread)
             if errors:
                 del reading.own_objects[key]
                 named |= {kind for kind, _ in errors}

@@ -158,9 +158,9 @@ class HeldInventory:
             self._retry_at = inf if self._held is shown else monotonic() + RETRY_AFTER
         return self._held
 
-    def require(self, kinds: Collection[tuple[str, str]]) -> bool:
-        """Return whether the next reading has objects of kinds that this one lacks."""
-        return self._inventory.require(kinds)
+    def require(self, injected: Mapping[ObjectKey, Collection[tuple[str, str]]]) -> bool:
+        """Return whether the next reading differs by kinds that packages inject."""
+        return self._inventory.require(injected)
 
     def digest(self) -> str:
         """Return "": nothing tells without a listing whether anything changed."""

@@ -80,9 +80,9 @@ def find_unread_kinds(
 def find_unread_injections(
     declaration: UpstreamPolicy | PackageVariant, unread: Mapping[GroupKind, UnreadableKind]
 ) -> Iterator[tuple[GroupKind, FieldError]]:
-    """Yield each kind that packages inject and that cannot be read, for injectors of all kinds.
+    """Yield the errors of injectors that name no kind.
 
-    Which package of which policy has the injection point is not known here.
+    `unread`: the kinds that the packages of the declaration inject and that cannot be read.
     """
     if declaration.is_being_deleted:
         return

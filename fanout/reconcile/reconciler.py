@@ -11,6 +11,7 @@ from functools import partial
 from fanout.api.urls import canonicalize_url
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import group_findings
+from fanout.declared.object_key import ObjectKey, own_key
 from fanout.errors import Bug, FanoutError
 from fanout.plan.observation.repository_state import RefListing, RefListingRequest, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan, join_plans
@@ -139,9 +140,18 @@ class Reconciler:
         self._ownership_memo = OwnershipMemo()
         self._repository_drafts = RepositoryDrafts()
 
-    def list_injected_kinds(self) -> frozenset[tuple[str, str]]:
-        """Return group and kind of what the upstream packages of the last passes inject."""
-        return self._packages.list_injected_kinds()
+    def list_injected_kinds(
+        self, pass_plan: PassPlan
+    ) -> Mapping[ObjectKey, frozenset[tuple[str, str]]]:
+        """Return group and kind of what the upstream packages of the planned policies inject."""
+        policies = (it.resolved_policy for it in pass_plan.policies)
+        return {
+            own_key(it.declaration): self._packages.list_injected_kinds(
+                it.upstream, it.upstream_spec.package
+            )
+            for it in policies
+            if it.declaration is not None and it.upstream is not None
+        }
 
     def plan_pass(self, declared: DeclaredObjects, now: datetime, mode: PassMode) -> PassPlan:
         """Make one pass up to its plan; nothing is changed yet.

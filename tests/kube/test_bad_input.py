@@ -8,6 +8,7 @@
 | a policy naming another namespace's Repository | refused, by name | the same |
 | a Repository with another tenant's URL and no secret | sees what the remote shows anonymous people | `test_the_url_of_another_tenant_shows_what_anybody_sees` |
 | RBAC denies a kind | policies that need it hold, with verb and resource; others go on; nothing is removed | `test_a_kind_that_must_not_be_listed_holds_who_needs_it`; commands: `test_reading.py::test_a_kind_that_must_not_be_listed_holds_who_reads_it_and_is_named` |
+| targets deleted by mistake | above `removalLimit` nothing is removed until a person confirms, with the command that `explain` prints | `test_removals_above_the_limit_wait_for_a_person_and_follow` |
 | the definition of a kind deleted and made again | held, then goes on; no variant is removed | `test_controller.py::test_a_definition_that_is_deleted_removes_no_variant`; commands: `test_reading.py::test_a_kind_that_is_not_served_any_more_removes_nothing` |
 | a policy deleted while records wait, and made again under its name | its records go on counting; nothing is published twice | `test_a_policy_made_again_has_the_records_that_waited` |
 | no records repository | refused, by name | `test_without_a_records_repository_nothing_begins`; commands: `test_reading.py::test_records_have_no_default` |
@@ -16,14 +17,17 @@
 """  # noqa: E501 as Markdown wants it
 
 import json
+import shlex
 from base64 import b64encode
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from fleet import PACKAGE
 from http_git import serving
 from kube.record_fleet import decision, wait_until
 from kube.tenants import (
@@ -306,6 +310,30 @@ def test_a_kind_that_must_not_be_listed_holds_who_needs_it(tenant, begin, resour
     assert controller.end() == 0
 
 
+def test_a_kind_that_only_a_package_names_holds_the_policies_of_that_package(tenant, begin):
+    """All have an injector without a kind, and the package of one has no point for the kind."""
+    twin = tenant()
+    upstream = twin.fleet.repos["blueprints"]
+    plain = {f"plain/{it}": text for it, text in PACKAGE.items() if it != "settings.yaml"}
+    upstream.git("update-ref", "refs/tags/plain/v1", upstream.commit("main", plain))
+    for name, package in (("open", "monitoring"), ("other", "plain")):
+        text = PLAIN_POLICY.format(name=name, more=OPEN)
+        twin.fleet.write(f"{name}.yaml", text.replace("package: monitoring", f"package: {package}"))
+    twin.move()
+    twin.apply()
+    twin.server.delete(own(twin, "UpstreamPolicy", "monitoring"))
+    edge = twin.fleet.repos["edge"]
+    with denied(twin.server, "configmaps"):
+        controller = begin(twin)
+        stalled = partial(condition, twin, "UpstreamPolicy", "open", "Stalled")
+        controller.until(lambda: "template.injectors[0]: " in stalled().get("message", ""))
+        assert 'cannot list resource "configmaps"' in stalled()["message"]
+        controller.until(lambda: edge.tags() == ["other/v1"])
+        assert not condition(twin, "UpstreamPolicy", "other", "Stalled")
+    controller.until(lambda: edge.tags() == ["open/v1", "other/v1"])
+    assert controller.end() == 0
+
+
 def test_a_kind_that_is_granted_again_is_read_without_a_poll(tenant, begin):
     twin = tenant()
     with denied(twin.server, "configmaps"):
@@ -317,6 +345,38 @@ def test_a_kind_that_is_granted_again_is_read_without_a_poll(tenant, begin):
         assert not twin.fleet.repos["edge"].drafts()
     controller.until(twin.fleet.repos["edge"].tags)
     assert "interval" not in controller.triggers()
+    assert controller.end() == 0
+
+
+def test_removals_above_the_limit_wait_for_a_person_and_follow(tenant, begin, monkeypatch):
+    twin = tenant(dict.fromkeys(("ams", "ber", "cph", "dub"), ("dev", "edge")))
+    spec = {"stages": [{"name": "dev"}], "removalLimit": 2}
+    policy = own(twin, "UpstreamPolicy", "monitoring")
+    twin.server.patch(policy, {"spec": spec})
+    controller = begin(twin, program=("-c", HASTY_ADMISSION))
+    edge = twin.fleet.repos["edge"]
+    controller.until(lambda: len(edge.tags()) == 4)
+    await_handled(controller, twin, "first")
+    before = edge.refs()["refs/heads/main"]
+    line = ("delete", "clusters.infra.example.com", "ams", "ber", "cph")
+    twin.server.kubectl(*line, namespace=twin.namespace)
+    ready = partial(condition, twin, "UpstreamPolicy", "monitoring", "Ready")
+    controller.until(lambda: ready().get("reason") == "TooManyRemovals")
+    confirmation = "fanout remove monitoring --all-gone --reason WHY -n " + twin.namespace
+    assert "3 of 4 variants would be removed (removalLimit: 2)" in ready()["message"]
+    assert edge.refs()["refs/heads/main"] == before
+    variants = partial(twin.server.list, OWN, "PackageVariant", twin.namespace)
+    assert len(variants()) == 4
+    twin.fleet.now = datetime.now(UTC)
+    explained = twin.ask("explain", "monitoring").out.partition("To unblock:\n  fanout ")[2]
+    command = explained.partition("\n")[0]
+    assert f"fanout {command}".startswith(confirmation)
+    monkeypatch.setenv("FANOUT_NOW", twin.fleet.now.isoformat())
+    confirmed = twin.fleet.run(*shlex.split(command), files=False)
+    assert confirmed.code == 0, confirmed.err
+    controller.until(lambda: ready().get("status") == "True")
+    assert all(it.startswith("sites/dub/") for it in edge.files() if "/" in it)
+    controller.until(lambda: len(variants()) == 1)
     assert controller.end() == 0
 
 

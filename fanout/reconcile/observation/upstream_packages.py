@@ -143,6 +143,8 @@ class UpstreamPackages:
     git: GitStore
     limits: RenderLimits
     _prepared: dict[tuple[str, str, str], PreparedPackage] = field(default_factory=dict)
+    # group and kind of injection points, by remote and path, of all revisions read so far
+    _injected: dict[tuple[str, str], frozenset[tuple[str, str]]] = field(default_factory=dict)
 
     def get_package(
         self,
@@ -169,16 +171,21 @@ class UpstreamPackages:
             upstream = read_with_recovery(
                 self.git, listing_request, lambda: self._read(repository, path, name, commit)
             )
-            self._prepared[key] = _prepare_package(upstream, self.limits, scopes)
+            package_read = _prepare_package(upstream, self.limits, scopes)
+            self._prepared[key] = package_read
+            kinds = frozenset((it.group, it.kind) for it in package_read.points)
+            self._injected[key[:2]] = self._injected.get(key[:2], frozenset()) | kinds
             # Dictionaries keep insertion order, so the oldest packages go first.
             for old in list(self._prepared)[:-MAX_PREPARED]:
                 del self._prepared[old]
         return self._prepared[key]
 
-    def list_injected_kinds(self) -> frozenset[tuple[str, str]]:
-        """Return group and kind of the injection points of the packages read so far."""
-        packages = self._prepared.values()
-        return frozenset((point.group, point.kind) for it in packages for point in it.points)
+    def list_injected_kinds(
+        self, repository: Repository, package: str
+    ) -> frozenset[tuple[str, str]]:
+        """Return group and kind of the injection points of a package, as far as it was read."""
+        key = build_remote(repository).key, join_upstream_path(repository, package)
+        return self._injected.get(key, frozenset())
 
     def _read(self, repository: Repository, path: str, name: str, commit: str) -> UpstreamPackage:
         with self.git.reader(build_remote(repository)) as reader:
