@@ -36,7 +36,8 @@ def command(settings: Settings, interval: str, hooks: str | None, listen: str | 
     Objects are read from the API server and watched: those of fanout, and those of kinds that
     policies name. In a pod the service account is used, unless --context or --kubeconfig is given.
     Drafts and publications are as with `fanout run`; before anything is published, restrictions
-    are read again. SIGTERM and SIGINT stop the process after the current pass.
+    are read again. The records repository has no default here: name it with --records, or in the
+    FanoutConfiguration. SIGTERM and SIGINT stop the process after the current pass.
     """
     operation = parse_operation(settings, interval, hooks, listen)
     settings = replace(settings, is_controller=True, namespace="")
