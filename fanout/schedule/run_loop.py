@@ -226,7 +226,7 @@ class RunLoop:
     def _run_round(self, timer: RequeueTimer) -> None:
         """Serve pending keys. After an error they stay pending, with increasing pauses."""
         keys, started = self._choose_keys(), monotonic()
-        waits = [started - at for key, at in self._pending.items() if key not in self._served]
+        waits = [started - self._pending[key] for key in keys if key not in self._served]
         self._observe(lambda it: it.begin_round(waits))
         made_pass, failure = None, None
         try:

@@ -547,7 +547,7 @@ def write_map(files, play, number):
 
 def test_a_policy_that_goes_on_lets_a_change_of_another_one_pass(files):
     files.policy("a").policy("b")
-    subjects = []
+    subjects, observer = [], Observer()
 
     def answer(number, now):
         subjects.append(play.modes[-1].subjects)
@@ -556,11 +556,12 @@ def test_a_policy_that_goes_on_lets_a_change_of_another_one_pass(files):
         sleep(0.03)
         return report(now, step=number == 1 or {B} not in subjects[:-1])
 
-    with Play(files, answer=answer) as play:
+    with Play(files, answer=answer, observers=[observer]) as play:
         play.concerned = frozenset([B])
         play.until(lambda: {B} in subjects and len(subjects) > subjects.index({B}) + 1)
     assert {A, B} not in subjects
     assert subjects[subjects.index({B}) + 1] == {A}
+    assert [len(it) for it in observer.waits] == [1] * len(observer.waits), "each key once"
 
 
 def test_changes_without_end_hold_up_no_policy_that_goes_on(files):
