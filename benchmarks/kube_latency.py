@@ -61,9 +61,13 @@ class Controller:
         [line] = (it for it in status.splitlines() if it.startswith(f"{field}:"))
         return int(line.split()[1]) // 1024
 
-    def passes(self) -> int:
-        """Return the number of passes, of which the log must speak (`-v`)."""
-        return sum(it["event"] == "Pass done" for it in self._lines())
+    def passes(self) -> list[dict[str, Any]]:
+        """Return the lines about passes; the log has all of them with `-v`."""
+        return [it for it in self._lines() if it["event"] == "Pass done"]
+
+    def problems(self) -> list[dict[str, Any]]:
+        """Return the lines about problems and their ends."""
+        return [it for it in self._lines() if "problem" in it]
 
     def processor(self) -> float:
         """Return the seconds of processor that the process has used."""
@@ -139,7 +143,7 @@ def measure_heartbeats(world: Fleet) -> Iterator[Row]:
     with _running(world, "-v") as controller:
         controller.wait(lambda: len(controller.drafts()) >= world.size.targets)
         _await_quiet(controller, connection)
-        passes, processor = controller.passes(), controller.processor()
+        passes_before, processor = len(controller.passes()), controller.processor()
         begin, beats = time.monotonic(), 0
         while (passed := time.monotonic() - begin) < world.minutes * 60:
             body = {"status": {"heartbeat": datetime.now(UTC).isoformat()}}
@@ -147,14 +151,15 @@ def measure_heartbeats(world: Fleet) -> Iterator[Row]:
             connection.send("PATCH", path, body, MERGE_TYPE)
             beats += 1
             time.sleep(max(beats / _BEATS_EACH_SECOND - passed, 0))
-        # A pass of theirs would come before that of a change after them.
-        _await_draft(controller, connection, names[0])
-        passes = controller.passes() - passes - 1
         processor = controller.processor() - processor
+        time.sleep(_QUIET)
+        passes = controller.passes()[passes_before:]
+        for line in (*passes, *(controller.problems() if passes else ())):
+            print(line, file=sys.stderr)
     yield Row("heartbeats/minutes", world.minutes, "")
     yield Row("heartbeats/beats", beats, "")
     yield Row("heartbeats/processor-of-each", round(processor / beats * 1e3, 2), "ms")
-    yield at_most("heartbeats/passes", passes, 0, "")
+    yield at_most("heartbeats/passes", len(passes), 0, "")
 
 
 def create_policy(connection: ApiConnection) -> None:
