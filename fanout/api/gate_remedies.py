@@ -150,8 +150,8 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "Push a tag to the upstream repository, or change `spec.upstream.revision`.",
     ),
     Reason.NO_TARGETS: Remedy(
-        "No target is in the stage, so no revision can pass it.",
-        "Add a target, or remove the stage.",
+        "The policy selects no target, or none is in the stage, so that no revision can pass it.",
+        "Add a target, correct the selector, or remove the stage.",
     ),
     Reason.NOT_ENFORCED: Remedy(
         "Branch protection is missing or does not require the commit status, so people "

@@ -110,7 +110,7 @@ class Reason(StrEnum):
     NO_FILES = "NoFiles", "no directory with objects was given"
     NO_OBJECT_ID = "NoObjectId", "a value is not a Git object ID"
     NO_REVISION = "NoRevision", "no upstream revision matches the policy"
-    NO_TARGETS = "NoTargets", "the stage has no variant"
+    NO_TARGETS = "NoTargets", "the policy or the stage has no variant"
     NOT_ENFORCED = "NotEnforced", "branch protection does not require the commit status of fanout"
     NOT_ENTITLED = "NotEntitled", "the author of an approval is not an approver"
     NOT_FOUND = "NotFound", "nothing has this name"

@@ -77,6 +77,15 @@ def test_a_policy_whose_variants_failed_says_so(tmp_path: Path):
     assert "2 variants failed, monitoring-ams-047978a1d8 first: " in condition["message"]
 
 
+def test_a_policy_without_targets_is_ready_and_says_so(tmp_path: Path):
+    fleet = Fleet.build(tmp_path)
+    fleet.write("policy.yaml", POLICY.replace("kind: Cluster}", "kind: Cluster, name: nobody}"))
+    [policy] = fleet.run("get", "policies", "-o", "json").items
+    condition = policy["status"]["conditions"][0]
+    assert (condition["type"], condition["status"]) == ("Ready", "True")
+    assert condition["reason"] == "NoTargets"
+
+
 def test_a_publication_without_its_gates_shows_in_the_table(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
     fleet.sweep("--drafts-only")

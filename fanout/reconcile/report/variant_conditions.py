@@ -106,6 +106,9 @@ def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple
         return "True", Reason.READY, ready_sentence
     if holds:
         return "False", holds[0].reason, f"{describe_hold(holds[0])}; {ready_sentence}"
+    if not decisions:
+        # All that is declared is carried out. Tools that wait for the policy would wait for ever.
+        return "True", Reason.NO_TARGETS, wording.NO_TARGETS
     return "False", Reason.PROGRESSING, ready_sentence
 
 
