@@ -15,7 +15,8 @@ PAGES = [
     *(ROOT / "docs").rglob("*.md"),
 ]
 FENCE = re.compile(r"^```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
-TOP = click.Context(cli, info_name="fanout")
+# A command remembers its option for help, so the context is the one of the program.
+TOP = click.Context(cli, info_name="fanout", **cli.context_settings)
 # What follows is another command, a comment or the output of the command.
 END = re.compile(r"\s(?:#|\\?\||>|<|&&|;|\))|\n|$")
 
