@@ -25,7 +25,7 @@ _VERBS = {"files": "run", "cluster": "controller"}
 
 @dataclass(frozen=True, slots=True)
 class _Spent:
-    """What a process spent on the fan-out."""
+    """Resources that a process spent on the fan-out."""
 
     push: float  # seconds from its start to the last push
     processor: float  # seconds of processor up to the last push

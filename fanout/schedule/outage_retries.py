@@ -5,7 +5,6 @@ policies before the next check of all repositories.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
 from random import uniform
@@ -15,9 +14,10 @@ from fanout.errors import Denied, FanoutError, RateLimited, Unavailable
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject
+from fanout.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Outage:
     """Failures in a row of one policy, and when it is evaluated again."""
 
