@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fanout.declared.declared_objects import DeclaredObjects, have_same_restrictions
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.ports import Sandbox
 from fanout.reconcile.memo.ownership_memo import have_same_paths
 from fanout.reconcile.selection.policy_index import PolicyIndex
@@ -95,11 +95,14 @@ class ResolutionMemo:
 
 def _differ_in_objects_alone(previous: DeclaredObjects, present: DeclaredObjects) -> bool:
     """Return whether all but the plain objects is as before."""
-    # By identity: the positions of an object that was read again may be others.
+    before, after = (
+        (it.repositories, it.promotions, it.unread, it.left_out, it.unusable, it.faults)
+        for it in (previous, present)
+    )
     declarations = zip(list_declarations(previous), list_declarations(present), strict=False)
     return (
-        have_same_restrictions(previous, present)
-        and previous.faults == present.faults
+        before == after
+        and len(list_declarations(previous)) == len(list_declarations(present))
         and all(old is new for old, new in declarations)
     )
 
