@@ -58,6 +58,8 @@ REPOSITORY_LABELS = {"ring": ["early", "internal", "late"], "frozen": ["yes"], "
 STATUSES = [None, {"phase": "Online"}, {"phase": "Offline"}]
 Object = dict[str, Any]
 
+READER_OPTIONS = re.compile(r" (-f|-n|--(context|kubeconfig|records|state-dir)) [^`\s]+")
+
 
 class World:
     """The objects of a sample, in files and in an API server, and the repositories of both."""
@@ -116,7 +118,11 @@ class World:
         return self.fleet.run("plan", "-o", "json", *line, *records, files=False)
 
     def without_places(self, text: str) -> str:
-        """Return what a command printed with neither files and lines nor namespaces of objects."""
+        """Return what a command printed with neither files and lines nor namespaces of objects.
+
+        The commands that it advises have the options of their reader.
+        """
+        text = READER_OPTIONS.sub("", text)
         text = re.sub(rf"{re.escape(str(self.fleet.root))}/policies/all\.yaml:\d+(: )?", "", text)
         return text.replace(f"/{self.namespace}/", "/")
 
