@@ -148,9 +148,10 @@ def test_a_record_made_while_a_saved_plan_publishes_hides_no_publication(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ):
     fleet.sweep("--drafts-only")
-    fleet.plan("--out", "plan.json")
+    saved = str(fleet.root / "plan.json")
+    fleet.plan("--out", saved)
     meanwhile(monkeypatch, lambda: fleet.run("suspend", "monitoring", "--reason", "an incident"))
-    swept = fleet.sweep("--plan", "plan.json", "-o", "json")
+    swept = fleet.sweep("--plan", saved, "-o", "json")
     assert swept.code == 0, swept.err
     published = [it["path"] for it in swept.json["outcomes"] if it["kind"] == "Publish"]
     assert sorted(published) == ["sites/ams", "sites/dub"]
