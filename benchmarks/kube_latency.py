@@ -6,9 +6,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median, quantiles
@@ -217,22 +217,28 @@ def _instant(line: dict[str, Any]) -> datetime:
 
 
 @contextmanager
-def _running(world: Fleet, *options: str) -> Iterator[Controller]:
-    """Run the controller of a fleet without drafts and records."""
+def run_process(world: Fleet, name: str, line: Sequence[str]) -> Iterator[Controller]:
+    """Run a process of a fleet without drafts, records and caches; `line`: verb and options."""
     world.clear()
-    place, kubeconfig = world.place, str(world.server.kubeconfig)
-    log = place / "latency.log"
-    records = place / "latency-records.git"
-    for earlier in (records, place / "latency"):  # its caches know the records of before
-        shutil.rmtree(earlier, ignore_errors=True)
+    log, state, records = (world.place / f"{name}{it}" for it in (".log", "", "-records.git"))
+    for path in (state, records):
+        shutil.rmtree(path, ignore_errors=True)
     subprocess.run(["git", "init", "-q", "--bare", str(records)], check=True)
-    command = [sys.executable, "-m", "fanout", "controller", "--kubeconfig", kubeconfig]
-    command += ["--context", "admin", "--records", str(records), "--interval", "2h"]
-    command += ["--state-dir", str(place / "latency"), *options]
+    command = [sys.executable, "-m", "fanout", *line, "--interval", "2h"]
+    command += ["--records", str(records), "--state-dir", str(state)]
     with log.open("wb") as output:
-        process = subprocess.Popen(command, cwd=place, stderr=output)
+        process = subprocess.Popen(command, cwd=world.place, stderr=output)
         try:
             yield Controller(process, log)
         finally:
             process.terminate()
             process.wait(60)
+
+
+def controller_line(world: Fleet) -> list[str]:
+    """Return verb and options of a controller of the fleet."""
+    return ["controller", "--kubeconfig", str(world.server.kubeconfig), "--context", "admin"]
+
+
+def _running(world: Fleet, *options: str) -> AbstractContextManager[Controller]:
+    return run_process(world, "latency", [*controller_line(world), *options])

@@ -5,22 +5,17 @@ a round (`draftsPerRound`), an empty records repository, and no cache. The contr
 statuses besides; its memory is measured after they are written.
 """
 
-import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from benchmarks.kube_latency import Controller, Fleet
+from benchmarks.kube_latency import Controller, Fleet, controller_line, run_process
 from benchmarks.rows import Row, at_most
 
 _PUSH_RATIO, _MEMORY_RATIO = 1.3, 1.6
 _QUIET = 5.0  # seconds in which a process uses hardly any processor
 _IDLE = 0.05  # seconds of processor in that time
-_VERBS = {"files": "run", "cluster": "controller"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +30,7 @@ class _Spent:
 
 def measure_processes(world: Fleet) -> Iterator[Row]:
     """Yield the costs of both processes, and the ratios that have a bar."""
-    files, cluster = (_measure(world, it) for it in _VERBS)
+    files, cluster = (_measure(world, it) for it in ("files", "cluster"))
     for name, it in (("files", files), ("cluster", cluster)):
         yield Row(f"process-of-{name}/last-push", round(it.push, 2), "s")
         yield Row(f"process-of-{name}/processor-at-last-push", round(it.processor, 2), "s")
@@ -49,8 +44,8 @@ def measure_processes(world: Fleet) -> Iterator[Row]:
 
 
 def _measure(world: Fleet, kind: str) -> _Spent:
-    begin = datetime.now(UTC)
-    with _running(world, kind) as process:
+    with run_process(world, f"process-{kind}", _line(world, kind)) as process:
+        begin = datetime.now(UTC)
         process.wait(lambda: len(process.drafts()) >= world.size.targets)
         processor = process.processor()
         push = (process.drafts()[-1] - begin).total_seconds()
@@ -69,27 +64,7 @@ def _await_quiet(process: Controller) -> None:
         before = after
 
 
-@contextmanager
-def _running(world: Fleet, kind: str) -> Iterator[Controller]:
-    """Run a process of a fleet without drafts, records and caches."""
-    world.clear()
-    place = world.place
-    log, state, records = (place / f"process-{kind}{it}" for it in (".log", "", "-records.git"))
-    for path in (state, records):
-        shutil.rmtree(path, ignore_errors=True)
-    subprocess.run(["git", "init", "-q", "--bare", str(records)], check=True)
-    command = [sys.executable, "-m", "fanout", _VERBS[kind], "--interval", "2h"]
-    command += ["--records", str(records), "--state-dir", str(state), *_source(world, kind)]
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, cwd=place, stderr=output)
-        try:
-            yield Controller(process, log)
-        finally:
-            process.terminate()
-            process.wait(60)
-
-
-def _source(world: Fleet, kind: str) -> list[str]:
-    if kind == "files":
-        return ["-f", str(world.place / "policies")]
-    return ["--kubeconfig", str(world.server.kubeconfig), "--context", "admin"]
+def _line(world: Fleet, kind: str) -> list[str]:
+    return (
+        ["run", "-f", str(world.place / "policies")] if kind == "files" else controller_line(world)
+    )
