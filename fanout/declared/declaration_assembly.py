@@ -120,7 +120,9 @@ def _find_allowed_namespaces(key: ObjectKey, positions: Iterable[ObjectPosition]
 def build_finding(identity: str, position: ObjectPosition, error: FieldError) -> Finding:
     """Build the finding for an error of the object with this `Kind/name` at its position."""
     where = position.locate(identity, error.path)
-    return Finding(where, error.problem, error.remedy, error.severity)
+    metadata = position.value.get("metadata") if isinstance(position.value, Mapping) else None
+    namespace = metadata.get("namespace") if isinstance(metadata, Mapping) else None
+    return Finding(where, error.problem, error.remedy, error.severity, str(namespace or ""))
 
 
 def _select_kind(kind: type[Kind], items: Iterable[KRMObject]) -> tuple[Kind, ...]:

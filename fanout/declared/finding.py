@@ -10,12 +10,16 @@ from fanout.values import frozen, replace
 
 @frozen
 class Finding:
-    """One error or warning at its position; an error makes the object unusable."""
+    """One error or warning at its position; an error makes the object unusable.
+
+    `namespace`: that of the object; "" if it has none or it is not known.
+    """
 
     where: ErrorLocation
     problem: str
     remedy: str
     severity: Severity = "error"
+    namespace: str = ""
 
     def __str__(self) -> str:
         """Format as `file:line: kind/name: field.path: problem; remedy`."""

@@ -241,6 +241,18 @@ def test_an_object_that_no_schema_caught_is_left_out_with_its_path(twin: Twin):
     assert place in " ".join(told.err.split())
 
 
+def test_an_object_with_errors_is_none_of_another_namespace(twin: Twin, tmp_path: Path):
+    with open_twin(twin.server, tmp_path / "others") as others:
+        path = others.fleet.root / "policies" / "promotion.yaml"
+        broken = yaml.safe_load(path.read_text())
+        broken["spec"]["schedule"] = "61 * * * *"
+        path.write_text(yaml.safe_dump(broken))
+        others.apply()
+        assert others.ask("plan").code == 3
+        plan = twin.ask("plan")
+        assert (plan.code, plan.err) == (0, "")
+
+
 def test_a_broken_repository_holds_who_could_name_it(twin: Twin):
     """Its labels may still be those that a policy selects."""
     path = twin.fleet.root / "policies" / "policy.yaml"

@@ -86,9 +86,16 @@ _ACTION_WORDS = {
 }
 
 
-def report_file_errors(declared: DeclaredObjects) -> int:
-    """Print every error in the files, and return their number."""
-    errors = [fault for fault in declared.faults if fault.severity == "error"]
+def report_input_errors(declared: DeclaredObjects, namespace: str | None) -> int:
+    """Print every error in the declared objects, and return their number.
+
+    `namespace`: errors of objects that are certainly of another one are left out.
+    """
+    errors = [
+        fault
+        for fault in declared.faults
+        if fault.severity == "error" and fault.namespace in ("", namespace or fault.namespace)
+    ]
     for _, line in group_findings(errors):
         print_message(line, fg="red")
     return len(errors)

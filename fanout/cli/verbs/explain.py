@@ -23,7 +23,7 @@ from fanout.cli.output.explanation_text import (
     format_explanation,
     format_fleet,
 )
-from fanout.cli.output.pass_output import report_file_errors
+from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.output.printer import build_list, print_value, write_stdout
 from fanout.cli.output.text_layout import text_width
 from fanout.cli.process_exit import ExitCode
@@ -79,7 +79,7 @@ def command(settings: Settings, subject: str, selector: str) -> ExitCode:
             "a name and a selector exclude each other", "use one of them", "--selector"
         )
     with open_program(settings) as program:
-        errors = report_file_errors(program.read_declared())
+        errors = report_input_errors(program.read_declared(), settings.namespace)
         layout = ExplanationLayout(
             settings.now(), text_width(), is_colored(settings.color, sys.stdout)
         )

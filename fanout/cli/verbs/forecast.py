@@ -13,7 +13,7 @@ from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import complete_policies, complete_revisions
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
-from fanout.cli.output.pass_output import report_file_errors
+from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.output.printer import Object, TableColumn, print_objects
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
@@ -66,7 +66,7 @@ def command(
     example because the stage is suspended.
     """
     with open_program(settings) as program:
-        faults = report_file_errors(program.read_declared())
+        faults = report_input_errors(program.read_declared(), settings.namespace)
         item = _find_policy(program, policy)
         reaches = _forecast_stages(program.read_declared(), item, revision, takes)
     print_objects([_serialize_reach(item, reach) for reach in reaches], _COLUMNS, settings)

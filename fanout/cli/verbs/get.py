@@ -32,7 +32,7 @@ from fanout.cli.input.completion import (
 from fanout.cli.input.name_lookup import target_names
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, selector_option, with_settings
 from fanout.cli.output import get_tables
-from fanout.cli.output.pass_output import report_file_errors
+from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.output.printer import Object, print_objects
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
@@ -279,7 +279,7 @@ def command(
         resource_type, names, parse_selector(selector, "--selector"), **criteria
     )
     with open_program(settings) as program:
-        faults = report_file_errors(program.read_declared())
+        faults = report_input_errors(program.read_declared(), settings.namespace)
         object_filter.check_criteria(program.read_declared(), settings.namespace)
         items, now, is_partial = _read_items(program, resource_type, names)
         object_filter.refuse_unknown(items)

@@ -13,7 +13,7 @@ from fanout.cli.output.graph.mermaid_drawing import draw_mermaid
 from fanout.cli.output.graph.stage_graph import StageGraph, build_graph
 from fanout.cli.output.graph.svg_drawing import draw_svg
 from fanout.cli.output.graph.text_drawing import draw_text
-from fanout.cli.output.pass_output import report_file_errors
+from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import Settings
@@ -45,7 +45,7 @@ def command(settings: Settings, policy: str, language: str) -> ExitCode:
     is for Markdown pages, and the format dot is for Graphviz.
     """
     with open_program(settings) as program:
-        faults = report_file_errors(program.read_declared())
+        faults = report_input_errors(program.read_declared(), settings.namespace)
         check_policies([policy], program.read_declared(), settings.namespace)
         item = find_policy(program, policy)
     if item.error is not None:

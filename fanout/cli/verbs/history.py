@@ -13,7 +13,7 @@ from fanout.cli.input.completion import complete_subjects
 from fanout.cli.input.name_lookup import find_named_variants, find_policy, match_orphaned
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.output.get_tables import describe_unread
-from fanout.cli.output.pass_output import report_file_errors
+from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.output.printer import Object, TableColumn, check_output, print_objects
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings, parse_instant
@@ -126,7 +126,7 @@ def command(
     policy, _, remainder = subject.partition("/")
     stage, _, variant = remainder.partition("/")
     with open_program(settings) as program:
-        faults = report_file_errors(program.read_declared())
+        faults = report_input_errors(program.read_declared(), settings.namespace)
         check_policies([policy], program.read_declared(), settings.namespace)
         item = find_policy(program, policy)
         history = read_policy_history(program.world, item)

@@ -9,7 +9,7 @@ from fanout.cli.command_errors import invalid_setting
 from fanout.cli.declarations import check_policies
 from fanout.cli.input.completion import complete_policies
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, detailed_option, with_settings
-from fanout.cli.output.pass_output import print_plan, report_file_errors
+from fanout.cli.output.pass_output import print_plan, report_input_errors
 from fanout.cli.process_exit import ExitCode, detailed_exit_code
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.cli.startup import open_program
@@ -49,7 +49,7 @@ def command(
         observed = program.find_noop_result(mode) if is_table else None
         if observed is None:
             program.check_input()
-            faults = report_file_errors(program.read_declared())
+            faults = report_input_errors(program.read_declared(), settings.namespace)
             check_policies(policies, program.read_declared(), settings.namespace)
             observed = program.observe(mode)
         estimate = program.estimate_calls(observed)

@@ -8,7 +8,7 @@ import click
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, selector_option, with_settings
 from fanout.cli.output.explanation_text import ExplanationLayout
 from fanout.cli.output.fleet_screen import format_fleet_status
-from fanout.cli.output.pass_output import report_file_errors
+from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.output.printer import print_value, write_stdout
 from fanout.cli.output.text_layout import screen_height, text_width
 from fanout.cli.process_exit import ExitCode
@@ -44,7 +44,7 @@ def command(settings: Settings, watch: bool, selector: str) -> ExitCode:
     """
     labels = parse_selector(selector, "--selector")
     with open_program(settings) as program:
-        errors = report_file_errors(program.read_declared())
+        errors = report_input_errors(program.read_declared(), settings.namespace)
         before, fix_count = _print_status(program, labels, None)
         while watch:
             time.sleep(_WATCH_SECONDS)

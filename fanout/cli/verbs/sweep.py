@@ -11,7 +11,7 @@ from fanout.cli.declarations import check_policies
 from fanout.cli.input.completion import complete_policies
 from fanout.cli.input.options import with_settings
 from fanout.cli.notification_delivery import build_notifier, notify_of_pass
-from fanout.cli.output.pass_output import print_report, report_file_errors
+from fanout.cli.output.pass_output import print_report, report_input_errors
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.rollout_waiting import (
     WaitCommand,
@@ -78,7 +78,7 @@ def command(
             notify_of_pass(program, notifier, report)
             return ExitCode.SOME_FAILED if report.fix_count else ExitCode.OK
         program.check_input()
-        faults = report_file_errors(program.read_declared())
+        faults = report_input_errors(program.read_declared(), settings.namespace)
         check_policies(policies, program.read_declared(), settings.namespace)
         warn_about_records(program, program.read_declared())
         report = program.sweep(mode) if saved is None else _execute_saved(program, mode, saved)
