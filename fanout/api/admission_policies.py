@@ -11,7 +11,7 @@ from typing import Any
 from fanout.api.gate_vocabulary import Action
 from fanout.api.object_meta import GROUP, KRMObject, Label
 from fanout.api.package_variant import PackageVariant
-from fanout.api.record_objects import Approval, Decision, Evidence
+from fanout.api.record_objects import RECORD_MODELS, Approval, Evidence
 from fanout.api.upstream_policy import UpstreamPolicy
 
 DEFAULT_SERVICE_ACCOUNT = "fanout-system/fanout-controller"
@@ -32,7 +32,6 @@ VERBS_BY_ACTION: Mapping[Action, tuple[str, ...]] = {
 }
 VERBS = ("report", "approve", "promote", "override", "suspend", "remove")
 
-_RECORDS: tuple[type[KRMObject], ...] = (Evidence, Approval, Decision)
 _BY, _GROUPS = Label.BY.value, Label.GROUPS.value
 _ANNOTATIONS = "object.metadata.?annotations"
 _OLD_ANNOTATIONS = "oldObject.metadata.?annotations"
@@ -71,7 +70,7 @@ def _records_policy() -> dict[str, Any]:
     return _build_policy(
         f"records.{GROUP}",
         ("CREATE", "UPDATE"),
-        [kind.PLURAL for kind in _RECORDS],
+        [kind.PLURAL for kind in RECORD_MODELS],
         variables={
             "by": f"{_ANNOTATIONS}[?'{_BY}'].orValue('')",
             "groups": f"{_ANNOTATIONS}[?'{_GROUPS}'].orValue('').split('\\n')"

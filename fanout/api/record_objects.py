@@ -174,3 +174,6 @@ class Decision(Record):
     spec: DecisionSpec = Field(
         description="Decision of a person, and the reason for it.", json_schema_extra=IMMUTABLE
     )
+
+
+RECORD_MODELS: tuple[type[Record], ...] = (Evidence, Approval, Decision)

@@ -28,6 +28,7 @@ from fanout.package.package_limits import SizeLimits
 from fanout.package.tree_ids import TreeEntry
 from fanout.plan.observation.repository_state import Commit
 from fanout.plan.records.policy_records import (
+    RECORD_KINDS,
     PolicyRecords,
     RecordEntry,
     RecordsKey,
@@ -38,7 +39,6 @@ from fanout.values import frozen, replace
 
 RECORDS_DIRECTORY = "records"
 STATUS_DIRECTORY = "status"
-RECORD_KINDS = ("Evidence", "Approval", "Decision")
 # Not configurable: lower limits would make existing records unreadable.
 STATE_LIMITS = SizeLimits(files=500_000, size=1 << 30, depth=1, file_size=16 << 20)
 NO_POLICY = "_"  # not a valid object name

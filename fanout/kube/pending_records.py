@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from fanout.api.object_meta import API_VERSION, KRMObject, Label
-from fanout.api.record_objects import Approval, Decision, Evidence
+from fanout.api.object_meta import API_VERSION, Label
+from fanout.api.record_objects import RECORD_MODELS
 from fanout.errors import Conflict, InvalidInput
 from fanout.kube.admission_check import AdmissionCheck
 from fanout.kube.api_connection import FIELD_MANAGER, PATCH_TYPE, ApiConnection, NotServed
@@ -15,8 +15,7 @@ from fanout.plan.records.record_conditions import RECORDED, STALLED, build_recor
 from fanout.plan.records.record_listing import RecordListing, RecordObject, RecordState
 from fanout.plan.written_objects import ObjectName
 
-_KINDS: tuple[type[KRMObject], ...] = (Evidence, Approval, Decision)
-_PLURALS = {kind.__name__: kind.PLURAL for kind in _KINDS}
+_PLURALS = {kind.__name__: kind.PLURAL for kind in RECORD_MODELS}
 
 
 class ApiPendingRecords:
@@ -44,7 +43,7 @@ class ApiPendingRecords:
         query = urlencode({"fieldSelector": selector})
         items = [
             (_order(item), _read_object(kind.__name__, item))
-            for kind in _KINDS
+            for kind in RECORD_MODELS
             for item in self._connection.get(f"{object_path(kind.__name__)}?{query}").get("items")
             or ()
             # Somebody has taken it back, and a finalizer of others is all that keeps it.
@@ -73,7 +72,7 @@ class PendingRecordWatch:
         """Watch nothing yet. `notify` is called on another thread."""
         self._watches = [
             ObjectWatch(connection, object_path(kind.__name__), _find_pending, notify)
-            for kind in _KINDS
+            for kind in RECORD_MODELS
         ]
 
     def start(self) -> None:

@@ -30,6 +30,7 @@ from fanout.kube.object_digest import (
 from fanout.kube.object_watch import ObjectWatch
 from fanout.kube.pending_records import write_record_status
 from fanout.kube.resource_discovery import ResourceType, ServedKinds, discover_kinds
+from fanout.plan.records.policy_records import RECORD_KINDS
 from fanout.plan.records.policy_status import format_instant
 from fanout.plan.written_objects import (
     ObjectName,
@@ -44,7 +45,6 @@ from fanout.telemetry.error_isolation import BARRIER, run_isolated
 CONNECTIONS = 8
 _KINDS = ("Repository", "UpstreamPolicy", "PackageVariant", "PromotionPolicy")
 _VARIANT = "PackageVariant"
-_RECORD_KINDS = ("Evidence", "Approval", "Decision")
 _EVENTS_PATH = "/apis/events.k8s.io/v1/namespaces/{}/events"
 _CONTROLLER = f"{GROUP}/controller"
 
@@ -68,9 +68,9 @@ class ApiStatusWriter:
         Raises InvalidInput if fanout's kinds are not installed, Unavailable and Denied.
         """
         served = discover_kinds(self._connection)
-        for kind in (*_KINDS, *_RECORD_KINDS):
+        for kind in (*_KINDS, *RECORD_KINDS):
             resource_type = _find_type(served, kind)
-            digest = digest_record if kind in _RECORD_KINDS else digest_object
+            digest = digest_record if kind in RECORD_KINDS else digest_object
             watch = ObjectWatch(self._connection, resource_type.path, digest, notify)
             self._types[kind], self._watches[kind] = resource_type, watch
             watch.start()
@@ -92,7 +92,7 @@ class ApiStatusWriter:
         return {
             digest.uid: ObjectName(kind, *name)
             for kind, digests in self._read_digests().items()
-            if kind in _RECORD_KINDS and not isinstance(digests, FanoutError)
+            if kind in RECORD_KINDS and not isinstance(digests, FanoutError)
             for name, digest in digests.items()
         }
 
@@ -291,7 +291,7 @@ def _list_new_records(
     confirmed: Mapping[ObjectName, object],
 ) -> Iterator[ObjectName]:
     """Yield the objects whose record is in Git and of which nothing was written yet."""
-    for kind in _RECORD_KINDS:
+    for kind in RECORD_KINDS:
         of_kind = digests[kind]
         if not isinstance(of_kind, FanoutError):
             names = (ObjectName(kind, *name) for name, it in of_kind.items() if it.is_recorded)

@@ -15,7 +15,7 @@ from fanout.errors import FanoutError
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.approval_index import find_revoked
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead
-from fanout.plan.records.policy_records import RecordEntry, active_records
+from fanout.plan.records.policy_records import RECORD_KINDS, RecordEntry, active_records
 from fanout.plan.records.policy_status import format_instant, parse_instant
 from fanout.reconcile.history.policy_history import PolicyHistory, read_policy_history
 from fanout.reconcile.history.publication_objects import HistoryViews
@@ -219,8 +219,8 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
 
 
 PUBLICATION = "PublicationView"
-RECORD_KINDS: Mapping[str, tuple[str, ...]] = {
-    "records": ("Evidence", "Approval", "Decision", PUBLICATION),
+KINDS_BY_TYPE: Mapping[str, tuple[str, ...]] = {
+    "records": (*RECORD_KINDS, PUBLICATION),
     "evidence": ("Evidence",),
     "approvals": ("Approval",),
     "decisions": ("Decision",),
@@ -255,12 +255,12 @@ def list_records(
         problems += [f"{item.title}: {problem}" for problem in unreadable]
         states = _record_states(item, now)
         for record in item.records:
-            if record.kind in RECORD_KINDS[resource_type]:
+            if record.kind in KINDS_BY_TYPE[resource_type]:
                 key = (item.resolved_policy.namespace, record.name)
                 objects[key] = _serialize_record(
                     item.resolved_policy.namespace, record, states.get(record.name)
                 )
-        if PUBLICATION in RECORD_KINDS[resource_type]:
+        if PUBLICATION in KINDS_BY_TYPE[resource_type]:
             publications, unread = _list_publications(program, item)
             problems += unread
             for publication in publications:
@@ -293,7 +293,7 @@ def describe_unread(history: PolicyHistory) -> list[str]:
 
 def build_columns(resource_type: str, now: datetime, *, wide: bool) -> Sequence[TableColumn]:
     """Return the columns of the table of a resource type; ages are those at `now`."""
-    if resource_type in RECORD_KINDS:
+    if resource_type in KINDS_BY_TYPE:
         columns = _record_columns(resource_type, wide=wide)
     else:
         columns = COLUMNS[resource_type]

@@ -9,6 +9,8 @@ from fanout.errors import FanoutError
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.values import frozen, replace
 
+RECORD_KINDS = ("Evidence", "Approval", "Decision")
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class RecordsKey:

@@ -12,8 +12,6 @@ from fanout.plan.records.record_listing import RecordState
 from fanout.plan.written_objects import ObjectName, WrittenObject
 from fanout.reconcile.pass_results import PolicyResult
 
-RECORD_KINDS = ("Evidence", "Approval", "Decision")
-
 
 def build_record_statuses(
     policy_result: PolicyResult,

@@ -18,6 +18,7 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.object_key import ObjectPosition
 from fanout.errors import Conflict, FanoutError
 from fanout.gates.evaluation_results import VariantState
+from fanout.plan.records.policy_records import RECORD_KINDS
 from fanout.plan.written_objects import ObjectName, PolicyEvent, WrittenObject
 from fanout.reconcile.notifications.notification_conditions import (
     NotificationCondition,
@@ -33,7 +34,7 @@ from fanout.reconcile.report.policy_events import (
     list_action_events,
     list_condition_events,
 )
-from fanout.reconcile.report.record_statuses import RECORD_KINDS, build_record_statuses
+from fanout.reconcile.report.record_statuses import build_record_statuses
 from fanout.reconcile.report.status_views import (
     VARIANT_KIND,
     RepositoryReport,
