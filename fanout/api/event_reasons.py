@@ -25,7 +25,11 @@ class EventReason(StrEnum):
     PACKAGES_REMOVED = "PackagesRemoved", "packages were removed", "Normal"
     POLICY_STOPPED = "PolicyStopped", NotificationEvent.POLICY_STOPPED.meaning, "Warning"
     PUBLISHED = "Published", "drafts were published", "Normal"
-    PUSH_FAILED = "PushFailed", "drafts could not be written or published", "Warning"
+    PUSH_FAILED = (
+        "PushFailed",
+        "an action on drafts or packages failed",
+        "Warning",
+    )
     REQUESTS_MERGED = "RequestsMerged", "pull requests were merged", "Normal"
     ROLLOUT_DONE = "RolloutDone", NotificationEvent.ROLLOUT_DONE.meaning, "Normal"
     STAGE_HALTED = "StageHalted", NotificationEvent.STAGE_HALTED.meaning, "Warning"

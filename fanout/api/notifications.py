@@ -28,12 +28,12 @@ class NotificationEvent(StrEnum):
         return member
 
     APPROVAL_AWAITED = "ApprovalAwaited", "drafts wait for approvals"
-    MERGE_CONFLICT = "MergeConflict", "drafts have merge conflicts that a person decides"
+    MERGE_CONFLICT = "MergeConflict", "drafts have undecided merge conflicts"
     POLICY_STOPPED = "PolicyStopped", "an error stops a whole policy"
-    ROLLOUT_DONE = "RolloutDone", "all stages of a policy have passed one revision"
+    ROLLOUT_DONE = "RolloutDone", "all stages of a policy have passed the same revision"
     STAGE_HALTED = "StageHalted", "more variants of a stage have failed than it tolerates"
-    STAGE_PASSED = "StagePassed", "a stage has passed its revision"
-    VARIANT_FAILED = "VariantFailed", "variants have failed at their revision"
+    STAGE_PASSED = "StagePassed", "a stage has passed its candidate"
+    VARIANT_FAILED = "VariantFailed", "variants have failed at their candidate"
 
 
 class NotificationTarget(Model):

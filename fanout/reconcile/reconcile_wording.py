@@ -618,53 +618,9 @@ def format_large_file(size: int) -> str:
     return f"{size:,} bytes, too long to compare"
 
 
-def describe_transition(
-    meaning: str, revision: str, stage: str, variants: Sequence[str], detail: str
-) -> str:
-    """Describe what a notification is about; `detail` is "" if there is no more to say."""
-    parts = [meaning]
-    if revision:
-        parts.append(f"revision {revision}")
-    if stage:
-        parts.append(f"stage {stage}")
-    if variants:
-        parts.append(f"{pluralize(len(variants), 'variant')}, {variants[0]} first")
-    return f"{', '.join(parts)}{f': {detail}' if detail else ''}"
-
-
-def describe_drafts_written(number: int, revision: str) -> str:
-    """Describe drafts that a pass wrote in one stage."""
-    return f"{pluralize(number, 'draft')} of {revision} written"
-
-
-def describe_published(number: int, revision: str) -> str:
-    """Describe drafts that a pass published in one stage."""
-    return f"{pluralize(number, 'variant')} published at {revision}"
-
-
-def describe_removed(number: int) -> str:
-    """Describe packages that a pass removed."""
-    return f"{pluralize(number, 'package')} removed"
-
-
-def describe_merged_requests(number: int) -> str:
-    """Describe pull requests that a pass merged in one stage."""
-    return f"{pluralize(number, 'pull request')} merged"
-
-
 def describe_wait_of_stage(meaning: str, place: str) -> str:
     """Describe what many variants wait for; `place` has the details."""
     return f"{meaning}; see the status of {place}"
-
-
-def describe_failed_pushes(number: int, problem: str) -> str:
-    """Describe actions of one stage that failed; `problem` is that of the first."""
-    return f"{pluralize(number, 'action')} failed: {problem}"
-
-
-def describe_in_stage(sentence: str, stage: str) -> str:
-    """Return the sentence of an event with its stage, if it has one."""
-    return f"{sentence} in stage {stage}" if stage else sentence
 
 
 # Pins and promotion.

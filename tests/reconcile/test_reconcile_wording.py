@@ -193,7 +193,7 @@ SENTENCES = [
      "waits for target x of web, which has no variant: no path"),
     (wording.describe_missing_target("x", "web", "did you mean y?"),
      "waits for target x, which UpstreamPolicy web does not have; did you mean y?"),
-    # Pull requests and notifications.
+    # Pull requests.
     (wording.describe_undecided_conflict("S"), "S; undecided"),
     (wording.describe_draft_conflicts(1, "its draft"), "1 undecided merge conflict in its draft"),
     (wording.describe_decided_conflicts("v2", is_published=False),
@@ -215,10 +215,6 @@ SENTENCES = [
     (wording.format_omitted_files(14), "14 more files of each"),
     (wording.format_omitted_packages(2), "the changes of 2 packages"),
     (wording.format_large_file(300_000), "300,000 bytes, too long to compare"),
-    (wording.describe_transition("a stage has passed its revision", "v2", "dev", [], ""),
-     "a stage has passed its revision, revision v2, stage dev"),
-    (wording.describe_transition("drafts wait for approvals", "", "", ["ams", "ber"], "S"),
-     "drafts wait for approvals, 2 variants, ams first: S"),
     # Pins and promotion.
     (wording.describe_policy_pin("stage prod", "v1"), "the policy pins stage prod to v1"),
     (wording.describe_rollback("ams", "v1", "d1", "ann", "outage"),

@@ -132,8 +132,9 @@ def test_an_event_is_a_signed_cloud_event(company):
         "datacontenttype": "application/json",
     }
     message = data.pop("message")
-    assert message.startswith("variants have failed at their revision, revision v1, stage dev, 1")
-    assert data.pop("variants") == [company.fleet.targets()["ams"]["variant"]]
+    variant = company.fleet.targets()["ams"]["variant"]
+    assert message.startswith(f"1 variant failed v1 in stage dev ({variant}): ")
+    assert data.pop("variants") == [variant]
     assert data == {
         "namespace": "default",
         "policy": "monitoring",

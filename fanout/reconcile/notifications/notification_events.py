@@ -10,7 +10,7 @@ from typing import Any
 from fanout.api.notifications import NotificationEvent
 from fanout.message_commands import MessageCommands
 from fanout.plan.records.policy_status import format_instant
-from fanout.reconcile import reconcile_wording as wording
+from fanout.reconcile.notifications import event_wording as wording
 from fanout.reconcile.notifications.notification_conditions import NotificationCondition
 from fanout.values import frozen
 
@@ -69,7 +69,7 @@ def _build_envelope(
     at = format_instant(source.at)
     commands = MessageCommands((("namespace", source.namespace),), source.in_cluster)
     message = wording.describe_transition(
-        event.meaning, revision, stage, names, next(iter(sentences.values()), "")
+        event, revision, stage, names, next(iter(sentences.values()), "")
     )
     facts = {
         "namespace": source.namespace,

@@ -9,10 +9,11 @@ from datetime import datetime
 from typing import NamedTuple
 
 from fanout.api.event_reasons import EventReason
+from fanout.api.notifications import NotificationEvent
 from fanout.message_commands import cluster_commands
 from fanout.plan.actions import ActionKind, ActionResult
 from fanout.plan.written_objects import ObjectName, PolicyEvent
-from fanout.reconcile import reconcile_wording as wording
+from fanout.reconcile.notifications import event_wording as wording
 from fanout.reconcile.notifications.notification_conditions import NotificationCondition
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.selection.policy_resolution import PolicyKey
@@ -23,7 +24,9 @@ _REASONS: Mapping[ActionKind, EventReason] = {
     ActionKind.MERGE_REQUEST: EventReason.REQUESTS_MERGED,
     ActionKind.REMOVE_PACKAGE: EventReason.PACKAGES_REMOVED,
 }
-_CONDITION_REASONS: Mapping[str, EventReason] = {it.value: it for it in EventReason}
+_CONDITION_REASONS: Mapping[NotificationEvent, EventReason] = {
+    it: EventReason[it.name] for it in NotificationEvent
+}
 MAX_MESSAGE = 1024  # characters; the API server refuses more
 
 
@@ -78,16 +81,15 @@ def _build_event(
 ) -> PolicyEvent:
     match group.reason:
         case EventReason.DRAFTS_WRITTEN:
-            sentence = wording.describe_drafts_written(number, group.revision)
+            message = wording.describe_drafts_written(number, group.revision, group.stage)
         case EventReason.PUBLISHED:
-            sentence = wording.describe_published(number, group.revision)
+            message = wording.describe_published(number, group.revision, group.stage)
         case EventReason.PACKAGES_REMOVED:
-            sentence = wording.describe_removed(number)
+            message = wording.describe_removed(number, group.stage)
         case EventReason.REQUESTS_MERGED:
-            sentence = wording.describe_merged_requests(number)
+            message = wording.describe_merged_requests(number, group.stage)
         case _:
-            sentence = wording.describe_failed_pushes(number, problem)
-    message = wording.describe_in_stage(sentence, group.stage)
+            message = wording.describe_failed_actions(number, problem, group.stage)
     return _with_subject(subject, at, group.reason, message)
 
 
@@ -95,20 +97,15 @@ def list_condition_events(
     policy_result: PolicyResult, began: Mapping[NotificationCondition, str], at: datetime
 ) -> Iterator[PolicyEvent]:
     """Yield the events of conditions that began, each given with a sentence."""
-    groups: dict[tuple[str, str, str], dict[str, str]] = {}
+    groups: dict[tuple[NotificationEvent, str, str], dict[str, str]] = {}
     for condition, sentence in sorted(began.items()):
-        key = condition.event.value, condition.stage, condition.revision
+        key = condition.event, condition.stage, condition.revision
         groups.setdefault(key, {})[condition.variant] = sentence
     for (event, stage, revision), sentences in groups.items():
-        reason = _CONDITION_REASONS[event]
-        message = wording.describe_transition(
-            reason.meaning,
-            revision,
-            stage,
-            [name for name in sentences if name],
-            next(iter(sentences.values())),
-        )
-        yield _with_subject(_name_of(policy_result), at, reason, message)
+        names = [name for name in sentences if name]
+        detail = next(iter(sentences.values()))
+        message = wording.describe_transition(event, revision, stage, names, detail)
+        yield _with_subject(_name_of(policy_result), at, _CONDITION_REASONS[event], message)
 
 
 def _name_of(policy_result: PolicyResult) -> tuple[ObjectName, str]:
