@@ -585,7 +585,7 @@ def _check_confirmed_removal(spec: Mapping[str, Any]) -> Iterator[FieldError]:
         yield FieldError(("spec", "variants"), "variants is empty", "list the variants to remove")
 
 
-_REASONED_ACTIONS = {
+REASONED_ACTIONS = {
     "Publish": "a decision to publish",
     "Rollback": "a rollback",
     "Skip": "a skip",
@@ -600,18 +600,19 @@ def _check_reasoned_action(data: Mapping[str, Any], action: str) -> Iterator[Fie
     """
     spec = as_mapping(data.get("spec"))
     if not str(spec.get("reason") or "").strip():
-        problem = f"{_REASONED_ACTIONS[action]} needs a reason"
+        problem = f"{REASONED_ACTIONS[action]} needs a reason"
         yield FieldError(("spec", "reason"), problem, "add a reason, for later readers")
     yield from _check_stage_present(data)
     if action != "Publish" and not spec.get("revision"):
-        yield _missing_revision(action)
+        yield missing_revision(action, ("spec",))
     if action == "Skip" and not spec.get("variants"):
         yield FieldError(("spec", "variants"), "variants is empty", "list the variants to skip")
 
 
-def _missing_revision(action: str) -> FieldError:
-    problem = f"{_REASONED_ACTIONS[action]} needs a revision"
-    return FieldError(("spec", "revision"), problem, "add it")
+def missing_revision(action: str, path: FieldPath) -> FieldError:
+    """Return the error of a Publish, Rollback, Skip or Retry at this path without a revision."""
+    problem = f"{REASONED_ACTIONS[action]} needs a revision"
+    return FieldError((*path, "revision"), problem, "add it")
 
 
 def check_effect(data: Mapping[str, Any]) -> Iterator[FieldError]:
@@ -623,7 +624,7 @@ def check_effect(data: Mapping[str, Any]) -> Iterator[FieldError]:
     spec = as_mapping(data.get("spec"))
     is_publish = data.get("kind") == "Decision" and spec.get("action") == "Publish"
     if is_publish and not spec.get("revision"):
-        yield _missing_revision("Publish")
+        yield missing_revision("Publish", ("spec",))
 
 
 def _check_overrides(spec: Mapping[str, Any], action: object) -> Iterator[FieldError]:
@@ -653,7 +654,7 @@ def _check_accepted_conflicts(spec: Mapping[str, Any], action: object) -> Iterat
 def _check_decision(data: Mapping[str, Any]) -> Iterator[FieldError]:
     spec = as_mapping(data.get("spec"))
     action = spec.get("action")
-    if isinstance(action, str) and action in _REASONED_ACTIONS:
+    if isinstance(action, str) and action in REASONED_ACTIONS:
         yield from _check_reasoned_action(data, action)
     if action == "ConfirmRemoval":
         yield from _check_confirmed_removal(spec)

@@ -23,6 +23,7 @@ from fanout.api.scenario import (
     expand_variant_names,
 )
 from fanout.api.stages import Check, Stage
+from fanout.api.validators.field_rules import REASONED_ACTIONS, missing_revision
 
 _SPEC: FieldPath = ("spec",)
 ANSWERABLE_CHECK_TYPES = ("report", "commitStatus", "object", "prometheus", "http")
@@ -332,6 +333,8 @@ def _check_decision_record(
     if action in _UNSUPPORTED_ACTIONS:
         problem = f"{action} has no effect on gates"
         yield FieldError((*path, "action"), problem, _UNSUPPORTED_ACTIONS[action])
+    if action in REASONED_ACTIONS and not decision.revision:
+        yield missing_revision(action, path)
     if decision.accept_conflicts and not (action is Action.PUBLISH and decision.variants):
         problem = "only a Publish that names variants accepts merge conflicts"
         yield FieldError((*path, "acceptConflicts"), problem, "add variants, or remove the field")
