@@ -185,9 +185,8 @@ class EvidenceIndex:
         With `drafted` the publication stands for a draft at its release: a commit of the draft
         may have been reported earlier.
         """
-        check_evidence = self._by_check.get((stage, check), _NO_EVIDENCE)
-        variant_statements = check_evidence.variants.get(variant_name, ())
-        floor = self._record_orders.get(publication.last_evidence, _BEFORE_FIRST_RECORD)
+        check_evidence, variant_statements = self._find_evidence(stage, check, variant_name)
+        floor = self._find_floor(publication)
         # Pipelines mostly report once per stage and revision. All variants published in one push
         # then share one result, which keeps a pass over thousands of variants from evaluating it
         # for each.
@@ -205,8 +204,8 @@ class EvidenceIndex:
 
     def is_shared(self, stage: str, check: str, variant_name: str) -> bool:
         """Return whether variants with equal publications have the same evidence."""
-        check_evidence = self._by_check.get((stage, check), _NO_EVIDENCE)
-        return not check_evidence.variants.get(variant_name) and not check_evidence.commits
+        check_evidence, variant_statements = self._find_evidence(stage, check, variant_name)
+        return not variant_statements and not check_evidence.commits
 
     def find_effects(
         self,
@@ -222,9 +221,8 @@ class EvidenceIndex:
 
         The arguments are those of `evaluate`.
         """
-        check_evidence = self._by_check.get((stage, check), _NO_EVIDENCE)
-        variant_statements = check_evidence.variants.get(variant_name, ())
-        floor = self._record_orders.get(publication.last_evidence, _BEFORE_FIRST_RECORD)
+        check_evidence, variant_statements = self._find_evidence(stage, check, variant_name)
+        floor = self._find_floor(publication)
         subject = _CheckSubject(stage, check, publication, retried, drafted, floor)
         statements = _collect_statements(subject, variant_statements, check_evidence)
         statements.sort(key=lambda statement: statement.record_order)
@@ -240,6 +238,17 @@ class EvidenceIndex:
             else:
                 effect = EvidenceEffect.SUPERSEDED
             yield statement.evidence, effect
+
+    def _find_evidence(
+        self, stage: str, check: str, variant_name: str
+    ) -> tuple[_CheckEvidence, Sequence[EvidenceStatement]]:
+        """Return the evidence about a check, and what of it names the variant."""
+        check_evidence = self._by_check.get((stage, check), _NO_EVIDENCE)
+        return check_evidence, check_evidence.variants.get(variant_name, ())
+
+    def _find_floor(self, publication: Publication) -> int:
+        """Return the record order of the last evidence that is older than the publication."""
+        return self._record_orders.get(publication.last_evidence, _BEFORE_FIRST_RECORD)
 
     def _evaluate(
         self,
