@@ -61,6 +61,8 @@ class ApiStatusWriter:
         self._lock = Lock()
         # Content and status of each object as it was last written, or found to be right.
         self._confirmed: dict[ObjectName, tuple[bytes, bytes]] = {}
+        # Digest of each partial status that was completed, and of the status that resulted.
+        self._completed: dict[ObjectName, tuple[bytes, bytes]] = {}
 
     def start(self, notify: Callable[[], None]) -> None:
         """List and watch the objects; `notify` is called after any of them has changed.
@@ -119,6 +121,7 @@ class ApiStatusWriter:
     def _forget(self, name: ObjectName) -> None:
         with self._lock:
             self._confirmed.pop(name, None)
+            self._completed.pop(name, None)
 
     def _read_digests(self) -> dict[str, Mapping[tuple[str, str], ObjectDigest] | FanoutError]:
         """Return the digests by kind, or why a kind cannot be listed."""
@@ -188,11 +191,38 @@ class ApiStatusWriter:
         elif present is None:
             return 0  # it was deleted meanwhile
         generation = present.generation if item.generation is None else item.generation
-        status = without_empty(_with_generation(self._complete(item, present), generation))
+        status = _with_generation(_with_times(item, present), generation)
+        if item.defaults is not None:
+            return number + self._complete_status(item, status, present)
+        return number + self._write_status(item, status, present)
+
+    def _complete_status(
+        self, item: WrittenObject, partial: Mapping[str, Any], present: ObjectDigest
+    ) -> int:
+        """Write a partial status with the fields that the object has; return the number of writes.
+
+        Nothing is read if neither the partial status nor that of the object has changed.
+        """
+        digest = digest_value([partial, item.defaults])
+        with self._lock:
+            if self._completed.get(item.name) == (digest, present.status):
+                return 0
+        body = self._connection.get(self._path_of(item.name))
+        status = merge_present(partial, item.defaults or {}, body.get("status") or {})
+        number = self._write_status(item, status, present)
+        with self._lock:
+            self._completed[item.name] = digest, self._confirmed[item.name][1]
+        return number
+
+    def _write_status(
+        self, item: WrittenObject, status: Mapping[str, Any], present: ObjectDigest
+    ) -> int:
+        """Write a whole status if it differs; return the number of writes."""
+        status, number = without_empty(status), 0
         digest = digest_value(status)
         if present.status != digest:
             if item.uid:
-                return number + self._write_record(item, status)
+                return self._write_record(item, status)
             present = self._apply(item.name, {"status": status}, "/status")
             number += 1
             if present.status != digest:
@@ -211,19 +241,6 @@ class ApiStatusWriter:
         with self._lock:
             self._confirmed[item.name] = present.content, present.status
         return 1
-
-    def _complete(self, item: WrittenObject, present: ObjectDigest) -> Mapping[str, Any]:
-        """Return the status of an object with what depends on the one that is there."""
-        status = item.status
-        if item.times is not None:
-            conditions = add_transition_times(
-                status["conditions"], dict(present.conditions), item.times
-            )
-            status = {**status, "conditions": conditions}
-        if item.defaults is not None:
-            body = self._connection.get(self._path_of(item.name))
-            status = merge_present(status, item.defaults, body.get("status") or {})
-        return status
 
     def _apply(self, name: ObjectName, body: dict[str, Any], part: str = "") -> ObjectDigest:
         query = f"?fieldManager={FIELD_MANAGER}&force=true"
@@ -333,6 +350,15 @@ def _list_fields(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an object that a policy makes, by their paths."""
     metadata = {f"/metadata/{it}": content.get(it, {}) for it in ("labels", "annotations")}
     return {**metadata, "/spec": content["spec"]}
+
+
+def _with_times(item: WrittenObject, present: ObjectDigest) -> Mapping[str, Any]:
+    """Return the status of an object with instants that depend on its present conditions."""
+    if item.times is None:
+        return item.status
+    present_conditions = dict(present.conditions)
+    conditions = add_transition_times(item.status["conditions"], present_conditions, item.times)
+    return {**item.status, "conditions": conditions}
 
 
 def _with_generation(status: Mapping[str, Any], generation: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,15 +30,20 @@ from fanout.schedule.status_thread import StatusThread
 WRITES = ("APPLY", "PATCH", "PUT", "POST", "DELETE")
 
 
-def count_writes(server: KubeServer, resource: str) -> int:
-    """Count the writes of a resource by all users, subresources included."""
+def count_requests(server: KubeServer, resource: str, verbs: Sequence[str]) -> int:
+    """Count the requests for a resource by all users, subresources included."""
     total = 0.0
     for line in server.kubectl("get", "--raw", "/metrics").stdout.splitlines():
         if line.startswith("apiserver_request_total{") and f'resource="{resource}"' in line:
             labels, _, number = line.rpartition(" ")
-            if any(f'verb="{verb}"' in labels for verb in WRITES):
+            if any(f'verb="{verb}"' in labels for verb in verbs):
                 total += float(number)
     return int(total)
+
+
+def count_writes(server: KubeServer, resource: str) -> int:
+    """Count the writes of a resource by all users, subresources included."""
+    return count_requests(server, resource, WRITES)
 
 
 @dataclass
@@ -130,6 +135,14 @@ class StatusWorld:
         if show:
             self.show(problem)
         return report
+
+    def fail_round(self, failure: FanoutError) -> None:
+        """Let a round fail as a whole, and show it."""
+        assert self.thread is not None
+        self.declared = ApiInventory(ListedObjects(self.connection)).read()
+        self.thread.begin_round([])
+        self.thread.end_round(None, failure)
+        self.show()
 
     def show(self, problem: str = "") -> None:
         """Write what is to be shown; `problem`: part of what is reported, "" for none."""

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from fleet import PACKAGE
-from kube.status_world import StatusWorld, count_writes
+from kube.status_world import WRITES, StatusWorld, count_requests, count_writes
 from kube.twin import CLUSTERS
 from kube_server import KubeServer, running_kube_server
 
 from fanout.api.object_statuses import STATUSES, ResourceStatus
-from fanout.errors import Denied
+from fanout.errors import Denied, Unavailable
 from fanout.kube.object_digest import digest_object
 from fanout.plan.records.policy_status import format_instant
 
@@ -406,6 +406,42 @@ def test_a_problem_of_all_policies_is_in_their_status(world: StatusWorld):
         world.run_round()
         assert "AdmissionMissing" not in conditions()
         assert contents(world) == known
+
+
+def test_a_failure_that_lasts_is_read_and_written_once(world: StatusWorld):
+    def requests() -> int:
+        return count_requests(world.server, "upstreampolicies", ("GET", *WRITES))
+
+    with world.process():
+        world.settle()
+    outage = Unavailable("no route to host", reason="RemoteUnavailable", remedy="wait")
+    with world.process():  # which evaluates nothing
+        before = requests()
+        world.fail_round(outage)
+        assert requests() - before == 2, "what is there is read, and completed"
+        world.fail_round(outage)
+        assert requests() - before == 2
+        world.fail_round(Unavailable("reset", reason="RemoteUnavailable", remedy="wait"))
+        assert requests() - before == 4
+        assert "reset" in str(world.get("UpstreamPolicy", "monitoring")["status"]["conditions"])
+
+
+def test_what_somebody_changes_during_a_failure_is_written_again(world: StatusWorld):
+    with world.process():
+        world.settle()
+    outage = Unavailable("no route to host", reason="RemoteUnavailable", remedy="wait")
+    with world.process():
+        world.fail_round(outage)
+        shown = world.get("UpstreamPolicy", "monitoring")
+        edited = {**without_managed(shown), "status": {**shown["status"], "counts": {"Ready": 3}}}
+        edited["status"]["conditions"] = [
+            {**it, "message": "mine"} for it in shown["status"]["conditions"]
+        ]
+        world.server.apply(edited, manager="somebody", subresource="status")
+        world.await_change()
+        world.fail_round(outage)
+        status = world.get("UpstreamPolicy", "monitoring")["status"]
+        assert status["conditions"] == shown["status"]["conditions"]
 
 
 def test_events_tell_what_a_pass_did(world: StatusWorld):
