@@ -12,6 +12,7 @@ from kube_server import KubeServer, running_kube_server
 
 if TYPE_CHECKING:
     from kube.record_fleet import Company
+    from kube.tenants import BeginController, CreateTenant
 
 
 @pytest.fixture(scope="session")
@@ -27,6 +28,54 @@ def crds(kube_server: KubeServer, printed_crds: str) -> KubeServer:
     kube_server.kubectl("apply", "-f", "-", stdin=printed_crds)
     kube_server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
     return kube_server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, printed_crds: str) -> Iterator[KubeServer]:
+    """A server for the tests of one module, with fanout's kinds and that of the targets.
+
+    A pass evaluates the policies of all namespaces, and a test may stop the server.
+    """
+    from kube.twin import CLUSTERS
+
+    with running_kube_server(tmp_path_factory.mktemp("module") / "kubernetes") as server:
+        server.kubectl("apply", "-f", "-", stdin=printed_crds + "---\n" + CLUSTERS)
+        server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        # Lists of a new kind are refused for a moment, which kubectl waits for.
+        kinds = "upstreampolicies,packagevariants,repositories,promotionpolicies"
+        server.kubectl("get", kinds, "--all-namespaces")
+        yield server
+
+
+@pytest.fixture(scope="module")
+def base_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeServer]:
+    """A server for one module with the base, where the controller has the rights of the base.
+
+    It may also read Clusters and ConfigMaps.
+    """
+    from kube.tenants import install_base
+
+    with running_kube_server(tmp_path_factory.mktemp("base") / "kubernetes") as server:
+        install_base(server)
+        yield server
+
+
+@pytest.fixture
+def tenant(base_server: KubeServer, tmp_path: Path) -> Iterator["CreateTenant"]:
+    """Return a function that makes a fleet in a namespace of its own."""
+    from kube.tenants import open_tenants
+
+    with open_tenants(base_server, tmp_path) as create:
+        yield create
+
+
+@pytest.fixture
+def begin(tenant: "CreateTenant") -> Iterator["BeginController"]:
+    """Return a function that starts a controller with the records of a fleet."""
+    from kube.tenants import run_controllers
+
+    with run_controllers() as begin:
+        yield begin
 
 
 @pytest.fixture(scope="session")

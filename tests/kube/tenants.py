@@ -2,15 +2,20 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kube.record_fleet import wait_until
-from kube.twin import Twin
+from kube.twin import CLUSTERS, Sites, Twin
 from kube_server import CONTROLLER, KubeError, KubeServer
-from run_process import Running
+from run_process import PLAIN, Running, run_processes
 
 from fanout.api.admission_policies import build_admission_policies
+from fanout.git.mirror import create_bare
+
+CreateTenant = Callable[..., Twin]
+BeginController = Callable[..., Running]
 
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 OWN = "fanout.dev/v1alpha1"
@@ -49,6 +54,75 @@ from fanout.kube import admission_check
 admission_check.IN_FORCE_AFTER = timedelta(seconds=1)
 run()
 """
+
+PLAIN_POLICY = """\
+apiVersion: fanout.dev/v1alpha1
+kind: UpstreamPolicy
+metadata: {{name: {name}}}
+spec:
+  upstream: {{repository: blueprints, package: monitoring, revision: {{semver: ">=1 <9"}}}}
+  targets:
+  - repositories: [{{name: edge, packageNames: [{name}]}}]
+    template: {{stage: dev{more}}}
+  stages: [{{name: dev}}]
+"""
+INJECTING = ", injectors: [{kind: ConfigMap, name: ams}]"
+OPEN = ", injectors: [{name: ams}]"
+AMS: Sites = {"ams": ("dev", "edge")}
+
+
+def apply_base(server: KubeServer) -> None:
+    """Apply the Kustomize base, as an administrator does."""
+    server.kubectl("apply", "--server-side", "-k", str(DEPLOY), namespace="fanout-system")
+
+
+def install_base(server: KubeServer) -> None:
+    """Install the base, targets, and the rights of the controller and of a user who writes."""
+    apply_base(server)
+    server.kubectl("apply", "-f", "-", stdin=CLUSTERS + "---\n" + WRITER)
+    server.apply(READER)
+    server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    for right in (("patch", "upstreampolicies.fanout.dev"), ("list", "configmaps")):
+        wait_until(partial(may, server, *right), f"no right to {right}")
+    for kind in CLEARED:
+        wait_until(partial(is_listed, server, kind), f"{kind} is not served")
+
+
+@contextmanager
+def open_tenants(server: KubeServer, root: Path) -> Iterator[CreateTenant]:
+    """Yield a function that makes a fleet in a namespace of its own; all are cleared at the end."""
+    made: list[Twin] = []
+
+    def create(sites: Sites = AMS) -> Twin:
+        meta = {"generateName": "test-"}
+        created = server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+        namespace = created["metadata"]["name"]
+        made.append(Twin(server, namespace, root / namespace, sites))
+        return made[-1]
+
+    yield create
+    for twin in made:
+        clear(twin)
+
+
+@contextmanager
+def run_controllers() -> Iterator[BeginController]:
+    """Yield a function that starts a controller with the records of a fleet."""
+    with run_processes(FANOUT_NOW="") as start:
+
+        def start_controller(
+            twin: Twin, *options: str, program: tuple[str, ...] = PLAIN, records: bool = True
+        ) -> Running:
+            line = ["--kubeconfig", str(twin.server.kubeconfig), "--context", CONTROLLER]
+            if records:
+                path = twin.fleet.records().path
+                if not path.exists():
+                    create_bare(path)
+                line += ["--records", str(path)]
+            line += ["--interval", "1h", *options]
+            return start(twin.fleet, *line, program=program, verb=("controller",))
+
+        yield start_controller
 
 
 def may(server: KubeServer, verb: str, resource: str, by: str = CONTROLLER) -> bool:

@@ -19,10 +19,8 @@
 import json
 import shlex
 from base64 import b64encode
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,91 +29,27 @@ from fleet import PACKAGE
 from http_git import serving
 from kube.record_fleet import decision, wait_until
 from kube.tenants import (
-    CLEARED,
-    DEPLOY,
     HASTY_ADMISSION,
+    INJECTING,
+    OPEN,
     OWN,
-    READER,
-    WRITER,
+    PLAIN_POLICY,
     allow_secrets,
     await_handled,
-    clear,
     condition,
     denied,
     essence,
     exists,
-    is_listed,
     is_written,
-    may,
     own,
     request_pass,
     variants_of,
     without_admission,
 )
-from kube.twin import CLUSTERS, Sites, Twin
-from kube_server import CONTROLLER, KubeError, KubeServer, running_kube_server
-from run_process import PLAIN, Running, run_processes
-
-from fanout.git.mirror import create_bare
+from kube.twin import Twin
+from kube_server import CONTROLLER, KubeError
 
 pytestmark = pytest.mark.kube
-
-AMS: Sites = {"ams": ("dev", "edge")}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeServer]:
-    """A server of its own with the base, where the controller has the rights of the base."""
-    with running_kube_server(tmp_path_factory.mktemp("bad-input") / "kubernetes") as server:
-        server.kubectl("apply", "--server-side", "-k", str(DEPLOY), namespace="fanout-system")
-        server.kubectl("apply", "-f", "-", stdin=CLUSTERS + "---\n" + WRITER)
-        server.apply(READER)
-        server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-        for right in (("patch", "upstreampolicies.fanout.dev"), ("list", "configmaps")):
-            wait_until(partial(may, server, *right), f"no right to {right}")
-        for kind in CLEARED:
-            wait_until(partial(is_listed, server, kind), f"{kind} is not served")
-        yield server
-
-
-Begin = Callable[..., Running]
-
-
-@pytest.fixture
-def tenant(server: KubeServer, tmp_path: Path) -> Iterator[Callable[..., Twin]]:
-    """Return a function that makes a fleet in a namespace of its own."""
-    made: list[Twin] = []
-
-    def create(sites: Sites = AMS) -> Twin:
-        meta = {"generateName": "test-"}
-        created = server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
-        namespace = created["metadata"]["name"]
-        made.append(Twin(server, namespace, tmp_path / namespace, sites))
-        return made[-1]
-
-    yield create
-    for twin in made:
-        clear(twin)
-
-
-@pytest.fixture
-def begin(tenant: Callable[..., Twin]) -> Iterator[Begin]:
-    """Return a function that starts a controller with the records of a fleet."""
-    with run_processes(FANOUT_NOW="") as start:
-
-        def start_controller(
-            twin: Twin, *options: str, program: tuple[str, ...] = PLAIN, records: bool = True
-        ) -> Running:
-            line = ["--kubeconfig", str(twin.server.kubeconfig), "--context", CONTROLLER]
-            if records:
-                path = twin.fleet.records().path
-                if not path.exists():
-                    create_bare(path)
-                line += ["--records", str(path)]
-            line += ["--interval", "1h", *options]
-            return start(twin.fleet, *line, program=program, verb=("controller",))
-
-        yield start_controller
 
 
 def texts_of(twin: Twin, kind: str, name: str) -> str:
@@ -242,21 +176,6 @@ def test_the_url_of_another_tenant_shows_what_anybody_sees(tenant, begin, tmp_pa
         request_pass(other, "first")
         controller.until(lambda: "sites/ber/v1" in remote.tags())
         assert controller.end() == 0
-
-
-PLAIN_POLICY = """\
-apiVersion: fanout.dev/v1alpha1
-kind: UpstreamPolicy
-metadata: {{name: {name}}}
-spec:
-  upstream: {{repository: blueprints, package: monitoring, revision: {{semver: ">=1 <9"}}}}
-  targets:
-  - repositories: [{{name: edge, packageNames: [{name}]}}]
-    template: {{stage: dev{more}}}
-  stages: [{{name: dev}}]
-"""
-INJECTING = ", injectors: [{kind: ConfigMap, name: ams}]"
-OPEN = ", injectors: [{name: ams}]"
 
 
 @pytest.mark.parametrize(

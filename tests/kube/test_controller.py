@@ -18,7 +18,7 @@ import yaml
 from kube.record_fleet import WRITER, decision, install_admission, record
 from kube.status_world import count_writes
 from kube.twin import Twin, open_twin
-from kube_server import KubeServer, running_kube_server
+from kube_server import KubeServer
 from run_process import Running, run_processes
 
 from fanout.git.mirror import create_bare
@@ -27,14 +27,6 @@ from fanout.kube.api_connection import MERGE_TYPE, open_connection
 from fanout.kube.status_writer import CONNECTIONS
 
 pytestmark = pytest.mark.kube
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, printed_crds: str) -> Iterator[KubeServer]:
-    """A server of its own: a test stops it."""
-    with running_kube_server(tmp_path_factory.mktemp("controller") / "kubernetes") as server:
-        server.kubectl("apply", "-f", "-", stdin=printed_crds)
-        yield server
 
 
 @pytest.fixture

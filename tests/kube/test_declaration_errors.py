@@ -6,21 +6,11 @@ from typing import Any
 
 import pytest
 from kube.status_world import StatusWorld
-from kube.twin import CLUSTERS
-from kube_server import KubeServer, running_kube_server
+from kube_server import KubeServer
 
 pytestmark = pytest.mark.kube
 
 SITES = {"ams": ("dev", "edge")}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, printed_crds: str) -> Iterator[KubeServer]:
-    """A server of its own, because policies of all namespaces are evaluated together."""
-    with running_kube_server(tmp_path_factory.mktemp("errors") / "kubernetes") as server:
-        server.kubectl("apply", "-f", "-", stdin=printed_crds + "---\n" + CLUSTERS)
-        server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-        yield server
 
 
 @pytest.fixture

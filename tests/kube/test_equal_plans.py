@@ -12,7 +12,7 @@ import yaml
 from fleet import PACKAGE, Fleet, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kube_server import KubeError, KubeServer, running_kube_server
+from kube_server import KubeError, KubeServer
 from repositories import bare, below
 
 pytestmark = pytest.mark.kube
@@ -44,7 +44,6 @@ spec:
     subresources: {{status: {{}}}}
 """
 KINDS = (
-    ("infra.example.com", "Cluster", "clusters"),
     ("infra.example.com", "Storage", "storages"),
     ("kustomize.toolkit.fluxcd.io", "Kustomization", "kustomizations"),
 )
@@ -128,20 +127,21 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, printed_crds: str) -> Iterator[KubeServer]:
-    """A server of its own: a plan reads all policies of the cluster."""
-    with running_kube_server(tmp_path_factory.mktemp("plans") / "kubernetes") as server:
-        definitions = [DEFINITION.format(group=it[0], kind=it[1], plural=it[2]) for it in KINDS]
-        server.kubectl("apply", "-f", "-", stdin="\n---\n".join([printed_crds, *definitions]))
-        server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-        yield server
+def sample_server(server: KubeServer) -> KubeServer:
+    """The server with the kinds of the samples."""
+    definitions = [DEFINITION.format(group=it[0], kind=it[1], plural=it[2]) for it in KINDS]
+    server.kubectl("apply", "-f", "-", stdin="\n---\n".join(definitions))
+    server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    return server
 
 
 @pytest.fixture(scope="module", params=SAMPLES)
 def world(
-    request: pytest.FixtureRequest, server: KubeServer, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    sample_server: KubeServer,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[World]:
-    made = World(server, tmp_path_factory.mktemp(request.param), request.param)
+    made = World(sample_server, tmp_path_factory.mktemp(request.param), request.param)
     made.declare(made.objects)
     # Some of it is published, and some drafted.
     assert [made.fleet.sweep().code for _ in range(2)] <= [3, 3]

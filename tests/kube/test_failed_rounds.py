@@ -7,24 +7,13 @@ from typing import Any
 import pytest
 from http_git import GitServer, serving
 from kube.twin import Twin, open_twin
-from kube_server import KubeServer, running_kube_server
+from kube_server import KubeServer
 from run_process import Running, run_processes
 
 from fanout.git.mirror import create_bare
 
 pytestmark = pytest.mark.kube
 SCHEDULE = {"schedule": "0 9 * * *"}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, printed_crds: str) -> Iterator[KubeServer]:
-    """A server of its own, because a controller serves all namespaces."""
-    with running_kube_server(tmp_path_factory.mktemp("failed") / "kubernetes") as server:
-        server.kubectl("apply", "-f", "-", stdin=printed_crds)
-        server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-        # Lists of a new kind are refused for a moment, which kubectl waits for.
-        server.kubectl("get", "upstreampolicies,packagevariants", "--all-namespaces")
-        yield server
 
 
 def drop_connection(path: str) -> None:

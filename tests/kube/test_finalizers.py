@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from time import sleep
 from typing import Any
 
 import pytest
 import yaml
 from fleet import POLICY, Fleet
-from kube.twin import CLUSTERS
-from kube_server import CONTROLLER, KubeServer, running_kube_server
+from kube_server import CONTROLLER, KubeServer
 
 from fanout.cli.settings import Settings
 from fanout.cli.startup import open_program
@@ -26,19 +24,6 @@ from fanout.values import replace
 
 pytestmark = pytest.mark.kube
 
-DEPLOY = Path(__file__).parent.parent.parent / "deploy"
-CLUSTERS_AND_READER = (
-    CLUSTERS
-    + """\
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: fanout-reader}
-rules:
-- {apiGroups: [""], resources: [configmaps], verbs: [get, list, watch]}
-- {apiGroups: [infra.example.com], resources: [clusters], verbs: [get, list, watch]}
-"""
-)
 BY_HAND = """\
 apiVersion: fanout.dev/v1alpha1
 kind: PackageVariant
@@ -124,34 +109,9 @@ class World:
         ]
 
 
-def may_write(server: KubeServer) -> bool:
-    """Return whether the API server has noticed what the controller may do."""
-    rights = (("patch", "upstreampolicies.fanout.dev"), ("list", "clusters.infra.example.com"))
-    line = ("--all-namespaces", "-q")
-    asked = (
-        server.kubectl("auth", "can-i", *right, *line, by=CONTROLLER, check=False)
-        for right in rights
-    )
-    return all(it.returncode == 0 for it in asked)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeServer]:
-    """A server of its own with the base, where the controller has the rights of the base."""
-    with running_kube_server(tmp_path_factory.mktemp("finalizers") / "kubernetes") as server:
-        server.kubectl("apply", "--server-side", "-k", str(DEPLOY), namespace="fanout-system")
-        server.kubectl(
-            "apply", "--server-side", "--force-conflicts", "-f", "-", stdin=CLUSTERS_AND_READER
-        )
-        server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-        while not may_write(server):
-            sleep(0.05)  # the API server reads roles by a watch
-        yield server
-
-
 @pytest.fixture
-def world(server: KubeServer, tmp_path: Path) -> Iterator[World]:
-    made = World(server, tmp_path)
+def world(base_server: KubeServer, tmp_path: Path) -> Iterator[World]:
+    made = World(base_server, tmp_path)
     yield made
     # The controller reads all namespaces: what stays would be part of the next test.
     for kind in ("upstreampolicy", "packagevariant"):

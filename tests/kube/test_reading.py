@@ -29,14 +29,6 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: carol}]
 """
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, printed_crds: str) -> Iterator[KubeServer]:
-    """A server of its own: policies of other tests name kinds that it does not serve."""
-    with running_kube_server(tmp_path_factory.mktemp("reading") / "kubernetes") as server:
-        server.kubectl("apply", "-f", "-", stdin=printed_crds)
-        yield server
-
-
 @pytest.fixture
 def twin(server: KubeServer, tmp_path: Path) -> Iterator[Twin]:
     with open_twin(server, tmp_path) as twin:

@@ -2,16 +2,15 @@
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from kube.tenants import apply_base
 from kube_server import CONTROLLER, KubeError, KubeServer, running_kube_server
 
 pytestmark = pytest.mark.kube
 
-DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 NAMESPACE = "shop"
 RBAC = "rbac.authorization.k8s.io"
 KINDS = (
@@ -57,10 +56,6 @@ def aggregate(server: KubeServer) -> None:
     roles = server.ask("GET", f"/apis/{RBAC}/v1/clusterroles{query}")["items"]
     rules = [rule for it in roles for rule in it["rules"]]
     server.patch({"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", **role}, {"rules": rules})
-
-
-def apply_base(server: KubeServer) -> None:
-    server.kubectl("apply", "--server-side", "-k", str(DEPLOY), namespace="fanout-system")
 
 
 @pytest.fixture(scope="module")

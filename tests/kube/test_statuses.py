@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from fleet import PACKAGE
 from kube.status_world import WRITES, StatusWorld, count_requests, count_writes
-from kube.twin import CLUSTERS
-from kube_server import KubeServer, running_kube_server
+from kube_server import KubeServer
 
 from fanout.api.object_statuses import STATUSES, ResourceStatus
 from fanout.errors import Denied, Unavailable
@@ -24,15 +23,6 @@ pytestmark = pytest.mark.kube
 ROOT = Path(__file__).parent.parent.parent
 SITES = {"ams": ("dev", "edge"), "ber": ("prod", "edge"), "cph": ("prod", "core")}
 ANNOTATION = "reconcile.fanout.dev/requestedAt"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, printed_crds: str) -> Iterator[KubeServer]:
-    """A server of its own, because policies of all namespaces are evaluated together."""
-    with running_kube_server(tmp_path_factory.mktemp("statuses") / "kubernetes") as server:
-        server.kubectl("apply", "-f", "-", stdin=printed_crds + "---\n" + CLUSTERS)
-        server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-        yield server
 
 
 @pytest.fixture
