@@ -55,6 +55,14 @@ admission_check.IN_FORCE_AFTER = timedelta(seconds=1)
 run()
 """
 
+# Watches end after a second in place of 75: the API server asks for a right when one begins.
+HASTY_WATCHES = """\
+from fanout.cli.main import run
+from fanout.kube import object_watch
+object_watch.WATCH_SECONDS = 1
+run()
+"""
+
 PLAIN_POLICY = """\
 apiVersion: fanout.dev/v1alpha1
 kind: UpstreamPolicy
@@ -218,6 +226,35 @@ def denied(server: KubeServer, resource: str) -> Iterator[None]:
     finally:
         server.patch(READER, {"rules": READER["rules"]})
         wait_until(lambda: may(server, "list", resource), "the right is not back")
+
+
+@contextmanager
+def without_binding(server: KubeServer) -> Iterator[None]:
+    """Delete the binding of the controller to all that it may read for policies while open."""
+    api = "rbac.authorization.k8s.io"
+    meta = {"name": "fanout-reader"}
+    binding = {"apiVersion": f"{api}/v1", "kind": "ClusterRoleBinding", "metadata": meta}
+    present = server.get(binding)
+    server.delete(binding)
+    wait_until(lambda: not may(server, "watch", "configmaps"), "the right is still there")
+    try:
+        yield
+    finally:
+        server.apply({**binding, "roleRef": present["roleRef"], "subjects": present["subjects"]})
+        wait_until(lambda: may(server, "watch", "configmaps"), "the right is not back")
+
+
+@contextmanager
+def without_watches(server: KubeServer) -> Iterator[None]:
+    """Let the controller list what policies name, and not watch it, while open."""
+    rules = [{**it, "verbs": ["get", "list"]} for it in READER["rules"]]
+    server.patch(READER, {"rules": rules})
+    wait_until(lambda: not may(server, "watch", "configmaps"), "the right is still there")
+    try:
+        yield
+    finally:
+        server.patch(READER, {"rules": READER["rules"]})
+        wait_until(lambda: may(server, "watch", "configmaps"), "the right is not back")
 
 
 def exists(twin: Twin, kind: str, name: str) -> bool:
