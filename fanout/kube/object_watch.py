@@ -50,7 +50,8 @@ class ObjectWatch(Generic[Value]):
         self._values: dict[tuple[str, str], Value] = {}
         self._noted: dict[tuple[str, str], int] = {}  # versions of writes whose events are to come
         self._snapshot: Mapping[tuple[str, str], Value] | None = None  # None: to be made
-        self._failure: FanoutError | None = None
+        self._failure: FanoutError | None = None  # of the last list
+        self._watch_failure: FanoutError | None = None  # until a watch begins
         self._version = 0  # resource version that the values are at least as new as
         self._must_list = True
         self._stopped = Event()
@@ -72,11 +73,13 @@ class ObjectWatch(Generic[Value]):
     def values(self) -> Mapping[tuple[str, str], Value]:
         """Return the values in order of namespace and name; the same mapping if none changed.
 
-        Raises Denied or NotServed if the kind could not be listed.
+        Raises Denied or NotServed if the kind could not be listed or watched.
         """
         with self._lock:
-            if self._failure is not None:
-                raise self._failure
+            # What can be listed and not watched would be outdated unnoticed.
+            failure = self._failure or self._watch_failure
+            if failure is not None:
+                raise failure
             if self._snapshot is None:
                 self._snapshot = {name: self._values[name] for name in sorted(self._values)}
             return self._snapshot
@@ -134,8 +137,15 @@ class ObjectWatch(Generic[Value]):
 
     def _fail(self, error: FanoutError) -> None:
         with self._lock:
-            is_new = self._failure is None or str(self._failure) != str(error)
+            is_new = str(self._failure) != str(error)
             self._failure, self._must_list = error, True
+        if is_new:
+            self._notify()
+
+    def _set_watch_failure(self, error: FanoutError | None) -> None:
+        with self._lock:
+            is_new = str(self._watch_failure) != str(error)
+            self._watch_failure = error
         if is_new:
             self._notify()
 
@@ -152,7 +162,8 @@ class ObjectWatch(Generic[Value]):
                 attempts, last_problem = 0, ""
                 continue
             except (Denied, NotServed, Bug) as error:
-                self._fail(error)
+                # A list that succeeds does not end this: it would come and go with each attempt.
+                self._set_watch_failure(error)
                 failure: FanoutError = error
             except FanoutError as error:  # the values of the last response still count
                 failure = error
@@ -172,6 +183,7 @@ class ObjectWatch(Generic[Value]):
             f"&timeoutSeconds={WATCH_SECONDS}"
         )
         with self._connection.watch(f"{self._path}?{query}") as events:
+            self._set_watch_failure(None)
             for event in events:
                 if self._stopped.is_set():
                     return
