@@ -317,9 +317,11 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "`fanout sweep --new-records`.",
     ),
     Reason.RECORDS_NOT_CONFIGURED: Remedy(
-        "Objects are read from a cluster. A records repository on one machine would not be the "
-        "one that other machines use.",
-        "Add `--records URL`, set FANOUT_RECORDS, or set `records` in the FanoutConfiguration.",
+        "Objects are read from a cluster, and no records repository is named, or its directory "
+        "does not exist. One that fanout creates on this machine would not be the one that other "
+        "machines use.",
+        "Add `--records URL`, set FANOUT_RECORDS, or set `records` in the FanoutConfiguration. "
+        "Create a repository in a directory with `git init --bare PATH`.",
     ),
     Reason.RECORDS_REWOUND: Remedy(
         "The records repository was restored from an older copy, or its branch was reset.",

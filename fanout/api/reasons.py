@@ -143,7 +143,7 @@ class Reason(StrEnum):
     RECORDS_LOST = "RecordsLost", "the records of the policy are missing"
     RECORDS_NOT_CONFIGURED = (
         "RecordsNotConfigured",
-        "no records repository is named for objects of a cluster",
+        "no existing records repository is named for objects of a cluster",
     )
     RECORDS_REWOUND = "RecordsRewound", "the records were reset to an older state"
     RECORDS_UNREADABLE = "RecordsUnreadable", "the records repository cannot be read"

@@ -1,6 +1,7 @@
 """Startup of a verb: from settings and configuration to open ports and a reconciler."""
 
 import logging
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -430,13 +431,32 @@ def _open_world(
 def _open_records(
     settings: Settings, configuration: FanoutConfiguration, git: MirrorStore, counters: Counters
 ) -> RecordsRepository:
+    url, is_configured = _records_url(settings, configuration)
+    if settings.uses_cluster:
+        _require_records(url)
+        return RecordsRepository(git, Remote(url), counters)
     # A repository that somebody named may be a mistyped path, so its creation is announced; the
     # default one is created silently.
-    url, is_configured = _records_url(settings, configuration)
     local_records = _as_local_repository(
         url, _create_and_announce if is_configured else create_bare
     )
     return RecordsRepository(git, Remote(url), counters, local_records)
+
+
+def _require_records(url: str) -> None:
+    """Raise InvalidInput if the records of a cluster are to be in a directory that is missing.
+
+    An empty repository in its place would be that of a cluster whose records are lost.
+    """
+    local_records = _as_local_repository(url)
+    if local_records is not None and not local_records.path.exists():
+        path = local_records.path.absolute()
+        raise InvalidInput(
+            f"the records repository {path} does not exist",
+            reason="RecordsNotConfigured",
+            remedy="correct its path, or create it with"
+            f" `{shlex.join(('git', 'init', '--bare', str(path)))}`",
+        )
 
 
 def _build_probes(
@@ -465,7 +485,9 @@ def load_configuration(settings: Settings) -> FanoutConfiguration:
 
 def check_configuration(settings: Settings) -> None:
     """Raise InvalidInput if the configuration, or the records repository, is unusable."""
-    _records_url(settings, load_configuration(settings))
+    url, _ = _records_url(settings, load_configuration(settings))
+    if settings.uses_cluster:
+        _require_records(url)
 
 
 def build_function_runner(configuration: FanoutConfiguration, counters: Counters) -> ProgramRunner:

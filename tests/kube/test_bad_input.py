@@ -12,6 +12,7 @@
 | the definition of a kind deleted and made again | held, then goes on; no variant is removed | `test_controller.py::test_a_definition_that_is_deleted_removes_no_variant`; commands: `test_reading.py::test_a_kind_that_is_not_served_any_more_removes_nothing` |
 | a policy deleted while records wait, and made again under its name | its records go on counting; nothing is published twice | `test_a_policy_made_again_has_the_records_that_waited` |
 | no records repository | refused, by name | `test_without_a_records_repository_nothing_begins`; commands: `test_reading.py::test_records_have_no_default` |
+| a records repository in a directory that does not exist | refused, by name; nothing is created | `test_reading.py::test_a_missing_directory_of_records_is_refused` |
 | a records repository that cannot be reached | nothing is granted; drafts go on | `test_without_the_records_drafts_go_on_and_nothing_is_published` |
 | a user edits spec or status of a variant to promote it | refused; written all the same it is ignored and put right | `test_a_variant_is_not_promoted_by_writing_it`; each part: `test_statuses.py::test_an_edited_variant_is_put_right` |
 """  # noqa: E501 as Markdown wants it

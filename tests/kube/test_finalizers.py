@@ -12,6 +12,7 @@ from kube_server import CONTROLLER, KubeServer
 from fanout.cli.settings import Settings
 from fanout.cli.startup import open_program
 from fanout.declared.declared_objects import DeclaredObjects
+from fanout.git.mirror import create_bare
 from fanout.kube.api_connection import open_connection
 from fanout.kube.api_inventory import ApiInventory
 from fanout.kube.finalizers import FINALIZER, HeldInventory, RemovalFinalizers
@@ -76,12 +77,15 @@ class World:
     def round(self) -> PassReport:
         """One round as user CONTROLLER, in a process of its own but for the finalizers."""
         records = self.fleet.root / self.fleet.state / "records.git"
+        is_new = not records.exists()
+        if is_new:
+            create_bare(records)
         settings = Settings(
             context=CONTROLLER,
             kubeconfig=self.server.kubeconfig,
             state_dir=self.fleet.root / "controller",
             records=str(records),
-            new_records=not records.exists(),
+            new_records=is_new,
             now_override=self.fleet.now,
             is_controller=True,
         )

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +218,21 @@ def test_records_have_no_default(twin: Twin):
     assert told.code == 1
     assert "--records" in told.err
     assert not (twin.fleet.root / "other" / "records.git").exists()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [("plan",), ("promote", "monitoring", "--stage", "prod", "--reason", "test")],
+    ids=itemgetter(0),
+)
+def test_a_directory_of_records_that_does_not_exist_is_not_created(
+    twin: Twin, line: tuple[str, ...]
+):
+    missing = twin.fleet.root / "misspelled.git"
+    refused = twin.ask(*line, "--records", str(missing), records=False)
+    assert refused.code == 1
+    assert f"`git init --bare {missing}`" in " ".join(refused.err.split())
+    assert not missing.exists()
 
 
 def test_an_object_that_no_schema_caught_is_left_out_with_its_path(twin: Twin):

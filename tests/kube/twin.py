@@ -11,6 +11,7 @@ from fleet import Fleet, Result
 from kube_server import KubeServer
 
 from fanout.declared.declared_objects import DeclaredObjects
+from fanout.git.mirror import create_bare
 from fanout.kube.api_connection import open_connection
 from fanout.kube.api_inventory import ApiInventory
 from fanout.kube.object_listing import ListedObjects
@@ -88,7 +89,10 @@ class Twin:
         ]
         shared += ["--kubeconfig", str(self.server.kubeconfig), "--context", by]
         if records:
-            shared += ["--records", str(self.fleet.records().path)]
+            path = self.fleet.records().path
+            if not path.exists():
+                create_bare(path)
+            shared += ["--records", str(path)]
         return self.fleet.run(*line, *shared, "-n", self.namespace, files=False)
 
     def show(self, *line: str) -> Result:
