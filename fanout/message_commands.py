@@ -103,6 +103,14 @@ class MessageCommands:
             return text
         return _ADVISED.sub(lambda match: f"`{self.complete(match[1])}`", text)
 
+    def for_namespace(self, namespace: str) -> "MessageCommands":
+        """Return these commands about objects of a namespace, unless they have one already."""
+        if any(name == "namespace" for name, _ in self.options):
+            return self
+        files = tuple(it for it in self.options if it[0] == "files")
+        others = self.options[len(files) :]
+        return MessageCommands((*files, ("namespace", namespace), *others), self.in_cluster)
+
     def _complete_kubectl(self, command: str) -> str:
         settings = _OF_KUBECTL
         if " apply " in command:  # to objects that name their namespaces

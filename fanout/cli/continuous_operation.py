@@ -88,6 +88,7 @@ def configure_log(program: Program) -> None:
         program.redactor,
         level=_choose_log_level(settings),
         use_color=is_colored(settings.color, sys.stderr),
+        commands=settings.commands,
     )
     # an error can occur in every pass
     logging.getLogger(LOGGER_NAME).addFilter(TracebackFilter())

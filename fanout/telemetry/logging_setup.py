@@ -11,6 +11,7 @@ from typing import TextIO
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from fanout.message_commands import MessageCommands
 from fanout.telemetry.redaction import Redactor
 
 # Loggers that are verbose, or (celpy) log ordinary mistakes of users as errors.
@@ -22,6 +23,7 @@ _LIBRARY_LEVELS = {
     "httpcore2": logging.WARNING,
     "urllib3": logging.WARNING,
 }
+_PLAIN_COMMANDS = MessageCommands()
 
 
 def configure_logging(
@@ -30,16 +32,19 @@ def configure_logging(
     level: int = logging.INFO,
     stream: TextIO | None = None,
     use_color: bool = True,
+    commands: MessageCommands = _PLAIN_COMMANDS,
 ) -> None:
     """Send log lines of structlog and the standard library to `stream`, redacted.
 
-    `stream` defaults to stderr. Colors are used on a terminal only.
+    `stream` defaults to stderr. Colors are used on a terminal only. `commands`: as readers of the
+    log can run them.
     """
     stream = stream or sys.stderr
     is_terminal = stream.isatty()
     processors: list[Processor] = [
         # Redaction follows the merge of bound values, which are printed too.
         structlog.contextvars.merge_contextvars,
+        _build_completion(commands),
         _build_redaction(redactor),
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(
@@ -80,6 +85,25 @@ def _build_renderer(*, is_terminal: bool, use_color: bool) -> Processor:
 
 # ProcessorFormatter hands these through to itself.
 _META_FIELDS = frozenset(("_record", "_from_structlog"))
+
+
+def _build_completion(commands: MessageCommands) -> Processor:
+    """Build the log processor that completes the commands in every field.
+
+    A line with the field `policy` (`NAMESPACE/NAME`) is about objects of that namespace.
+    """
+
+    def complete(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:  # noqa: ARG001 as of the protocol
+        namespace, slash, name = str(event.get("policy", "")).partition("/")
+        # A problem of many policies is one line, which names several of them.
+        is_of_one = bool(slash) and " " not in name
+        reader = commands.for_namespace(namespace) if is_of_one else commands
+        return {
+            key: reader.complete_text(value) if isinstance(value, str) else value
+            for key, value in event.items()
+        }
+
+    return complete
 
 
 def _build_redaction(redactor: Redactor) -> Processor:

@@ -213,6 +213,22 @@ def rendered(refs: dict[str, str]) -> dict[str, str]:
     return {ref: commit for ref, commit in refs.items() if ref.endswith("/rendered")}
 
 
+def test_commands_in_the_log_have_the_options_of_their_reader(twin: Twin, start: Start):
+    controller = start("--interval", "1h")
+    controller.until(lambda: twin.fleet.repos["edge"].tags() == ["sites/ams/v1"])
+    settle(controller)
+    assert controller.end() == 0
+    records = twin.fleet.records()
+    (branch,) = (it for it in records.refs() if it.endswith("/monitoring"))
+    records.git("update-ref", branch, f"{branch}~1")
+    controller = start("--interval", "1h")
+    shared = f"-n {twin.namespace} --context admin --kubeconfig {twin.server.kubeconfig}"
+    command = f"`fanout accept-records monitoring {shared} "
+    controller.until(lambda: any("accept-records" in it for it in problems(controller)))
+    assert any(command in it for it in problems(controller)), problems(controller)
+    assert controller.end() == 0
+
+
 def problems(controller: Running) -> list[str]:
     return [it["problem"] for it in controller.log() if "problem" in it]
 

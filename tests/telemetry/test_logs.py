@@ -7,6 +7,7 @@ import logging
 import pytest
 import structlog
 
+from fanout.message_commands import MessageCommands
 from fanout.telemetry.logging_setup import configure_logging
 from fanout.telemetry.redaction import Redactor
 
@@ -123,3 +124,40 @@ def test_a_line_is_one_write_so_that_lines_of_threads_do_not_mix(redactor):
     logging.getLogger("asyncio").info("Using selector")
     assert [it.count("\n") for it in stream.writes] == [1, 1]
     assert all(it.endswith("\n") for it in stream.writes)
+
+
+def log_problem(redactor, commands, **fields):
+    """Return the problem of a line that advises a command."""
+    stream = io.StringIO()
+    configure_logging(redactor, stream=stream, commands=commands)
+    problem = "restore it, or run `fanout accept-records mon`, then `fanout sweep`"
+    structlog.get_logger().warning("Policy has a problem", problem=problem, **fields)
+    (line,) = lines(stream)
+    return line["problem"]
+
+
+def test_commands_have_the_options_of_their_reader(redactor):
+    files = MessageCommands((("files", "policies"),))
+    assert log_problem(redactor, files, policy="web/mon") == (
+        "restore it, or run `fanout accept-records mon -f policies -n web`,"
+        " then `fanout sweep -f policies -n web`"
+    )
+
+
+def test_commands_about_a_cluster_name_no_file(redactor):
+    cluster = MessageCommands((("context", "prod"),), in_cluster=True)
+    problem = log_problem(redactor, cluster, policy="web/mon")
+    assert "`fanout accept-records mon -n web --context prod`" in problem
+    assert "fanout sweep" not in problem
+
+
+def test_commands_about_many_policies_name_no_namespace(redactor):
+    cluster = MessageCommands((("context", "prod"),), in_cluster=True)
+    for fields in ({}, {"policy": "web/mon, shop/mon and 3 more"}):
+        problem = log_problem(redactor, cluster, **fields)
+        assert "`fanout accept-records mon --context prod`" in problem
+
+
+def test_options_of_commands_are_redacted(redactor):
+    commands = MessageCommands((("records", "https://ann:s3cret-token@git.example.com/r"),))
+    assert "s3cret-token" not in log_problem(redactor, commands)

@@ -14,7 +14,9 @@ from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import Settings
 from fanout.cli.startup import OpenCluster, check_configuration, open_program
+from fanout.cli.terminal import set_commands
 from fanout.cli.watched_cluster import open_watched_cluster
+from fanout.message_commands import MessageCommands
 from fanout.schedule.loop_health import LoopObserver
 from fanout.schedule.run_loop import SettlingTime
 from fanout.values import replace
@@ -40,7 +42,10 @@ def command(settings: Settings, interval: str, hooks: str | None, listen: str | 
     FanoutConfiguration. SIGTERM and SIGINT stop the process after the current pass.
     """
     operation = parse_operation(settings, interval, hooks, listen)
-    settings = replace(settings, is_controller=True, namespace="")
+    settings = replace(
+        settings, is_controller=True, namespace="", commands=_choose_commands(settings)
+    )
+    set_commands(settings.commands)
     # Before anything is connected to: what is configured may be wrong.
     check_configuration(settings)
     with open_watched_cluster(settings) as cluster:
@@ -60,3 +65,12 @@ def command(settings: Settings, interval: str, hooks: str | None, listen: str | 
                 on_loop=cluster.connect,
             )
     return ExitCode.OK
+
+
+def _choose_commands(settings: Settings) -> MessageCommands:
+    """Return the commands that messages advise: those of the machine on which it runs.
+
+    In a pod without a kubeconfig the options are of no use to a reader, who is elsewhere.
+    """
+    is_in_pod = not settings.context and settings.kubeconfig is None
+    return MessageCommands(() if is_in_pod else settings.commands.options, in_cluster=True)
