@@ -73,7 +73,8 @@ class World:
         self.namespace: str = policy["metadata"]["namespace"]
         repositories = [it for it in self.objects if it["kind"] == "Repository"]
         repos = {it["metadata"]["name"]: bare(Path(it["spec"]["url"])) for it in repositories}
-        for repo in repos.values():
+        self.repos = repos.values()
+        for repo in self.repos:
             repo.commit("main", {"README.md": "hello\n"}, "first commit")
         upstream = policy["spec"]["upstream"]
         package, source = upstream["package"], CASES / sample / "input" / "upstream" / "v1"
@@ -143,8 +144,11 @@ def world(
 ) -> Iterator[World]:
     made = World(sample_server, tmp_path_factory.mktemp(request.param), request.param)
     made.declare(made.objects)
+    assert made.plan().json["actions"], "nothing would be compared"
     # Some of it is published, and some drafted.
-    assert [made.fleet.sweep().code for _ in range(2)] <= [3, 3]
+    for _ in range(2):
+        assert made.fleet.sweep().code in (0, 3)
+    assert any(repo.drafts() or len(repo.files()) > 1 for repo in made.repos)
     yield made
     made.remove()
 
