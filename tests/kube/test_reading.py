@@ -347,6 +347,49 @@ def test_kinds_that_only_packages_name_are_listed_too(twin: Twin):
     assert cluster.json == files.json
 
 
+REGIONS = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: regions.infra.example.com}
+spec:
+  group: infra.example.com
+  scope: Cluster
+  names: {kind: Region, plural: regions, singular: region}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
+"""
+REGION = """\
+apiVersion: infra.example.com/v1
+kind: Region
+metadata: {name: NAME, labels: {tier: dev}}
+spec: {repository: edge}
+"""
+
+
+def test_targets_may_be_without_a_namespace(twin: Twin):
+    twin.server.kubectl("apply", "-f", "-", stdin=REGIONS)
+    twin.server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    names = [f"{it}-{twin.namespace}" for it in ("eu", "us")]
+    policy = twin.fleet.root / "policies" / "policy.yaml"
+    document = yaml.safe_load(policy.read_text())
+    [target] = document["spec"]["targets"]
+    target["objectSelector"] = {"apiVersion": "infra.example.com/v1", "kind": "Region"}
+    policy.write_text(yaml.safe_dump(document))
+    twin.apply()
+    regions = "---\n".join(REGION.replace("NAME", name) for name in names)
+    twin.server.kubectl("apply", "-f", "-", stdin=regions)
+    told = twin.ask("plan", "-o", "json", "--new-records")
+    assert (told.code, told.err) == (0, "")
+    drafted = sorted(it["variant"] for it in told.json["actions"])
+    assert all(name in it for name, it in zip(names, drafted, strict=True)), drafted
+    twin.server.kubectl("delete", "-f", "-", stdin=regions)
+    assert twin.ask("plan", "-o", "json", "--new-records").json["actions"] == []
+
+
 def test_a_kind_that_is_not_served_any_more_removes_nothing(twin: Twin):
     twin.show("sweep")
     twin.server.kubectl("delete", "crd", "clusters.infra.example.com")
