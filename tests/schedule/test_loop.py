@@ -617,6 +617,26 @@ def test_a_policy_that_an_outage_stops_is_tried_again_until_it_is_over(files):
     assert play.modes == [PassMode()] + [PassMode(subjects=frozenset([A]), listing_age=RECENT)] * 2
 
 
+def test_a_pass_over_others_keeps_the_retry_of_a_policy(files):
+    files.policy("a").policy("b")
+
+    def answer(number, now):
+        return failed(now, Unavailable("the host is down")) if number == 1 else others(now)
+
+    with Play(files, answer=answer) as play:
+        play.until(lambda: len(play.modes) == 1)
+        play.concerned = frozenset([B])
+        write_map(files, play, 1)
+        play.until(lambda: len(play.modes) == 3)
+    assert [it.subjects for it in play.modes] == [None, {B}, {A}]
+
+
+def others(now):
+    """A pass over other policies than a."""
+    made = report(now)
+    return replace(made, pass_plan=replace(made.pass_plan, policies=(), plans=()))
+
+
 def test_a_policy_with_an_error_of_its_own_waits_for_its_correction(files):
     files.policy("a")
     with Play(files, answer=lambda _, now: failed(now, InvalidInput("wrong"))) as play:
