@@ -222,10 +222,11 @@ def test_commands_in_the_log_have_the_options_of_their_reader(twin: Twin, start:
     (branch,) = (it for it in records.refs() if it.endswith("/monitoring"))
     records.git("update-ref", branch, f"{branch}~1")
     controller = start("--interval", "1h")
-    shared = f"-n {twin.namespace} --context admin --kubeconfig {twin.server.kubeconfig}"
-    command = f"`fanout accept-records monitoring {shared} "
     controller.until(lambda: any("accept-records" in it for it in problems(controller)))
-    assert any(command in it for it in problems(controller)), problems(controller)
+    (problem,) = (it for it in problems(controller) if "accept-records" in it)
+    (line,) = (it for it in problem.split("`") if it.startswith("fanout accept-records"))
+    options = f"--context admin --kubeconfig {twin.server.kubeconfig}"
+    assert f"-n {twin.namespace} --reason WHY {options}" in line
     assert controller.end() == 0
 
 
