@@ -8,6 +8,8 @@ from fanout.api import durations
 from fanout.api.crd_schemas import build_status_schema, to_structural
 from fanout.api.field_errors import FieldPath
 from fanout.api.kind_registry import CUSTOM_RESOURCES, KINDS
+from fanout.api.object_meta import KRMObject
+from fanout.api.record_objects import Approval, Decision, Evidence
 from fanout.api.validators.unsupported_fields import (
     UNSUPPORTED_FIELDS,
     UnsupportedField,
@@ -16,9 +18,10 @@ from fanout.api.validators.unsupported_fields import (
 from fanout.values import frozen
 
 _TABLE_HEAD = ("| field | type | limit | default | description |", "|---|---|---|---|---|")
-_STATUS_INTRODUCTION = (
-    "Part of the CustomResourceDefinition; ignored in files, and not written by this version."
-)
+_STATUS_INTRODUCTION = "`fanout controller` writes it ([{title}]({page})). In files it is ignored."
+_RECORDS = (Evidence, Approval, Decision)
+_STATUS_PAGE = ("Status in a cluster", "../../concepts/status.md")
+_RECORD_STATUS_PAGE = ("Records of a cluster", "../../concepts/records-as-objects.md")
 # the page of another kind has their fields
 _DOCUMENTED_ELSEWHERE = {("Scenario", ("spec", "stages", 0)), ("Scenario", ("spec", "promotion"))}
 _COMMON_FIELDS = ("apiVersion", "kind", "metadata", "status")  # alike in all kinds
@@ -41,9 +44,14 @@ def build_kind_page(kind: str) -> str:
     }
     lines += _FieldTable(kind).rows(root_schema | {"properties": own_fields}, ())
     if model in CUSTOM_RESOURCES:
-        lines += ["", "## Status", "", _STATUS_INTRODUCTION, ""]
+        lines += ["", "## Status", "", _introduce_status(model), ""]
         lines += [*_TABLE_HEAD, *_FieldTable(kind).rows(build_status_schema(model), ("status",))]
     return "\n".join([*lines, *_unsupported_sections(kind)]) + "\n"
+
+
+def _introduce_status(model: type[KRMObject]) -> str:
+    title, page = _RECORD_STATUS_PAGE if model in _RECORDS else _STATUS_PAGE
+    return _STATUS_INTRODUCTION.format(title=title, page=page)
 
 
 @frozen

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fanout.api.kind_reference import build_kind_page
-from fanout.api.kind_registry import KINDS
+from fanout.api.kind_registry import CUSTOM_RESOURCES, KINDS
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference" / "kinds"
 
@@ -21,6 +21,16 @@ def test_the_committed_page_is_the_generated_one(kind):
 
 def test_there_are_no_other_pages():
     assert set(PAGES.glob("*.md")) == {page_of(kind) for kind in KINDS}
+
+
+def test_a_page_says_who_writes_the_status():
+    with_status = {kind for kind in KINDS if "## Status" in build_kind_page(kind)}
+    assert with_status == {model.__name__ for model in CUSTOM_RESOURCES}
+    for kind in with_status:
+        introduction = build_kind_page(kind).partition("## Status\n\n")[2].partition("\n")[0]
+        assert introduction.startswith("`fanout controller` writes it (")
+        page = "records-as-objects" if kind in ("Evidence", "Approval", "Decision") else "status"
+        assert f"../../concepts/{page}.md" in introduction
 
 
 def test_a_page_has_what_works_first_and_what_does_not_yet_after():
