@@ -65,5 +65,27 @@ def test_its_table_has_the_roles_of_the_base_with_their_verbs():
     assert named == verbs
 
 
+def test_its_table_says_who_creates_which_records():
+    rows = re.findall(r"^\| `(fanout-\w+)` \|([^|]*)\|", PAGE, flags=re.MULTILINE)
+    # The administrator's row says that it may do what all of these may.
+    named = {
+        name: {f"{it.lower().rstrip('s')}s" for it in re.findall(r"create (\w+)", text)}
+        for name, text in rows
+        if name != "fanout-admin"
+    }
+    documents = yaml.safe_load_all((ROOT / "deploy" / "roles.yaml").read_text(encoding="utf-8"))
+    created = {
+        it["metadata"]["name"]: {
+            resource
+            for rule in it["rules"]
+            if "create" in rule["verbs"]
+            for resource in rule["resources"]
+        }
+        for it in documents
+    }
+    assert created.pop("fanout-admin") >= set().union(*named.values())
+    assert named == created
+
+
 def test_it_names_the_finalizer():
     assert f"`{FINALIZER}`" in PAGE
