@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from random import Random
-from signal import SIGKILL
+from signal import SIGKILL, SIGTERM
 from threading import Event, Thread
 from time import monotonic_ns, sleep
 from typing import Any
@@ -484,3 +484,18 @@ def test_records_that_come_back_are_noticed_without_a_poll(twin: Twin, start: St
     controller.until(lambda: any(tag.endswith("/v2") for tag in edge.tags()))
     assert "interval" not in controller.triggers()
     assert controller.end() == 0
+
+
+def test_a_stop_in_the_middle_of_a_push_waits_for_it(twin: Twin, start: Start):
+    edge, root = twin.fleet.repos["edge"], twin.fleet.root
+    pushing, opened = root / "pushing", root / "opened"
+    edge.hook("pre-receive", f"touch {pushing}\nwhile [ ! -e {opened} ]; do sleep 0.1; done")
+    controller = start("--interval", "1h")
+    try:
+        controller.until(pushing.exists)
+        controller.process.send_signal(SIGTERM)
+    finally:
+        opened.touch()
+    assert controller.process.wait(60) == 0
+    assert len(edge.drafts()) == 2
+    assert rounds_that_wrote(controller) == [3]
