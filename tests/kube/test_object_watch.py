@@ -1,17 +1,22 @@
 """A watch on a real kube-apiserver, and what ends it: the version, silence, a missing right."""
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from kube.record_fleet import wait_until
+from kube.twin import open_twin
 from kube_server import KubeServer
 
 from fanout.errors import Denied
 from fanout.kube import api_connection, object_watch
 from fanout.kube.api_connection import ApiConnection, WatchExpired, open_connection
+from fanout.kube.api_inventory import ApiInventory
 from fanout.kube.object_watch import ObjectWatch
+from fanout.kube.watched_objects import WatchedObjects
 
 pytestmark = pytest.mark.kube
 
@@ -202,3 +207,32 @@ def test_a_large_list_is_compressed(site: Site):
     assert len(listed["items"]) == 3
     assert answers[0].getheader("Content-Encoding") == "gzip"
     assert "resourceVersion=" not in str(answers[0].response.geturl()), "the list is consistent"
+
+
+def test_the_watch_of_a_kind_ends_with_the_last_policy_that_names_it(
+    server: KubeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(object_watch, "WATCH_SECONDS", 1)  # its thread notices the end then
+    watch = "watch /apis/infra.example.com/v1/clusters"
+
+    def is_watched() -> bool:
+        return watch in {it.name for it in threading.enumerate()}
+
+    with open_twin(server, tmp_path) as twin:
+        source = WatchedObjects(open_connection(server.kubeconfig, "admin"), lambda: None)
+        source.start()
+        inventory = ApiInventory(source)
+        try:
+            assert len(inventory.read().policies) == 1
+            assert is_watched()
+            meta = {"name": "monitoring", "namespace": twin.namespace}
+            policy = {"apiVersion": "fanout.dev/v1alpha1", "kind": "UpstreamPolicy"}
+            server.delete({**policy, "metadata": meta})
+            wait_until(lambda: not inventory.read().policies, "the policy is still there")
+            wait_until(lambda: not is_watched(), "its targets are still watched")
+            twin.apply()
+            wait_until(lambda: bool(inventory.read().policies), "the policy is not back")
+            assert is_watched()
+        finally:
+            source.stop()
+    wait_until(lambda: not is_watched(), "the watch outlives its source")
