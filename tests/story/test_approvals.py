@@ -56,6 +56,32 @@ def test_approvals_count_distinct_people_of_the_group(fleet: Fleet):
     assert prod(fleet) == ["v1", "v1"]
 
 
+def test_the_list_tells_which_approvals_count_and_why_not(fleet: Fleet):
+    names = [approve(fleet, who) for who in (ANN, "Eve <eve@example.com>", BOB)]
+
+    def states() -> list[tuple[str, str]]:
+        items = fleet.run("get", "approvals", "-o", "json").items
+        statuses = {it["metadata"]["name"]: it["status"] for it in items}
+        recorded = [statuses[it.rpartition("/")[2]] for it in names]
+        return [(it["state"], it["reason"]) for it in recorded]
+
+    assert prod(fleet) == ["v1", "v1"]
+    assert states() == [
+        ("Applied", "Applied"),
+        ("NotEntitled", "NotEntitled"),
+        ("Applied", "Applied"),
+    ]
+    fleet.release("v2")
+    fleet.settle()
+    names[:] = [
+        approve(fleet, ANN, "--revision", "v2"),
+        approve(fleet, "Eve <eve@example.com>", "--revision", "v2"),
+    ]
+    assert states() == [("Active", "Effective"), ("NotEntitled", "NotEntitled")]
+    column = [line.split()[4:5] for line in fleet.run("get", "approvals").out.splitlines()]
+    assert column[-2:] == [["Active"], ["NotEntitled"]]
+
+
 def test_a_person_with_several_addresses_counts_once(fleet: Fleet):
     ann = "'Ann <ann@example.com> ann@example.org git.example.com/ann'"
     fleet.write("promotion.yaml", PROMOTION.replace("ann@example.com", ann))

@@ -359,7 +359,7 @@ def test_records_are_listed(fleet: Fleet):
     cells = [[cell.strip() for cell in line.split("   ") if cell.strip()] for line in table]
     assert cells[0] == ["AGE", "KIND", "WHAT", "STATE", "BY", "POLICY", "STAGE", "NAME"]
     assert [row[:6] for row in cells[1:]] == [
-        ["90m", "Evidence", "e2e passed v1", "<none>", "ci@example.com", "monitoring"],
+        ["90m", "Evidence", "e2e passed v1", "Active", "ci@example.com", "monitoring"],
         ["90m", "Publication", "v1 sites/ams/v1", "InForce", "<none>", "monitoring"],
         ["5s", "Decision", "Publish v1", "Applied", "ann@example.com", "monitoring"],
         ["5s", "Decision", "Suspend", "Active", "ann@example.com", "monitoring"],
@@ -390,6 +390,9 @@ def test_a_record_is_printed_as_the_object_that_it_is(fleet: Fleet):
             "policy": "monitoring", "stage": "dev", "check": "e2e", "status": "passed",
             "revision": "v1", "link": "https://ci.example.com/7",
         },
-        "status": {"by": "Ci <ci@example.com>"},
+        "status": {
+            "by": "Ci <ci@example.com>", "state": "Active", "reason": "Effective",
+            "message": "the evidence counts for its check",
+        },
     }  # fmt: skip
     assert fleet.records().files("fanout/default/default/monitoring")[0] == f"records/{name}.json"

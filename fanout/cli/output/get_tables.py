@@ -12,15 +12,13 @@ from fanout.cli.output.printer import Object, TableColumn
 from fanout.cli.startup import Program
 from fanout.cli.terminal import complete_text, print_message
 from fanout.errors import FanoutError
-from fanout.gates.active_decisions import DecisionStatus
-from fanout.gates.approval_index import find_revoked
-from fanout.plan.evidence.record_times import counts_at_once, records_ahead
-from fanout.plan.records.policy_records import RECORD_KINDS, RecordEntry, active_records
+from fanout.plan.records.policy_records import RECORD_KINDS, RecordEntry
 from fanout.plan.records.policy_status import format_instant, parse_instant
 from fanout.reconcile.history.policy_history import PolicyHistory, read_policy_history
 from fanout.reconcile.history.publication_objects import HistoryViews
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.report.record_statuses import find_record_statuses, is_owner
 from fanout.values import replace
 
 
@@ -253,13 +251,13 @@ def list_records(
         failure = item.policy_state.failure
         unreadable = (*((str(failure),) if failure else ()), *item.policy_state.unreadable)
         problems += [f"{item.title}: {problem}" for problem in unreadable]
-        states = _record_states(item, now)
-        for record in item.records:
-            if record.kind in KINDS_BY_TYPE[resource_type]:
-                key = (item.resolved_policy.namespace, record.name)
-                objects[key] = _serialize_record(
-                    item.resolved_policy.namespace, record, states.get(record.name)
-                )
+        records = [it for it in item.records if it.kind in KINDS_BY_TYPE[resource_type]]
+        statuses = find_record_statuses(item, records, now)
+        for record in records:
+            key = (item.resolved_policy.namespace, record.name)
+            if key not in objects or is_owner(item, record):
+                status = statuses.get(record.name, {})
+                objects[key] = _serialize_record(item.resolved_policy.namespace, record, status)
         if PUBLICATION in KINDS_BY_TYPE[resource_type]:
             publications, unread = _list_publications(program, item)
             problems += unread
@@ -341,25 +339,8 @@ def _record_columns(resource_type: str, *, wide: bool) -> Sequence[TableColumn]:
     )
 
 
-def _record_states(item: PolicyResult, now: datetime) -> Mapping[str, DecisionStatus]:
-    """Return the status of each decision, and of all other records that do not count."""
-    states = {
-        it.name: DecisionStatus.AHEAD
-        for it in records_ahead(item.records, now)
-        if not counts_at_once(it)
-    }
-    states |= {
-        it.name: DecisionStatus.WITHDRAWN for it in active_records(item.records) if it.withdrawn
-    }
-    if item.facts is not None:
-        revoked = find_revoked(item.facts.records.approvals, item.facts.stages)
-        states |= dict.fromkeys(revoked, DecisionStatus.WITHDRAWN)
-    # The status of decisions comes last: it tells more than that the record does not count.
-    return {**states, **item.decision_statuses(now)}
-
-
 def _serialize_record(
-    namespace: str, record: RecordEntry, decision_status: DecisionStatus | None
+    namespace: str, record: RecordEntry, status: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the record as an object, with its author and its status if it has one."""
     return {
@@ -371,10 +352,7 @@ def _serialize_record(
             "creationTimestamp": format_instant(record.at),
         },
         "spec": dict(record.spec),
-        "status": {
-            "by": record.by,
-            **({"state": decision_status.value} if decision_status else {}),
-        },
+        "status": {"by": record.by, **status},
     }
 
 

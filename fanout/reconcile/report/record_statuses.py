@@ -1,12 +1,15 @@
-"""Objects of records with their statuses: whether each record counts after a pass."""
+"""Statuses of records: whether each record counts after a pass, for objects and for tables."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 
 from fanout.api.reasons import Reason
 from fanout.gates import effect_wording
 from fanout.gates.active_decisions import DecisionStatus
+from fanout.gates.approval_index import find_revoked
 from fanout.gates.record_effect import RecordEffect, RecordEvaluator, effect_of_status
-from fanout.plan.records.policy_records import WITHDRAW, RecordEntry
+from fanout.plan.evidence.record_times import counts_at_once, records_ahead
+from fanout.plan.records.policy_records import WITHDRAW, RecordEntry, active_records
 from fanout.plan.records.record_conditions import build_record_status
 from fanout.plan.records.record_listing import RecordState
 from fanout.plan.written_objects import ObjectName, WrittenObject
@@ -27,7 +30,7 @@ def build_record_statuses(
     entries = [
         it
         for it in policy_result.records
-        if it.uid in objects and includes(objects[it.uid].name) and _is_owner(policy_result, it)
+        if it.uid in objects and includes(objects[it.uid].name) and is_owner(policy_result, it)
     ]
     effects = find_effects(policy_result, entries) if entries else {}
     for entry in entries:
@@ -70,6 +73,56 @@ def find_effects(
 _PLAIN: Collection[DecisionStatus] = frozenset(DecisionStatus) - {DecisionStatus.STALE}
 
 
+def find_record_statuses(
+    policy_result: PolicyResult, records: Sequence[RecordEntry], now: datetime
+) -> Mapping[str, Mapping[str, str]]:
+    """Return what counts of these records, by name: `state`, and why as `reason` and `message`.
+
+    Of a policy that an error stops the records alone tell, without a reason.
+    """
+    states = _find_states(policy_result, now)
+    decisions = {it.name for it in records if it.kind == "Decision"}
+    statuses: dict[str, Mapping[str, str]] = {
+        name: {"state": it.value} for name, it in states.items()
+    }
+    effects = find_effects(policy_result, records) if records else {}
+    for name, effect in effects.items():
+        state = _STATES.get(effect.reason, effect.reason.value)
+        # A decision that does not apply to the candidate is active all the same.
+        if name in decisions and name in states:
+            state = states[name].value
+        statuses[name] = {
+            "state": state,
+            "reason": effect.reason.value,
+            "message": effect.sentence,
+        }
+    return statuses
+
+
+# States that have another word than their reason: those of decisions.
+_STATES: Mapping[Reason, str] = {
+    Reason.EFFECTIVE: DecisionStatus.ACTIVE.value,
+    Reason.FROM_THE_FUTURE: DecisionStatus.AHEAD.value,
+}
+
+
+def _find_states(policy_result: PolicyResult, now: datetime) -> Mapping[str, DecisionStatus]:
+    """Return the status of each decision, and of other records as far as they tell themselves."""
+    records = policy_result.records
+    states = {
+        it.name: DecisionStatus.AHEAD
+        for it in records_ahead(records, now)
+        if not counts_at_once(it)
+    }
+    states |= {it.name: DecisionStatus.WITHDRAWN for it in active_records(records) if it.withdrawn}
+    if policy_result.facts is not None:
+        facts = policy_result.facts
+        revoked = find_revoked(facts.records.approvals, facts.stages)
+        states |= dict.fromkeys(revoked, DecisionStatus.WITHDRAWN)
+    # The status of decisions comes last: it tells more than that the record does not count.
+    return {**states, **policy_result.decision_statuses(now)}
+
+
 def _evaluate_withdrawals(records: Sequence[RecordEntry]) -> Mapping[str, RecordEffect]:
     """Return the effects of withdrawals, by name: they withdraw what is on record before them."""
     effects: dict[str, RecordEffect] = {}
@@ -87,10 +140,10 @@ def _evaluate_withdrawals(records: Sequence[RecordEntry]) -> Mapping[str, Record
     return effects
 
 
-def _is_owner(policy_result: PolicyResult, record: RecordEntry) -> bool:
-    """Return whether the status of a record is written with this result.
+def is_owner(policy_result: PolicyResult, record: RecordEntry) -> bool:
+    """Return whether the status of a record is that of this result.
 
-    Several hand-written variants may share a record, and one of them writes its status.
+    Several hand-written variants may share a record, and one of them tells its status.
     """
     policy = policy_result.resolved_policy
     return policy.upstream_policy is not None or record.spec["variants"][0] == policy.name
