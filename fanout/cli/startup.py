@@ -333,17 +333,7 @@ def open_program(
         creator = open_record_creator(settings)
         overlay = _open_overlay(settings, world.records, creator)
         world = replace(world, forges=forges, records=overlay or world.records)
-        url, _ = _records_url(settings, configuration)
-        request_memos = RequestMemos(
-            settings.state_dir / "forges", f"{version('fanout')}\0{configuration.install_id}"
-        )
-        reconciler = Reconciler(world, request_memos, long_running=long_running)
-        noop_snapshot = NoopSnapshotStore(
-            world,
-            reconciler.digest_unchanged_requests,
-            settings.state_dir / "rest",
-            f"{version('fanout')}\0{url}\0{configuration.model_dump_json()}",
-        )
+        reconciler = _build_reconciler(settings, configuration, world, long_running=long_running)
         program = Program(
             settings,
             configuration,
@@ -352,7 +342,7 @@ def open_program(
             reconciler,
             redactor,
             sweeps,
-            noop_snapshot,
+            _open_noop_snapshot(settings, configuration, world, reconciler),
             overlay,
             creator,
         )
@@ -362,6 +352,26 @@ def open_program(
     if settings.verbosity and not long_running:
         for line in format_costs(counters):
             print_message(line, settings.color)
+
+
+def _build_reconciler(
+    settings: Settings, configuration: FanoutConfiguration, world: World, *, long_running: bool
+) -> Reconciler:
+    key = f"{version('fanout')}\0{configuration.install_id}"
+    request_memos = RequestMemos(settings.state_dir / "forges", key)
+    return Reconciler(world, request_memos, long_running=long_running)
+
+
+def _open_noop_snapshot(
+    settings: Settings, configuration: FanoutConfiguration, world: World, reconciler: Reconciler
+) -> NoopSnapshotStore:
+    url, _ = _records_url(settings, configuration)
+    return NoopSnapshotStore(
+        world,
+        reconciler.digest_unchanged_requests,
+        settings.state_dir / "rest",
+        f"{version('fanout')}\0{url}\0{configuration.model_dump_json()}",
+    )
 
 
 def open_record_creator(settings: Settings) -> RecordCreator | None:
