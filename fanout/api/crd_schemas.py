@@ -15,7 +15,6 @@ from fanout.api.object_meta import GROUP, VERSION, KRMObject, Model
 from fanout.api.object_statuses import STATUSES, ResourceStatus
 from fanout.api.output_views import SCENARIO_RESULTS, VIEWS
 from fanout.api.publication_view import HISTORY_VIEWS
-from fanout.api.record_objects import Record
 from fanout.api.validators.unsupported_fields import is_unsupported
 
 # keywords with the same meaning in a structural schema
@@ -142,7 +141,6 @@ def _build_crd(model: type[KRMObject]) -> dict[str, Any]:
 def _build_version(model: type[KRMObject]) -> dict[str, Any]:
     columns = [(*it, False) for it in (*_COLUMNS[model.__name__], _AGE)]
     columns += [(*it, True) for it in _WIDE_COLUMNS.get(model.__name__, ())]
-    is_record = issubclass(model, Record)
     return {
         "name": VERSION,
         "served": True,
@@ -153,8 +151,9 @@ def _build_version(model: type[KRMObject]) -> dict[str, Any]:
             {"name": name, "type": kind, "jsonPath": path, **({"priority": 1} if is_wide else {})}
             for name, kind, path, is_wide in columns
         ],
-        # The controller lists the records that wait, and not those of a week.
-        **({"selectableFields": [{"jsonPath": ".status.record"}]} if is_record else {}),
+        **(
+            {"selectableFields": [{"jsonPath": f".{model.SELECTABLE}"}]} if model.SELECTABLE else {}
+        ),
     }
 
 

@@ -162,6 +162,8 @@ class KRMObject(Model):
 
     PLURAL: ClassVar[str] = ""
     SHORT_NAMES: ClassVar[tuple[str, ...]] = ()
+    # path of the field by which the controller selects objects of the kind; "": it lists all
+    SELECTABLE: ClassVar[str] = ""
 
     api_version: Literal["fanout.dev/v1alpha1"] = Field(
         default="fanout.dev/v1alpha1",

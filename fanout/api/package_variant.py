@@ -305,6 +305,8 @@ class PackageVariant(KRMObject):
 
     PLURAL: ClassVar[str] = "packagevariants"
     SHORT_NAMES: ClassVar[tuple[str, ...]] = ("pvar",)
+    # Those that people declare are listed, and not those of policies.
+    SELECTABLE: ClassVar[str] = "spec.policyRef.name"
 
     kind: Literal["PackageVariant"] = Field(
         default="PackageVariant", description="Kind of the object; always `PackageVariant`."

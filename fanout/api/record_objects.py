@@ -126,6 +126,9 @@ class DecisionSpec(RecordSubject):
 class Record(KRMObject):
     """Base of the three kinds of records."""
 
+    # Those that wait are listed, and not those of a week.
+    SELECTABLE: ClassVar[str] = "status.record"
+
     metadata: RecordMeta = Field(
         default=RecordMeta(),
         description="Name and namespace; the name is assigned when the record is stored if absent.",

@@ -1,10 +1,12 @@
 """Objects of an API server as their authors wrote them, and their lists."""
 
-from collections.abc import Callable, Collection
-from functools import partial
+from collections.abc import Collection
 from typing import Any, Protocol
+from urllib.parse import urlencode
 
-from fanout.api.object_meta import GROUP, Label
+from fanout.api.object_meta import Label
+from fanout.api.package_variant import PackageVariant
+from fanout.declared.declaration_failure import own_kind
 from fanout.kube.api_connection import ApiConnection
 from fanout.kube.object_watch import read_name
 from fanout.kube.resource_discovery import ResourceType, ServedKinds, discover_kinds
@@ -24,6 +26,16 @@ class ListedKind:
     resource_type: ResourceType
     with_status: bool = False
     namespace: str = ""  # "": all
+
+    @property
+    def path(self) -> str:
+        """Path of the list, with a query if it does not have all objects of the kind."""
+        path = self.resource_type.path_in(self.namespace)
+        if (self.resource_type.group, self.resource_type.kind) != own_kind(PackageVariant):
+            return path
+        # Those of policies are written by fanout, and read by nobody who decides.
+        query = urlencode({"fieldSelector": f"{PackageVariant.SELECTABLE}="})
+        return f"{path}?{query}"
 
     @property
     def can_be_narrowed(self) -> bool:
@@ -68,27 +80,12 @@ class ListedObjects:
     def objects(self, kind: ListedKind) -> Names:
         """List a kind consistently: the answer is not older than the request."""
         # Without `resourceVersion` a restriction that the API server has acknowledged is in it.
-        items = self._connection.get(kind.resource_type.path_in(kind.namespace)).get("items") or ()
-        convert = build_converter(kind)
-        objects = [item for item in map(convert, items) if item is not None]
-        by_name = {read_name(item): item for item in objects}
+        items = self._connection.get(kind.path).get("items") or ()
+        by_name = {read_name(item): build_declared(kind, item) for item in items}
         return {name: by_name[name] for name in sorted(by_name)}
 
     def retain(self, kinds: Collection[ListedKind]) -> None:
         """Do nothing: nothing is kept."""
-
-
-def build_converter(kind: ListedKind) -> Callable[[Any], Object | None]:
-    """Return the function that makes declared objects of what the API server sends for a kind.
-
-    It returns None for objects that declare nothing.
-    """
-    return partial(_convert_own if kind.resource_type.group == GROUP else build_declared, kind)
-
-
-def _convert_own(kind: ListedKind, item: Any) -> Object | None:
-    # A policy's variants are written by fanout, and read by nobody who decides.
-    return None if "policyRef" in (item.get("spec") or {}) else build_declared(kind, item)
 
 
 def build_declared(kind: ListedKind, item: Any) -> Object:

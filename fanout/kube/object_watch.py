@@ -182,7 +182,8 @@ class ObjectWatch(Generic[Value]):
             f"watch=1&allowWatchBookmarks=true&resourceVersion={self._version}"
             f"&timeoutSeconds={WATCH_SECONDS}"
         )
-        with self._connection.watch(f"{self._path}?{query}") as events:
+        separator = "&" if "?" in self._path else "?"
+        with self._connection.watch(f"{self._path}{separator}{query}") as events:
             self._set_watch_failure(None)
             for event in events:
                 if self._stopped.is_set():

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fanout.api.object_meta import API_VERSION, Label
-from fanout.api.record_objects import RECORD_MODELS
+from fanout.api.record_objects import RECORD_MODELS, Record
 from fanout.errors import Conflict, InvalidInput
 from fanout.kube.admission_check import AdmissionCheck
 from fanout.kube.api_connection import FIELD_MANAGER, PATCH_TYPE, ApiConnection, NotServed
@@ -28,7 +28,7 @@ class ApiPendingRecords:
 
     def read(self) -> RecordListing:
         """List what waits, consistently. Raises Denied, NotServed and Unavailable."""
-        objects = self._list("status.record=")
+        objects = self._list(f"{Record.SELECTABLE}=")
         # After the lists: what they have was created under these policies, if it was created since
         # these were written.
         admission = self._admission.read()
@@ -36,7 +36,7 @@ class ApiPendingRecords:
 
     def read_recorded(self) -> Sequence[RecordObject]:
         """List what is on record. Raises Denied, NotServed and Unavailable."""
-        return self._list("status.record!=")
+        return self._list(f"{Record.SELECTABLE}!=")
 
     def _list(self, selector: str) -> tuple[RecordObject, ...]:
         """Return the objects that match a field selector, in the order of their creation."""

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from functools import partial
 from threading import Lock
 from typing import Any
 
 from fanout.api.object_meta import GROUP
 from fanout.kube.api_connection import ApiConnection
-from fanout.kube.object_listing import ListedKind, build_converter
+from fanout.kube.object_listing import ListedKind, build_declared
 from fanout.kube.object_watch import ObjectWatch
 from fanout.kube.resource_discovery import (
     DEFINITION_TYPE,
@@ -91,8 +92,9 @@ class WatchedObjects:
         """Return the objects of a kind, which is listed the first time and watched from then on."""
         watch = self._watches.get(kind)
         if watch is None:
-            path = kind.resource_type.path_in(kind.namespace)
-            watch = ObjectWatch(self._connection, path, build_converter(kind), self._note_change)
+            watch = ObjectWatch(
+                self._connection, kind.path, partial(build_declared, kind), self._note_change
+            )
             watch.start()
             self._watches[kind] = watch
         return watch.values()
