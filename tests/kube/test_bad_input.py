@@ -205,6 +205,7 @@ def test_a_kind_that_must_not_be_listed_holds_who_needs_it(tenant, begin, resour
     edge = twin.fleet.repos["edge"]
     published = {f"{path}/v1" for path in paths.values()}
     controller.until(lambda: {*edge.tags()} == published)
+    controller.until(lambda: variants_of(twin).keys() == paths.keys())
     await_handled(controller, twin, "first", "plain")
     assert controller.end() == 0
     before = variants_of(twin)
@@ -384,6 +385,7 @@ def test_a_variant_is_not_promoted_by_writing_it(tenant, begin):
         (item,) = [it for it in items if "-ber-" in it["metadata"]["name"]]
         return item
 
+    controller.until(lambda: "status" in waiting())
     before, refs = waiting(), edge.refs()
     assert before["status"]["state"] != "Ready"
     path = f"/apis/{OWN}/namespaces/{twin.namespace}/packagevariants/{before['metadata']['name']}"

@@ -189,6 +189,7 @@ def test_a_definition_that_is_deleted_removes_no_variant(twin: Twin, start: Star
     controller.until(edge.tags)
     settle(controller)
     before = edge.refs()
+    sleep(3)  # else the kind would be one that is installed after its policy
     twin.server.kubectl("delete", "crd", "clusters.infra.example.com")
     controller.until(lambda: any("kind Cluster" in it for it in problems(controller)))
     settle(controller)
@@ -196,6 +197,11 @@ def test_a_definition_that_is_deleted_removes_no_variant(twin: Twin, start: Star
     twin.install_clusters()
     request_pass(twin, "defined anew, without any object")
     controller.until(lambda: "request" in controller.passes()[-1]["trigger"])
+    assert edge.refs() == before
+    path = str(twin.fleet.root / "policies" / "site-ams.yaml")
+    twin.server.kubectl("apply", "-f", path, namespace=twin.namespace)  # one of three
+    request_pass(twin, "restored in part")
+    controller.until(lambda: sum("request" in it["trigger"] for it in controller.passes()) == 2)
     assert edge.refs() == before
     twin.apply()
     patch_retention(twin, "ams", "30d")
