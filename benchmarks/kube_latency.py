@@ -96,11 +96,10 @@ def measure_latency(world: Fleet) -> Iterator[Row]:
     """Yield the seconds from a change to its draft, and the rounds of changes made together."""
     connection = open_connection(world.server.kubeconfig, "admin")
     names = [it["metadata"]["name"] for it in connection.get(_MAPS)["items"]]
-    with _running(world) as controller:
+    with _running(world, "-v") as controller:
         begin = datetime.now(UTC)
-        controller.wait(lambda: len(controller.drafts()) >= world.size.targets)
+        _await_fan_out(world, controller, connection)
         push = (controller.drafts()[-1] - begin).total_seconds()
-        _await_quiet(controller, connection)
         delays = [_measure_change(controller, connection, it) for it in names[:_CHANGES]]
         rounds_before, drafts_before = len(controller.rounds()), len(controller.drafts())
         together = names[_CHANGES : _CHANGES + _TOGETHER]
@@ -121,9 +120,8 @@ def measure_latency_beside_fan_out(world: Fleet) -> Iterator[Row]:
     connection = open_connection(world.server.kubeconfig, "admin")
     names = [it["metadata"]["name"] for it in connection.get(_MAPS)["items"]]
     delays = []
-    with _running(world) as controller:
-        controller.wait(lambda: len(controller.drafts()) >= world.size.targets)
-        _await_quiet(controller, connection)
+    with _running(world, "-v") as controller:
+        _await_fan_out(world, controller, connection)
         create_policy(connection)
         controller.wait(lambda: controller.drafts(_OTHER))
         for name in names:
@@ -141,10 +139,7 @@ def measure_heartbeats(world: Fleet) -> Iterator[Row]:
     connection = open_connection(world.server.kubeconfig, "admin")
     names = [it["metadata"]["name"] for it in connection.get(_CLUSTERS)["items"]]
     with _running(world, "-v") as controller:
-        controller.wait(lambda: len(controller.drafts()) >= world.size.targets)
-        _await_quiet(controller, connection)
-        # On a busy machine a round takes longer than that.
-        controller.wait(lambda: _is_idle(controller.passes()[-1]))
+        _await_fan_out(world, controller, connection)
         passes_before, processor = len(controller.passes()), controller.processor()
         begin, beats = time.monotonic(), 0
         while (passed := time.monotonic() - begin) < world.minutes * 60:
@@ -193,6 +188,13 @@ def _await_draft(controller: Controller, connection: ApiConnection, name: str) -
 def _change(connection: ApiConnection, name: str) -> None:
     value = str(time.monotonic_ns())
     connection.send("PATCH", f"{_MAPS}/{name}", {"data": {"changed": value}}, MERGE_TYPE)
+
+
+def _await_fan_out(world: Fleet, controller: Controller, connection: ApiConnection) -> None:
+    """Wait until all targets have drafts and statuses, and a pass has found nothing to do."""
+    controller.wait(lambda: len(controller.drafts()) >= world.size.targets)
+    controller.wait(lambda: _is_idle(controller.passes()[-1]))
+    _await_quiet(controller, connection)
 
 
 def _await_quiet(controller: Controller, connection: ApiConnection) -> None:

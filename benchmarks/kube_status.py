@@ -202,7 +202,7 @@ def main() -> None:
             settings.now,
             observers,
         )
-        loop = RunLoop(dependencies, timedelta(hours=1), draft_limit=_DRAFTS)
+        loop = RunLoop(dependencies, timedelta(hours=1), drafts_per_round=_DRAFTS)
         runner = threading.Thread(target=loop.run)
         runner.start()
         watch.done.wait(_PATIENCE)
