@@ -221,6 +221,7 @@ def _path_of(item: dict[str, Any]) -> str:
 def measure_plan(world: World) -> Iterator[Row]:
     """Yield the costs of a plan from files and from the cluster, and of mere lists."""
     records = str(world.place / "records.git")
+    subprocess.run(["git", "init", "--quiet", "--bare", records], check=True)
     shared = ("plan", "-o", "json", "--records", records, "--new-records")
     kubeconfig = ("--kubeconfig", str(world.server.kubeconfig), "--context", ADMIN)
     commands = {

@@ -76,7 +76,7 @@ TECHNICAL = """
     dispute disputes document documents dot drawing
     durations edge edit editor edits element embedded encoding engine
     entry error errors evaluation evaluator execution executor exit expectation expectations
-    failure failures fallback fast fastimport filter finding findings fire flag flags flow
+    failure failures fairness fallback fast fastimport filter finding findings fire flag flags flow
     format graph
     hosted idempotency ids index input inputs instant intake interface inventory item layout layouts
     lazy limit limited limiter limits line listed listen listing location locations lock log logged

@@ -14,6 +14,8 @@ from fanout.api.git_repository import Repository
 from fanout.api.object_meta import Label
 from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.errors import FanoutError, InvalidInput
+from fanout.plan.actions import PlanAction
+from fanout.plan.draft_limit import DraftLimit
 from fanout.plan.observation.repository_state import RefListingRequest
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile.observation.repository_listing import (
@@ -39,6 +41,11 @@ class PassSubject(NamedTuple):
 
     namespace: str
     name: str
+
+
+def subject_of(action: PlanAction) -> PassSubject:
+    """Return the policy of an action, or its hand-written variant."""
+    return PassSubject(action.namespace, action.policy or action.variant)
 
 
 def list_subjects(declared: DeclaredObjects, namespace: str = "") -> frozenset[PassSubject]:
@@ -77,7 +84,7 @@ class PassMode:
     subjects: frozenset[PassSubject] | None = None
     # seconds: listings of repositories up to this age are planned on; a push compares each ref
     listing_age: float = 0.0
-    draft_limit: int | None = None  # drafts that a policy writes; None: no limit
+    draft_limit: DraftLimit | None = None  # None: no limit
     # subjects for which this pass is no sweep
     unswept_subjects: frozenset[PassSubject] = frozenset()
 

@@ -11,7 +11,7 @@ from fanout.gates.gate_evaluator import choose_candidates, find_ready, find_susp
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.removal_gate import closed_window_hold
 from fanout.plan.decided_variant import DecidedVariant, VariantStep, plan_step
-from fanout.plan.draft_limit import postpone_drafts
+from fanout.plan.draft_limit import DraftLimit, postpone_drafts
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.edits.merge_disputes import read_resolutions
 from fanout.plan.evidence.record_times import (
@@ -123,7 +123,7 @@ class PolicyEvaluator:
     setup: Setup
     now: datetime
     publish: bool
-    draft_limit: int | None  # drafts that a policy writes in this pass; None: no limit
+    draft_limit: DraftLimit | None  # None: no limit
     edit_detector: DownstreamEditDetector
     conditions: PropagationConditions
     policy_memo: PolicyMemo
@@ -355,7 +355,8 @@ class PolicyEvaluator:
         ]
         if self.draft_limit is not None:
             drafts = sum(it.draft_content is not None for it in decided.rendered.variants)
-            due_variants = due_variants[: max(self.draft_limit - drafts, 0)]
+            share = max(self.draft_limit.number - drafts, 0)
+            due_variants = self.draft_limit.rank(due_variants)[:share]
         if not due_variants:
             return decided
         selected = self.renderer.choose_candidates(

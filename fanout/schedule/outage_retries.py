@@ -13,7 +13,7 @@ from fanout.api.reasons import Reason
 from fanout.errors import Denied, FanoutError, RateLimited, Unavailable
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.reconcile.pass_results import PassReport, PolicyResult
-from fanout.reconcile.pass_scope import PassSubject
+from fanout.reconcile.pass_scope import PassSubject, subject_of
 from fanout.values import frozen
 
 
@@ -63,8 +63,7 @@ def _find_stopped(report: PassReport) -> Iterator[PassSubject]:
     for outcome in report.failed_outcomes:
         # A lost race is repeated at once.
         if outcome.reason != Reason.REMOTE_MOVED:
-            action = outcome.action
-            yield PassSubject(action.namespace, action.policy or action.variant)
+            yield subject_of(outcome.action)
 
 
 def _list_failures(item: PolicyResult) -> Iterator[FanoutError]:

@@ -17,12 +17,13 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.ports import Inventory, SweepLog
 from fanout.reconcile.pass_results import PassReport
-from fanout.reconcile.pass_scope import PassMode, PassSubject
+from fanout.reconcile.pass_scope import PassMode, PassSubject, subject_of
 from fanout.reconcile.variant_dependencies import find_dependents
 from fanout.schedule.log_throttling import LoopLog
 from fanout.schedule.loop_health import LoopHealth, LoopObserver, ScheduledPass
 from fanout.schedule.outage_retries import OutageRetries
 from fanout.schedule.repository_index import RepositoryIndex
+from fanout.schedule.round_fairness import RoundFairness
 from fanout.schedule.sweep_schedule import SweepState, SweepTimetable, build_mode, build_timetable
 from fanout.schedule.trigger_queue import RequeueTimer, Trigger, TriggerKey, TriggerQueue
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
@@ -80,20 +81,20 @@ class RunLoop:
         dependencies: LoopDependencies,
         interval: timedelta,
         namespace: str = "",
-        draft_limit: int | None = None,
+        drafts_per_round: int | None = None,
         settling: SettlingTime | None = None,
     ) -> None:
         """Create the loop.
 
         `interval` is the time from one pass over all repositories to the next. `namespace`
-        restricts the loop to one namespace; default: all. `draft_limit`: number of drafts that a
-        policy writes in a round before the others have their turn; default: no limit.
+        restricts the loop to one namespace; default: all. `drafts_per_round`: number of
+        drafts that a policy writes before the others have their turn; default: no limit.
         `settling`: default: as files need it.
         """
         self._dependencies = dependencies
         self._interval = interval.total_seconds()
         self._namespace = namespace
-        self._draft_limit = draft_limit
+        self._round_fairness = RoundFairness(drafts_per_round)
         self._settling = settling or SettlingTime(FILE_CHECK_INTERVAL)
         self._queue = TriggerQueue()
         self._sweep_state = SweepState(dependencies.sweep_log)
@@ -105,7 +106,6 @@ class RunLoop:
         self._requests = self._list_requests()
         self._pending = {TriggerKey(Trigger.START): monotonic()}  # as in the queue
         self._served: frozenset[TriggerKey] = frozenset()  # by a round that failed
-        self._has_postponed = False  # the last round left follow-ups to the next one
         self._last_end = monotonic()  # of a round
         self._made_passes, self._failure = 0, ""
         self._timer_keys: frozenset[TriggerKey] = frozenset()
@@ -225,7 +225,7 @@ class RunLoop:
 
     def _run_round(self, timer: RequeueTimer) -> None:
         """Serve pending keys. After an error they stay pending, with increasing pauses."""
-        keys, started = self._choose_keys(), monotonic()
+        keys, started = self._round_fairness.choose_keys(self._pending), monotonic()
         waits = [started - self._pending[key] for key in keys if key not in self._served]
         self._observe(lambda it: it.begin_round(waits))
         made_pass, failure = None, None
@@ -248,25 +248,6 @@ class RunLoop:
                 self._hooks_at = monotonic() + HOOK_PAUSE
         self._last_end, self._failure = monotonic(), str(failure or "")
         self._observe(lambda it: it.end_round(made_pass, failure))
-
-    def _choose_keys(self) -> Sequence[TriggerKey]:
-        """Return the pending keys that the next round serves.
-
-        Follow-ups let other keys pass for one round: a change must not wait until a policy that
-        goes on with thousands of drafts has pushed the next ones.
-        """
-        urgent = [key for key in self._pending if key.trigger is not Trigger.FOLLOW_UP]
-        if not urgent or self._has_postponed or any(key.concerns_all for key in urgent):
-            self._has_postponed = False
-            return list(self._pending)
-        subjects = {(key.namespace, key.name) for key in urgent}
-        keys = [
-            key
-            for key in self._pending
-            if key.trigger is not Trigger.FOLLOW_UP or (key.namespace, key.name) in subjects
-        ]
-        self._has_postponed = len(keys) < len(self._pending)
-        return keys
 
     def _observe(self, call: Callable[[LoopObserver], None]) -> None:
         """Call all observers. What fails in one of them does not concern the loop."""
@@ -307,7 +288,7 @@ class RunLoop:
                 table,
                 self._namespace,
                 listing_age=listing_age,
-                draft_limit=self._draft_limit,
+                draft_limit=self._round_fairness.limit,
             )
             report, pass_instants = self._run_pass(mode, triggers, table.all_subjects)
             made_pass = ScheduledPass(report, table.all_subjects)
@@ -337,6 +318,7 @@ class RunLoop:
         # A failed write of the log does not undo the sweep, so the pass is not repeated.
         self._loop_log.log_internal_error("log", log_result)
         self._repository_index.update(report, subjects)
+        self._round_fairness.update(report)
         self._queue_follow_ups(report)
         instants: dict[TriggerKey, datetime] = {}
         for item in report.pass_plan.policies:
@@ -346,8 +328,7 @@ class RunLoop:
             if instant is not None:
                 instants[key] = min(instant, instants.get(key, instant))
         for outcome in report.deferred_outcomes:
-            action, instant = outcome.action, outcome.until
-            key = TriggerKey(Trigger.INSTANT, action.namespace, action.policy or action.variant)
+            key, instant = TriggerKey(Trigger.INSTANT, *subject_of(outcome.action)), outcome.until
             if instant is not None:
                 instants[key] = min(instant, instants.get(key, instant))
         retries = self._outage_retries.plan(report, self._dependencies.clock())
@@ -366,7 +347,7 @@ class RunLoop:
         if not done_actions:
             self._follow_ups = 0
         self._queue_lost_races(report)
-        if self._follow_ups >= MAX_FOLLOW_UPS:
+        if self._follow_ups >= MAX_FOLLOW_UPS + self._round_fairness.count_rounds(report):
             return
         for plan in report.pass_plan.plans:
             if not done_actions.isdisjoint(plan.actions):
@@ -380,7 +361,7 @@ class RunLoop:
         Bounded, so that two writers in step do not chase each other until the poll.
         """
         lost = {
-            (it.action.namespace, it.action.policy or it.action.variant)
+            subject_of(it.action)
             for it in report.failed_outcomes
             if it.reason == Reason.REMOTE_MOVED
         }
@@ -388,8 +369,8 @@ class RunLoop:
         if lost and self._lost_races <= MAX_LOST_RACES:
             # Full jitter: with a fixed part, writers that collided once would stay in step.
             self._resume_at = monotonic() + uniform(0, self._lost_races * RACE_PAUSE)  # noqa: S311
-            for namespace, name in sorted(lost):
-                self._queue.put(TriggerKey(Trigger.FOLLOW_UP, namespace, name))
+            for subject in sorted(lost):
+                self._queue.put(TriggerKey(Trigger.FOLLOW_UP, *subject))
 
     def _set_timer(
         self,

@@ -23,6 +23,7 @@ from fanout.calendar.time_zone import parse_zone
 from fanout.declared.declaration_failure import own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError, InvalidInput
+from fanout.plan.draft_limit import DraftLimit
 from fanout.plan.gates.policy_windows import governing_promotions
 from fanout.plan.records.logged_sweep import LoggedSweep
 from fanout.ports import SweepLog
@@ -171,7 +172,7 @@ def build_mode(
     namespace: str = "",
     *,
     listing_age: float = 0.0,
-    draft_limit: int | None = None,
+    draft_limit: DraftLimit | None = None,
 ) -> PassMode:
     """Build the mode of one pass over `evaluated`, which is a sweep for those in `swept`."""
     return PassMode(

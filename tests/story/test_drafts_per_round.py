@@ -1,6 +1,8 @@
 """`draftsPerRound`: a policy with many outdated drafts does not keep the others waiting."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from time import monotonic, sleep
@@ -11,6 +13,7 @@ from fleet import POLICY, Fleet
 
 from fanout.cli.continuous_operation import build_dependencies
 from fanout.cli.startup import open_program
+from fanout.plan.draft_limit import DraftLimit
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
 from fanout.schedule import run_loop
@@ -30,6 +33,34 @@ def fleet(root: Path) -> Fleet:
     return Fleet.build(root, dict.fromkeys(SITES, ("dev", "edge")))
 
 
+@company
+def mixed(root: Path) -> Fleet:
+    """A fleet over two repositories, in turn."""
+    return Fleet.build(
+        root, {it: ("dev", ("edge", "core")[place % 2]) for place, it in enumerate(SITES)}
+    )
+
+
+@contextmanager
+def running(fleet: Fleet) -> Iterator[None]:
+    """Serve the fleet as `fanout run` does, two drafts in a round."""
+    configuration = fleet.root / "fanout.yaml"
+    configuration.write_text(
+        "apiVersion: fanout.dev/v1alpha1\nkind: FanoutConfiguration\ndraftsPerRound: 2\n"
+    )
+    settings = replace(fleet.settings(), config=configuration)
+    with open_program(settings, long_running=True) as program:
+        limit = program.configuration.drafts_per_round
+        loop = RunLoop(build_dependencies(program), timedelta(hours=1), "", limit)
+        thread = threading.Thread(target=loop.run)
+        thread.start()
+        try:
+            yield
+        finally:
+            loop.stop()
+            thread.join(PATIENCE)
+
+
 def drafts(fleet: Fleet) -> set[str]:
     """Return the sites with a draft."""
     return {it.split("/")[-2] for it in fleet.repos["edge"].drafts()}
@@ -38,7 +69,7 @@ def drafts(fleet: Fleet) -> set[str]:
 def make_round(fleet: Fleet, *, limit: int, publish: bool = False) -> PassReport:
     """Make one pass as `fanout run` does."""
     with fleet.opened() as program:
-        return program.sweep(PassMode(draft_limit=limit, publish=publish))
+        return program.sweep(PassMode(draft_limit=DraftLimit(limit), publish=publish))
 
 
 def test_a_policy_writes_no_more_than_its_share_and_goes_on_in_the_next_round(fleet: Fleet):
@@ -57,6 +88,22 @@ def test_the_first_drafts_are_those_of_the_highest_priority(fleet: Fleet):
     assert drafts(fleet) == {"ams", "esp"}
 
 
+def test_a_share_is_in_few_repositories(mixed: Fleet):
+    make_round(mixed, limit=3)
+    assert {name: len(mixed.repos[name].drafts()) for name in ("core", "edge")} == {
+        "core": 2,
+        "edge": 1,
+    }
+
+
+def test_a_repository_that_takes_no_push_does_not_keep_the_others_waiting(mixed: Fleet):
+    """Its drafts, which are the first, would take the whole share in every round."""
+    mixed.repos["core"].hook("pre-receive", "exit 1")
+    with running(mixed):
+        await_packages(mixed, "edge", 3)
+    assert not mixed.repos["core"].drafts()
+
+
 def test_an_outdated_draft_is_not_published_while_it_waits_to_be_written_again(fleet: Fleet):
     make_round(fleet, limit=5)
     fleet.site("dub", "dev", "edge", retention="30d")
@@ -70,26 +117,23 @@ def test_an_outdated_draft_is_not_published_while_it_waits_to_be_written_again(f
     assert "monitoring" in published
 
 
-def test_fanout_run_writes_all_of_them_round_by_round(
+def test_fanout_run_writes_all_of_them_round_by_round(fleet: Fleet):
+    with running(fleet):
+        await_packages(fleet, "edge", len(SITES))
+
+
+def test_the_bound_of_follow_ups_is_none_of_the_rounds_that_all_drafts_take(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(run_loop, "FILE_CHECK_INTERVAL", 0.01)
-    configuration = fleet.root / "fanout.yaml"
-    configuration.write_text(
-        "apiVersion: fanout.dev/v1alpha1\nkind: FanoutConfiguration\ndraftsPerRound: 2\n"
-    )
-    settings = replace(fleet.settings(), config=configuration)
-    with open_program(settings, long_running=True) as program:
-        limit = program.configuration.drafts_per_round
-        loop = RunLoop(build_dependencies(program), timedelta(hours=1), "", limit)
-        thread = threading.Thread(target=loop.run)
-        thread.start()
-        try:
-            deadline = monotonic() + PATIENCE
-            while sum(it.endswith("/Kptfile") for it in fleet.repos["edge"].files()) < len(SITES):
-                assert monotonic() < deadline
-                assert thread.is_alive()
-                sleep(0.05)
-        finally:
-            loop.stop()
-            thread.join(PATIENCE)
+    """Else a policy with more drafts than 32 shares would wait for the interval in between."""
+    monkeypatch.setattr(run_loop, "MAX_FOLLOW_UPS", 0)
+    with running(fleet):
+        await_packages(fleet, "edge", len(SITES))
+
+
+def await_packages(fleet: Fleet, repository: str, number: int) -> None:
+    """Wait until so many packages are published."""
+    deadline = monotonic() + PATIENCE
+    while sum(it.endswith("/Kptfile") for it in fleet.repos[repository].files()) < number:
+        assert monotonic() < deadline
+        sleep(0.05)

@@ -31,7 +31,7 @@ from fanout.plan.records.policy_status import (
 from fanout.plan.repository_changes import last_publication_tag, next_publication_tag
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PassPlan, PassReport
-from fanout.reconcile.pass_scope import PassMode, PassSubject
+from fanout.reconcile.pass_scope import PassMode, subject_of
 from fanout.reconcile.policy_isolation import (
     PolicyErrors,
     with_policy_errors,
@@ -139,7 +139,7 @@ def finish_merges(
     follows from them. Its outcomes are added to those of the report.
     """
     merged = frozenset(
-        PassSubject(it.action.namespace, it.action.policy or it.action.variant)
+        subject_of(it.action)
         for it in report.outcomes
         if it.is_done and it.action.kind is ActionKind.MERGE_REQUEST
     )

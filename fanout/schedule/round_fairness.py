@@ -1,0 +1,85 @@
+"""Fairness among policies in a loop: thousands of drafts of one do not keep others waiting.
+
+A policy writes a share of its drafts in a round and goes on in the next one. What concerns others
+passes it for one round.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from math import ceil
+
+from fanout.api.reasons import Reason
+from fanout.plan.actions import ActionKind
+from fanout.plan.draft_limit import DraftLimit
+from fanout.reconcile.pass_results import PassReport
+from fanout.reconcile.pass_scope import PassSubject, subject_of
+from fanout.schedule.trigger_queue import Trigger, TriggerKey
+from fanout.values import replace
+
+
+class RoundFairness:
+    """Choice of what a round serves, from the shares that policies wrote in earlier ones."""
+
+    def __init__(self, share: int | None) -> None:
+        """Start without any; `share`: number of drafts in a round; None: no limit."""
+        self._limit = DraftLimit(share) if share is not None else None
+        self._unfinished: frozenset[PassSubject] = frozenset()
+        self._has_postponed = False  # the last round left keys to the next one
+
+    @property
+    def limit(self) -> DraftLimit | None:
+        """Limit of the next pass; None: none."""
+        return self._limit
+
+    def choose_keys(self, pending: Collection[TriggerKey]) -> Sequence[TriggerKey]:
+        """Return the pending keys that the next round serves.
+
+        Follow-ups, and all keys of policies that have written a full share, let the others pass
+        for one round.
+        """
+        urgent = {
+            (key.namespace, key.name)
+            for key in pending
+            if key.trigger is not Trigger.FOLLOW_UP
+            and (key.namespace, key.name) not in self._unfinished
+        }
+        if not urgent or self._has_postponed or any(key.concerns_all for key in pending):
+            self._has_postponed = False
+            return list(pending)
+        keys = [key for key in pending if (key.namespace, key.name) in urgent]
+        self._has_postponed = len(keys) < len(pending)
+        return keys
+
+    def update(self, report: PassReport) -> None:
+        """Take in the results of a pass."""
+        if self._limit is None:
+            return
+        shares = Counter(
+            subject_of(it.action)
+            for it in report.outcomes
+            if it.action.kind is ActionKind.WRITE_DRAFT
+        )
+        evaluated = {
+            PassSubject(it.resolved_policy.namespace, it.resolved_policy.name)
+            for it in report.pass_plan.policies
+        }
+        full = {it for it, number in shares.items() if number >= self._limit.number}
+        self._unfinished = self._unfinished - evaluated | full
+        failed = {
+            (it.action.namespace, it.action.repository)
+            for it in report.failed_outcomes
+            if it.action.kind is ActionKind.WRITE_DRAFT and it.reason != Reason.REMOTE_MOVED
+        }
+        done = {
+            (it.action.namespace, it.action.repository)
+            for it in report.outcomes
+            if it.is_done and it.action.kind is ActionKind.WRITE_DRAFT
+        }
+        self._limit = replace(self._limit, failing=self._limit.failing - done | failed)
+
+    def count_rounds(self, report: PassReport) -> int:
+        """Return the number of rounds in which the policies of a pass could write all drafts."""
+        if self._limit is None:
+            return 0
+        most = max((len(it.variants) for it in report.pass_plan.policies), default=0)
+        return ceil(most / self._limit.number)
