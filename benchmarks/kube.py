@@ -74,8 +74,8 @@ what the process and those below it used, without the API server.
   bodies written by hand over eight connections.
 - `controller`: first drafts by `fanout controller`, which publishes in between: from the start of
   the process until the last push, and the most memory.
-- `change-beside-fan-out`: the same while a second policy over the same targets writes its first
-  drafts, one change after the other.
+- `change-beside-drafts`: the same while a second policy over the same targets writes its first
+  drafts, one change after the other; `change-beside-publications`: while it publishes them, too.
 - `heartbeats`: ten statuses of targets a second; the passes that they cause, and what each takes of
   the processor in the controller.
 - `change-to-draft`: from the response to a changed ConfigMap until its draft is pushed, with

@@ -116,22 +116,35 @@ def measure_latency(world: Fleet) -> Iterator[Row]:
 
 
 def measure_latency_beside_fan_out(world: Fleet) -> Iterator[Row]:
-    """Yield the seconds from a change to its draft while another policy writes its first ones."""
+    """Yield the seconds from a change to its draft while another policy writes its first ones.
+
+    Once the drafts wait for a sweep, and once they are published in the rounds after.
+    """
+    delays = _measure_beside(world, publishes=False)
+    yield Row("change-beside-drafts/changes", len(delays), "")
+    yield Row("change-beside-drafts/median", round(median(delays), 2), "s")
+    yield at_most("change-beside-drafts/slowest", max(delays), _BESIDE)
+    delays = _measure_beside(world, publishes=True)
+    yield Row("change-beside-publications/changes", len(delays), "")
+    yield Row("change-beside-publications/median", round(median(delays), 2), "s")
+    yield Row("change-beside-publications/slowest", round(max(delays), 2), "s")
+
+
+def _measure_beside(world: Fleet, *, publishes: bool) -> list[float]:
+    """Return the delays of changes, one after the other, until another policy has all drafts."""
     connection = open_connection(world.server.kubeconfig, "admin")
     names = [it["metadata"]["name"] for it in connection.get(_MAPS)["items"]]
-    delays = []
+    delays: list[float] = []
     with _running(world, "-v") as controller:
         _await_fan_out(world, controller, connection)
-        create_policy(connection)
-        controller.wait(lambda: controller.drafts(_OTHER))
-        for name in names:
-            delay = _await_draft(controller, connection, name)
-            if len(controller.drafts(_OTHER)) >= world.size.targets:
-                break  # this change may have come after the last of them
-            delays.append(delay)
-    yield Row("change-beside-fan-out/changes", len(delays), "")
-    yield Row("change-beside-fan-out/median", round(median(delays), 2), "s")
-    yield at_most("change-beside-fan-out/slowest", max(delays), _BESIDE)
+        with create_policy(connection, publishes=publishes):
+            controller.wait(lambda: controller.drafts(_OTHER))
+            for name in names:
+                delay = _await_draft(controller, connection, name)
+                if len(controller.drafts(_OTHER)) >= world.size.targets:
+                    break  # this change may have come after the last of them
+                delays.append(delay)
+    return delays
 
 
 def measure_heartbeats(world: Fleet) -> Iterator[Row]:
@@ -159,14 +172,31 @@ def measure_heartbeats(world: Fleet) -> Iterator[Row]:
     yield at_most("heartbeats/passes", len(passes), 0, "")
 
 
-def create_policy(connection: ApiConnection) -> None:
-    """Create a second policy over the same targets, with paths of its own."""
-    path = f"/apis/fanout.dev/v1alpha1/namespaces/{inputs.NAMESPACE}/upstreampolicies"
-    spec = connection.get(f"{path}/{inputs.PACKAGE}")["spec"]
+@contextmanager
+def create_policy(connection: ApiConnection, *, publishes: bool) -> Iterator[None]:
+    """Create a second policy over the same targets, with paths of its own, for a while.
+
+    `publishes`: False: in sweeps alone, of which there is none.
+    """
+    prefix = f"/apis/fanout.dev/v1alpha1/namespaces/{inputs.NAMESPACE}"
+    spec = connection.get(f"{prefix}/upstreampolicies/{inputs.PACKAGE}")["spec"]
     downstream = spec["targets"][0]["template"]["downstream"]
     downstream["packageExpr"] = f"'{_OTHER}/' + target.metadata.name"
-    head = {"apiVersion": "fanout.dev/v1alpha1", "kind": "UpstreamPolicy"}
-    connection.send("POST", path, {**head, "metadata": {"name": _OTHER}, "spec": spec})
+    objects = [("upstreampolicies", "UpstreamPolicy", spec)]
+    if not publishes:
+        yearly = {"policies": [_OTHER], "schedule": "0 0 1 1 *"}
+        objects.insert(0, ("promotionpolicies", "PromotionPolicy", yearly))
+    for plural, kind, content in objects:
+        head = {"apiVersion": "fanout.dev/v1alpha1", "kind": kind, "metadata": {"name": _OTHER}}
+        connection.send("POST", f"{prefix}/{plural}", {**head, "spec": content})
+    try:
+        yield
+    finally:
+        for plural, _, _ in objects:
+            path = f"{prefix}/{plural}/{_OTHER}"
+            change = {"metadata": {"finalizers": None}}  # no controller is to remove its packages
+            connection.send("PATCH", path, change, MERGE_TYPE)
+            connection.send("DELETE", path)
 
 
 def _measure_change(controller: Controller, connection: ApiConnection, name: str) -> float:

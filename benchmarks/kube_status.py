@@ -32,7 +32,7 @@ from fanout.schedule.loop_health import LoopObserver, ScheduledPass
 from fanout.schedule.run_loop import LoopDependencies, RunLoop
 from fanout.schedule.status_thread import StatusThread
 
-_CONNECTIONS, _DRAFTS = 8, 2_000  # drafts of a round, as in a process that stays
+_CONNECTIONS, _DRAFTS = 8, 1_000  # drafts of a round, as in a process that stays
 _PUSH_RATIO, _WRITE_RATIO, _MEMORY_RATIO, _WRITES = 1.3, 1.5, 1.6, 2.0
 _VARIANTS = f"/apis/fanout.dev/v1alpha1/namespaces/{inputs.NAMESPACE}/packagevariants"
 _PATIENCE = 1_800.0  # seconds

@@ -315,7 +315,7 @@ class FanoutConfiguration(KRMObject):
         " local disks, and for processes, at most two per processor.",
     )
     drafts_per_round: StrictInt = Field(
-        default=2000,
+        default=1000,
         ge=1,
         description="Maximum number of drafts that `fanout run` writes for a policy before it"
         " serves other policies. `fanout sweep` writes all drafts at once.",

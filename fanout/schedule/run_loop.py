@@ -111,6 +111,8 @@ class RunLoop:
         self._timer_keys: frozenset[TriggerKey] = frozenset()
         # By the monotonic clock.
         self._poll_at = self._read_at = self._resume_at = self._hooks_at = 0.0
+        # Of the changes that are not read yet, and of the last one.
+        self._first_woken_at = self._woken_at = inf
         self._repository_index = RepositoryIndex()
         self._outage_retries = OutageRetries(compute_pause)
         self._failures = self._follow_ups = self._lost_races = 0
@@ -120,7 +122,9 @@ class RunLoop:
         self._queue.close()
 
     def wake(self) -> None:
-        """Request that what is declared is read now. For any thread."""
+        """Request that what is declared is read now, because it changed. For any thread."""
+        self._woken_at = monotonic()
+        self._first_woken_at = min(self._first_woken_at, self._woken_at)
         self._read_at = 0.0
         self._queue.wake()
 
@@ -184,12 +188,15 @@ class RunLoop:
         now = monotonic()
         # Set before the reading: a change meanwhile asks for another one.
         self._read_at = now + FILE_CHECK_INTERVAL
+        first_woken_at, self._first_woken_at = self._first_woken_at, inf
         previous, self._latest = self._latest, self._read_declared()
         if self._latest is self._declared:
             self._changed_at = inf
             return
-        self._changed_at = min(self._changed_at, now)
-        if self._latest is not previous and now - self._changed_at < self._settling.longest:
+        self._changed_at = min(self._changed_at, first_woken_at, now)
+        # A round may have been running meanwhile, and another one would follow at once.
+        is_quiet = self._latest is previous or now - self._woken_at >= self._settling.quiet
+        if not is_quiet and now - self._changed_at < self._settling.longest:
             self._read_at = min(self._read_at, now + self._settling.quiet)
             return
         self._declared, self._changed_at = self._latest, inf

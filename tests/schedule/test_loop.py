@@ -31,6 +31,7 @@ from fanout.schedule.run_loop import (
     MAX_PAUSE,
     LoopDependencies,
     RunLoop,
+    SettlingTime,
     compute_pause,
 )
 from fanout.values import replace
@@ -66,7 +67,7 @@ class Log:
 class Play:
     """A loop on its own thread, and what it did."""
 
-    def __init__(self, files, log=None, answer=None, interval=HOUR, observers=()):
+    def __init__(self, files, log=None, answer=None, interval=HOUR, observers=(), settling=None):
         self.files, self.log = files, log or Log()
         self.modes = []
         self.answer = answer or (lambda number, now: report(now))
@@ -80,7 +81,7 @@ class Play:
             lambda: datetime.now(UTC),
             observers,
         )
-        self.loop = RunLoop(plant, interval)
+        self.loop = RunLoop(plant, interval, settling=settling)
         self.thread = threading.Thread(target=self.loop.run)
 
     def read(self):
@@ -562,6 +563,24 @@ def test_a_policy_that_goes_on_lets_a_change_of_another_one_pass(files):
     assert {A, B} not in subjects
     assert subjects[subjects.index({B}) + 1] == {A}
     assert [len(it) for it in observer.waits] == [1] * len(observer.waits), "each key once"
+
+
+def test_a_change_during_a_round_need_not_settle_after_it(files):
+    """Else the follow-up would begin first, and the change would wait for another round."""
+    files.policy("a").policy("b")
+    settling = SettlingTime(quiet=0.2, longest=3)
+
+    def answer(number, now):
+        if number == 1:
+            write_map(files, play, number)
+            play.loop.wake()
+            sleep(0.3)
+        return report(now, step=number == 1)
+
+    with Play(files, answer=answer, settling=settling) as play:
+        play.concerned = frozenset([B])
+        play.until(lambda: len(play.modes) == 3)
+    assert [mode.subjects for mode in play.modes] == [None, {B}, {A}]
 
 
 def test_changes_without_end_hold_up_no_policy_that_goes_on(files):
