@@ -15,6 +15,7 @@ from fanout.errors import ErrorLocation
 from fanout.selection.cluster_objects import ClusterObjectIndex, Kinds
 from fanout.selection.variant_spec import Object
 from fanout.values import frozen, replace
+from fanout.variants.functions.kind_scopes import CLUSTER_KINDS, CRD_KIND, read_scopes
 
 
 @frozen
@@ -23,6 +24,7 @@ class MergedObjects:
 
     index: ClusterObjectIndex
     duplicates: Mapping[ObjectKey, Sequence[str]]
+    cluster_kinds: frozenset[tuple[str, str]]  # group and kind of the cluster-scoped ones
 
 
 def merge_objects(
@@ -32,6 +34,8 @@ def merge_objects(
 
     Objects declared more than once are not in the index, because it is undecidable which of
     them is meant. The versions of contents that `previous` has are not computed again.
+    A cluster-scoped object has no namespace, as in an API server: a kind is one if Kubernetes or a
+    CustomResourceDefinition in the files says so.
     """
     kinds: defaultdict[tuple[str, str], dict[tuple[str, str], Object]] = defaultdict(dict)
     for content in contents.values():
@@ -40,10 +44,19 @@ def merge_objects(
     duplicates = _find_duplicate_objects(contents, kinds)
     for key in duplicates:
         del kinds[key.group, key.kind][key.namespace, key.name]
+    scopes = read_scopes(kinds.get(CRD_KIND, {}).values())
+    cluster_kinds = CLUSTER_KINDS | {kind for kind, namespaced in scopes.items() if not namespaced}
+    for kind in cluster_kinds & kinds.keys():
+        kinds[kind] = {("", name): _without_namespace(it) for (_, name), it in kinds[kind].items()}
     in_order = {
         kind: {name: items[name] for name in sorted(items)} for kind, items in kinds.items()
     }
-    return MergedObjects(previous.with_objects(in_order), duplicates)
+    return MergedObjects(previous.with_objects(in_order), duplicates, cluster_kinds)
+
+
+def _without_namespace(item: Object) -> Object:
+    meta = {name: value for name, value in item["metadata"].items() if name != "namespace"}
+    return {**item, "metadata": meta}
 
 
 def _find_duplicate_objects(
@@ -108,7 +121,10 @@ def merge_declared(
             broken=broken,
             repeated=duplicates,
             unread=unread,
-            unusable=tuple(_describe_unusable(contents, plain_duplicates)),
+            unusable=tuple(
+                replace(it, namespace="") if it.kind in merged.cluster_kinds else it
+                for it in _describe_unusable(contents, plain_duplicates)
+            ),
         )
     )
 
@@ -130,7 +146,8 @@ def merge_changes(
         for kind, names in present.plain_objects.items():
             if names.keys() != previous.plain_objects[kind].keys():
                 return None
-            # One that other files declare, too, is not in the index.
+            # One that other files declare, too, is not in the index. A cluster-scoped one, like a
+            # definition that tells which kinds these are, has no namespace there.
             if not names.keys() <= declared.objects.of_kind(*kind).keys():
                 return None
             objects[kind].update(names)

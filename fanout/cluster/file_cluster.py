@@ -220,8 +220,10 @@ class FileCluster:
         """Return `file:line` of an object as last read; "" if no file declares it."""
         for path, file in self._files.items():
             kind = file.content.plain_objects.get((key.group, key.kind), {})
-            if (key.namespace, key.name) in kind:
-                for position in self._locate(str(path)).get(key, ()):
+            # Positions of cluster-scoped objects have the default, too.
+            in_file = key._replace(namespace=key.namespace or self._namespace)
+            if (in_file.namespace, in_file.name) in kind:
+                for position in self._locate(str(path)).get(in_file, ()):
                     return f"{position.file}:{position.line(('metadata', 'name'))}"
         own = self._declared.positions.get(key)
         if own is None:

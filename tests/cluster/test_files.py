@@ -7,7 +7,7 @@ from operator import itemgetter
 import pytest
 
 from fanout.cluster import cluster_wording as wording
-from fanout.cluster.file_cluster import read_directory
+from fanout.cluster.file_cluster import FileCluster, read_directory
 
 REPOSITORY = """
 apiVersion: fanout.dev/v1alpha1
@@ -94,13 +94,64 @@ def test_an_object_without_a_namespace_is_in_the_given_one(tmp_path):
         tmp_path,
         {
             "a.yaml": repository("edge"),
-            "b.yaml": "{apiVersion: v1, kind: Node, metadata: {name: one}}",
-            "c.yaml": "{apiVersion: v1, kind: Node, metadata: {name: two, namespace: null}}",
+            "b.yaml": "{apiVersion: v1, kind: Secret, metadata: {name: one}}",
+            "c.yaml": "{apiVersion: v1, kind: Secret, metadata: {name: two, namespace: null}}",
         },
     )
     declared = read_directory([tmp_path], namespace="team")
     assert declared.repositories[0].metadata.namespace == "team"
-    assert list(declared.objects.of_kind("", "Node")) == [("team", "one"), ("team", "two")]
+    assert list(declared.objects.of_kind("", "Secret")) == [("team", "one"), ("team", "two")]
+
+
+REGION = "{apiVersion: infra.example.com/v1, kind: Region, metadata: {name: eu}, spec: {size: 1}}"
+REGIONS = """\
+    apiVersion: apiextensions.k8s.io/v1
+    kind: CustomResourceDefinition
+    metadata: {name: regions.infra.example.com}
+    spec: {group: infra.example.com, scope: SCOPE, names: {kind: Region}}
+    """
+
+
+def test_a_cluster_scoped_object_is_in_no_namespace(tmp_path):
+    write(
+        tmp_path,
+        {
+            "a.yaml": "{apiVersion: v1, kind: Node, metadata: {name: one}}",
+            "b.yaml": "{apiVersion: v1, kind: Node, metadata: {name: two, namespace: team}}",
+            "c.yaml": REGION,
+            "d.yaml": REGIONS.replace("SCOPE", "Cluster"),
+        },
+    )
+    objects = read_directory([tmp_path], namespace="team").objects
+    assert list(objects.of_kind("", "Node")) == [("", "one"), ("", "two")]
+    [region] = objects.of_kind("infra.example.com", "Region").values()
+    assert region["metadata"] == {"name": "eu"}
+
+
+def test_a_kind_has_the_scope_of_its_definition_as_it_is_now(tmp_path):
+    write(tmp_path, {"a.yaml": REGION, "b.yaml": REGIONS.replace("SCOPE", "Namespaced")})
+    cluster = FileCluster([tmp_path], "team")
+
+    def keys():
+        return list(cluster.read().objects.of_kind("infra.example.com", "Region"))
+
+    assert keys() == [("team", "eu")]
+    write(tmp_path, {"b.yaml": REGIONS.replace("SCOPE", "Cluster")})
+    assert keys() == [("", "eu")]
+    write(tmp_path, {"a.yaml": REGION.replace("size: 1", "size: 2")})
+    assert keys() == [("", "eu")]
+    (tmp_path / "b.yaml").unlink()
+    assert keys() == [("team", "eu")]
+
+
+def test_a_repeated_cluster_scoped_object_may_be_missed_in_any_namespace(tmp_path):
+    write(
+        tmp_path,
+        {"a.yaml": REGION, "b.yaml": REGION, "c.yaml": REGIONS.replace("SCOPE", "Cluster")},
+    )
+    declared = read_directory([tmp_path], namespace="team")
+    [failure] = declared.unusable
+    assert (failure.kind, failure.namespace) == (("infra.example.com", "Region"), "")
 
 
 def test_objects_that_share_their_metadata_by_an_alias_stay_apart(tmp_path):

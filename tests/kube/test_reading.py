@@ -384,6 +384,8 @@ def test_targets_may_be_without_a_namespace(twin: Twin):
     twin.server.kubectl("apply", "-f", "-", stdin=regions)
     told = twin.ask("plan", "-o", "json", "--new-records")
     assert (told.code, told.err) == (0, "")
+    twin.fleet.write("regions.yaml", f"{REGIONS}---\n{regions}")
+    assert twin.show("plan", "-o", "json").json == told.json
     drafted = sorted(it["variant"] for it in told.json["actions"])
     assert all(name in it for name, it in zip(names, drafted, strict=True)), drafted
     twin.server.kubectl("delete", "-f", "-", stdin=regions)
