@@ -221,6 +221,11 @@ class Life:
         path = self.root / f"log-{len(self.processes) - 1}"
         return path.read_text() if path.exists() else ""
 
+    def read_passes(self) -> list[dict[str, Any]]:
+        """Return the lines about passes in the log of the present process."""
+        lines = map(json.loads, filter(str.strip, self.read_log().splitlines()))
+        return [it for it in lines if it["event"] == "Pass done"]
+
     def log(self) -> str:
         """Return the end of the log, for a failed assertion."""
         return self.read_log()[-4000:]
@@ -364,6 +369,9 @@ def make_older(life: Life) -> None:
 def draft_and_sweep(life: Life) -> None:
     """Await drafts of the first stage, and their publication by a sweep of the schedule."""
     life.until(lambda: life.packages() == FIRST)
+    triggers = [it["trigger"] for it in life.read_passes() if "published" in it]
+    assert triggers, life.log()
+    assert all("schedule" in it for it in triggers), triggers
     items = life.list_items("upstreampolicies")
     assert all(it["metadata"]["finalizers"] == ["fanout.dev/removal"] for it in items)
     # The rest need not wait for the next minute.
