@@ -186,15 +186,20 @@ def request_pass(twin: Twin, value: str, policy: str = "monitoring") -> None:
 
 
 def await_handled(controller: Running, twin: Twin, value: str, policy: str = "monitoring") -> None:
-    """Ask for a pass, and wait until its status is written."""
+    """Ask for a pass, and wait until the statuses of the policy and its variants are written."""
     request_pass(twin, value, policy)
-    manifest = own(twin, "UpstreamPolicy", policy)
-    controller.until(
-        lambda: (
-            twin.server.get(manifest).get("status", {}).get("lastHandledReconcileAt") == value
-            and is_idle(controller)
-        )
-    )
+    controller.until(lambda: is_idle(controller) and _shows(twin, value, policy))
+
+
+def _shows(twin: Twin, value: str, policy: str) -> bool:
+    """Return whether all statuses are there; those of variants are written after the policy's."""
+    status = twin.server.get(own(twin, "UpstreamPolicy", policy)).get("status", {})
+    if status.get("lastHandledReconcileAt") != value:
+        return False
+    items = twin.server.list(OWN, "PackageVariant", twin.namespace)
+    of_policy = [it for it in items if it["spec"].get("policyRef") == {"name": policy}]
+    number: int = sum(status.get("counts", {}).values())
+    return sum("status" in it for it in of_policy) >= number
 
 
 def allow_secrets(twin: Twin) -> None:

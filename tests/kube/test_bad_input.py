@@ -385,7 +385,6 @@ def test_a_variant_is_not_promoted_by_writing_it(tenant, begin):
         (item,) = [it for it in items if "-ber-" in it["metadata"]["name"]]
         return item
 
-    controller.until(lambda: "status" in waiting())
     before, refs = waiting(), edge.refs()
     assert before["status"]["state"] != "Ready"
     path = f"/apis/{OWN}/namespaces/{twin.namespace}/packagevariants/{before['metadata']['name']}"
