@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median, quantiles
@@ -135,15 +135,16 @@ def _measure_beside(world: Fleet, *, publishes: bool) -> list[float]:
     connection = open_connection(world.server.kubeconfig, "admin")
     names = [it["metadata"]["name"] for it in connection.get(_MAPS)["items"]]
     delays: list[float] = []
-    with _running(world, "-v") as controller:
+    # The policy is deleted after the controller has ended, which would else give it a finalizer.
+    with ExitStack() as stack, _running(world, "-v") as controller:
         _await_fan_out(world, controller, connection)
-        with create_policy(connection, publishes=publishes):
-            controller.wait(lambda: controller.drafts(_OTHER))
-            for name in names:
-                delay = _await_draft(controller, connection, name)
-                if len(controller.drafts(_OTHER)) >= world.size.targets:
-                    break  # this change may have come after the last of them
-                delays.append(delay)
+        stack.enter_context(create_policy(connection, publishes=publishes))
+        controller.wait(lambda: controller.drafts(_OTHER))
+        for name in names:
+            delay = _await_draft(controller, connection, name)
+            if len(controller.drafts(_OTHER)) >= world.size.targets:
+                break  # this change may have come after the last of them
+            delays.append(delay)
     return delays
 
 
