@@ -29,6 +29,7 @@ MERGE_TYPE = "application/merge-patch+json"
 PATCH_TYPE = "application/json-patch+json"
 FIELD_MANAGER = "fanout"  # of all fields that are written by server-side apply
 _WATCHED_TYPE = "application/json;stream=watch"
+_UNSELECTABLE = "field label not supported"
 
 
 class NotServed(Unavailable):
@@ -205,6 +206,10 @@ def _status_error(path: str, status: int, content: bytes | str) -> FanoutError:
             return Conflict(message, reason="ClusterUnavailable", remedy=wording.RETRY_REMEDY)
         case 410:
             return WatchExpired(message, reason="ClusterUnavailable", remedy=wording.RETRY_REMEDY)
+        # Of a definition from before the field was selectable: the kind is not as it must be.
+        case 400 if message.startswith(_UNSELECTABLE):
+            remedy = wording.DEFINITIONS_REMEDY
+            return NotServed(message, reason="ClusterUnavailable", remedy=remedy)
         case 400 | 422:
             return InvalidInput(message, reason="InvalidObject", remedy=wording.REFUSED_REMEDY)
         case _:

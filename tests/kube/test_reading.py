@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from operator import itemgetter
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -390,6 +391,24 @@ def test_targets_may_be_without_a_namespace(twin: Twin):
     assert all(name in it for name, it in zip(names, drafted, strict=True)), drafted
     twin.server.kubectl("delete", "-f", "-", stdin=regions)
     assert twin.ask("plan", "-o", "json", "--new-records").json["actions"] == []
+
+
+def test_definitions_of_an_earlier_release_are_to_be_applied_anew(twin: Twin, printed_crds: str):
+    earlier = list(yaml.safe_load_all(printed_crds))
+    for definition in earlier:
+        definition["spec"]["versions"][0].pop("selectableFields", None)
+    twin.show("sweep")
+    try:
+        twin.server.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(earlier))
+        told = twin.ask("plan")
+    finally:
+        twin.server.kubectl("apply", "-f", "-", stdin=printed_crds)
+        deadline = monotonic() + 60
+        while twin.ask("plan").code != 0:
+            assert monotonic() < deadline
+    assert told.code == 3
+    assert "run `fanout crds | kubectl apply --server-side -f -" in " ".join(told.err.split())
+    assert "emove" not in told.out
 
 
 def test_a_kind_that_is_not_served_any_more_removes_nothing(twin: Twin):
