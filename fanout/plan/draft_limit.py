@@ -12,7 +12,7 @@ from fanout.gates.gate_facts import Hold
 from fanout.plan import plan_wording
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.selected_variant import SelectedVariant
-from fanout.values import frozen, replace
+from fanout.values import frozen
 
 _Variant = TypeVar("_Variant", ObservedVariant, SelectedVariant)
 
@@ -43,31 +43,34 @@ class DraftLimit:
         )
 
 
-def postpone_drafts(
-    variants: Sequence[SelectedVariant], suspended: Collection[str], limit: DraftLimit | None
-) -> tuple[SelectedVariant, ...]:
-    """Return the variants in the same order; those beyond the limit wait for the next round.
+@frozen
+class DueDrafts:
+    """Variants whose draft is missing or outdated, by name: those of this round, and the rest.
 
-    `limit`: None: no limit. Variants named in `suspended` need no draft. A variant that waits is
-    held: its open draft is outdated, and must not be published instead. Drafts that variants share
+    A variant of the rest is held: its open draft is outdated, and must not be published instead.
+    """
+
+    written: frozenset[str]
+    postponed: frozenset[str] = frozenset()
+    hold: Hold | None = None  # of those that are postponed
+
+
+def find_due_drafts(
+    variants: Sequence[SelectedVariant],
+    suspended: Collection[str] = (),
+    limit: DraftLimit | None = None,
+) -> DueDrafts:
+    """Return the drafts that are due, as many as the limit allows.
+
+    `limit`: None: no limit. Variants named in `suspended` get no draft. Drafts that variants share
     are not counted, because they are one commit whatever is in them.
     """
-    if limit is None or len(variants) <= limit.number:
-        return tuple(variants)
-    due_variants = [
-        variant
-        for variant in variants
-        if variant.wants_draft
-        and variant.spec.name not in suspended
-        and not variant.observed.shares_draft
-    ]
-    postponed = {it.spec.name for it in limit.rank(due_variants)[limit.number :]}
-    hold = Hold(
-        Reason.NO_DRAFT, plan_wording.describe_postponed_draft(limit.number), plan_wording.NEXT_RUN
-    )
-    return tuple(
-        replace(it, observed=replace(it.observed, wait_hold=hold))
-        if it.spec.name in postponed
-        else it
-        for it in variants
-    )
+    due_variants = [it for it in variants if it.wants_draft and it.spec.name not in suspended]
+    names = frozenset(it.spec.name for it in due_variants)
+    if limit is None or len(due_variants) <= limit.number:
+        return DueDrafts(names)
+    own_drafts = (it for it in due_variants if not it.observed.shares_draft)
+    postponed = frozenset(it.spec.name for it in limit.rank(own_drafts)[limit.number :])
+    sentence = plan_wording.describe_postponed_draft(limit.number)
+    hold = Hold(Reason.NO_DRAFT, sentence, plan_wording.NEXT_RUN)
+    return DueDrafts(names - postponed, postponed, hold)

@@ -23,6 +23,7 @@ class RenderedVariant:
     merged: MergedRendering | None = None  # the rendering with edits made by hand
     rendering_failure: FanoutError | None = None
     publish_hold: Hold | None = None  # its stage's draft waits for another variant in it
+    postponed: Hold | None = None  # its draft is due, and is written in a later round
 
     @property
     def observed(self) -> ObservedVariant:

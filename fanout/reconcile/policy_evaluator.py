@@ -11,7 +11,7 @@ from fanout.gates.gate_evaluator import choose_candidates, find_ready, find_susp
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.removal_gate import closed_window_hold
 from fanout.plan.decided_variant import DecidedVariant, VariantStep, plan_step
-from fanout.plan.draft_limit import DraftLimit, postpone_drafts
+from fanout.plan.draft_limit import DraftLimit, find_due_drafts
 from fanout.plan.draft_trailers import NO_VALUE
 from fanout.plan.edits.merge_disputes import read_resolutions
 from fanout.plan.evidence.record_times import (
@@ -274,11 +274,8 @@ class PolicyEvaluator:
 
     def _render_drafts(self, selected: SelectedPolicy) -> RenderedPolicy:
         """Render the drafts that are missing or outdated, as many as a policy may write."""
-        variants = postpone_drafts(selected.variants, selected.suspended, self.draft_limit)
-        return RenderedPolicy(
-            replace(selected, variants=variants),
-            self.renderer.render_due(variants, selected.suspended),
-        )
+        due = find_due_drafts(selected.variants, selected.suspended, self.draft_limit)
+        return RenderedPolicy(selected, self.renderer.render_due(selected.variants, due))
 
     def _decide_gates(self, rendered: RenderedPolicy) -> DecidedPolicy:
         """Decide for each variant whether it may be released and published."""
@@ -362,7 +359,8 @@ class PolicyEvaluator:
         selected = self.renderer.choose_candidates(
             decided.observed, due_variants, next_candidates, decided.rendered.selected.pins
         )
-        drafted = {it.spec.name: it for it in self.renderer.render_due(selected)}
+        rendered = self.renderer.render_due(selected, find_due_drafts(selected))
+        drafted = {it.spec.name: it for it in rendered}
         return replace(
             decided,
             drafted=tuple(drafted.get(it.spec.name, it) for it in decided.rendered.variants),

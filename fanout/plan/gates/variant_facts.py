@@ -163,6 +163,7 @@ def _memoized_facts(
         gate_inputs.facts.records.removals.get(name),
         gate_inputs.resolutions,
         gate_inputs.draft_lines.get(name),
+        rendered.postponed if rendered is not None else None,
     )
     entry = memo.get(name)
     # The variant is compared by identity: comparing its values costs as much as
@@ -201,6 +202,12 @@ def _draft_authors(rendered: RenderedVariant | None, draft: OpenDraft) -> frozen
     if upstream is None or upstream.revision.name != draft.trailers.revision:
         return draft.editors
     return draft.editors | {normalize_person(upstream.author)}
+
+
+def _find_hold(rendered: RenderedVariant) -> Hold | None:
+    """Return what holds the variant whatever its gates are, or None."""
+    selected = rendered.selected
+    return selected.draft_hold or rendered.postponed or _offline_unknown(selected.spec)
 
 
 def _offline_unknown(spec: VariantSpec) -> Hold | None:
@@ -261,7 +268,7 @@ def _build_variant_facts(
         offline=spec.offline,
         depends_on=attributes.depends_on,
         variables=attributes.variables,
-        held=(selected.draft_hold or _offline_unknown(spec)) if selected is not None else None,
+        held=_find_hold(rendered) if rendered is not None else None,
         failed=_render_failure(rendered) if rendered is not None else None,
         removed=gate_inputs.facts.records.removals.get(spec.name),
     )

@@ -1,6 +1,6 @@
 """Rendering of drafts: candidates are assigned to variants, and due renderings are made."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY
 from functools import partial
 
@@ -8,6 +8,7 @@ from fanout.api.reasons import Reason
 from fanout.errors import Bug, FanoutError
 from fanout.gates.rollback_pins import Pin
 from fanout.pending_inputs import InputPending, complete
+from fanout.plan.draft_limit import DueDrafts
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.selected_variant import SelectedVariant
@@ -77,23 +78,18 @@ class DraftRenderer:
             )
 
     def render_due(
-        self, variants: Iterable[SelectedVariant], suspended: Collection[str] = ()
+        self, variants: Sequence[SelectedVariant], due: DueDrafts
     ) -> tuple[RenderedVariant, ...]:
         """Return the variants with the renderings that are due.
 
-        A failure is the outcome of its variant. Variants named in `suspended` are never due.
+        A failure is the outcome of its variant.
         """
-        due_variants = [
-            (variant, variant.wants_draft and variant.spec.name not in suspended)
-            for variant in variants
-        ]
-        due_count = sum(due for _, due in due_variants)
         timing = self.counters.times.phase("rendering")
-        with timing, self.progress.task("rendering", due_count) as advance:
+        with timing, self.progress.task("rendering", len(due.written)) as advance:
             rendered_variants: list[RenderedVariant] = []
-            for start in range(0, len(due_variants), BATCH_SIZE):
+            for start in range(0, len(variants), BATCH_SIZE):
                 rendered_variants += self._render_batch(
-                    due_variants[start : start + BATCH_SIZE], advance
+                    variants[start : start + BATCH_SIZE], due, advance
                 )
                 # Between batches only: within one, a repeated rendering needs every answer it got
                 # before, or it would ask again without end.
@@ -101,12 +97,11 @@ class DraftRenderer:
             return tuple(rendered_variants)
 
     def _render_batch(
-        self, due_variants: Sequence[tuple[SelectedVariant, bool]], advance: Callable[[], None]
+        self, variants: Sequence[SelectedVariant], due: DueDrafts, advance: Callable[[], None]
     ) -> list[RenderedVariant]:
         """Render a batch; function results and schemas that it needs are requested together."""
-        self.counters.add(
-            "renders", sum(due and not variant.is_rollback for variant, due in due_variants)
-        )
+        due_variants = [it for it in variants if it.spec.name in due.written]
+        self.counters.add("renders", sum(not it.is_rollback for it in due_variants))
 
         def render(variant: SelectedVariant) -> RenderedVariant:
             rendered = self._render_contained(variant)
@@ -115,13 +110,17 @@ class DraftRenderer:
 
         rendered_variants = iter(
             complete(
-                [partial(render, variant) for variant, due in due_variants if due],
+                [partial(render, variant) for variant in due_variants],
                 self.function_results.obtain,
             )
         )
         return [
-            next(rendered_variants) if due else RenderedVariant(variant)
-            for variant, due in due_variants
+            next(rendered_variants)
+            if variant.spec.name in due.written
+            else RenderedVariant(
+                variant, postponed=due.hold if variant.spec.name in due.postponed else None
+            )
+            for variant in variants
         ]
 
     def _prepare_package(
