@@ -20,7 +20,13 @@ from typing import Any
 
 import pytest
 from servers.build import KUBERNETES_PROGRAMS, find_missing, kubernetes_folder
-from servers.supervised import await_answer, choose_ports, start_supervised, stop_supervised
+from servers.supervised import (
+    await_answer,
+    choose_ports,
+    list_children,
+    start_supervised,
+    stop_supervised,
+)
 
 # For 127.0.0.1. Its key signs service account tokens, too: the server refuses to start without one.
 TLS = Path(__file__).parent / "forge" / "tls"
@@ -38,6 +44,7 @@ APPLY = "application/apply-patch+yaml"  # JSON is YAML
 MERGE = "application/merge-patch+json"
 # Soft: Go collects more often near it. After 10,000 objects it took 1.4 GB without a limit.
 MEMORY = "1GiB"
+BUDGET = 2048  # MB that etcd and the API server take together
 
 
 class KubeError(Exception):
@@ -116,6 +123,16 @@ class KubeServer:
         """Stop the server; its objects and the address stay for another `start`."""
         while self.supervisors:
             stop_supervised(self.supervisors.pop())
+
+    def peak_memory(self) -> int:
+        """Return the most memory that etcd and the API server have taken since they started, in MB.
+
+        The peak of each, whenever it was. From /proc, which Linux alone has.
+        """
+        pids = [pid for it in self.supervisors for pid in list_children(it.pid)]
+        texts = [Path(f"/proc/{pid}/status").read_text() for pid in pids]
+        lines = [line for text in texts for line in text.splitlines() if line.startswith("VmHWM:")]
+        return sum(int(line.split()[1]) // 1024 for line in lines)
 
     def ask(
         self,
