@@ -11,8 +11,8 @@ from fanout.gates.gate_evaluator import choose_candidates, find_ready, find_susp
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.removal_gate import closed_window_hold
 from fanout.plan.decided_variant import DecidedVariant, VariantStep, plan_step
-from fanout.plan.draft_limit import DraftLimit, find_due_drafts
 from fanout.plan.draft_trailers import NO_VALUE
+from fanout.plan.due_drafts import DraftLimit, find_due_drafts
 from fanout.plan.edits.merge_disputes import read_resolutions
 from fanout.plan.evidence.record_times import (
     correct_status,

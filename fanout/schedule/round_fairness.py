@@ -10,7 +10,7 @@ from math import ceil
 
 from fanout.api.reasons import Reason
 from fanout.plan.actions import ActionKind
-from fanout.plan.draft_limit import DraftLimit
+from fanout.plan.due_drafts import DraftLimit
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassSubject, subject_of
 from fanout.schedule.trigger_queue import Trigger, TriggerKey

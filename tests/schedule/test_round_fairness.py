@@ -4,7 +4,7 @@ from schedule.test_loop import report
 
 from fanout.errors import Conflict, Denied
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction, undone_result
-from fanout.plan.draft_limit import DraftLimit
+from fanout.plan.due_drafts import DraftLimit
 from fanout.schedule.round_fairness import RoundFairness
 from fanout.schedule.trigger_queue import Trigger, TriggerKey
 from fanout.values import replace

@@ -13,7 +13,8 @@ from fleet import POLICY, Fleet
 
 from fanout.cli.continuous_operation import build_dependencies
 from fanout.cli.startup import open_program
-from fanout.plan.draft_limit import DraftLimit
+from fanout.plan import plan_wording
+from fanout.plan.due_drafts import DraftLimit
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
 from fanout.schedule import run_loop
@@ -115,6 +116,28 @@ def test_an_outdated_draft_is_not_published_while_it_waits_to_be_written_again(f
     make_round(fleet, limit=1, publish=True)
     published = fleet.repos["edge"].file("main", "sites/dub/Kptfile")
     assert "monitoring" in published
+
+
+def test_a_variant_that_waited_for_its_round_is_not_held_in_it(mixed: Fleet):
+    """Facts of variants are kept between the rounds of one process."""
+    postponed = plan_wording.describe_postponed_draft(2)
+    with open_program(mixed.settings(), long_running=True) as program:
+        # First the two in core: nothing changes about those in edge until their own round.
+        for waiting in (3, 1, 0):
+            report = program.sweep(PassMode(draft_limit=DraftLimit(2)))
+            [policy] = report.pass_plan.policies
+            assert policy.decision is not None
+            holds = [hold for it in policy.decision.variants.values() for hold in it.holds]
+            assert sum(it.sentence == postponed for it in holds) == waiting
+
+
+def test_drafts_that_variants_share_are_not_counted(fleet: Fleet):
+    """They are one commit, whatever is in them."""
+    fleet.write("policy.yaml", POLICY.replace("spec:\n", "spec:\n  draftPer: Stage\n", 1))
+    make_round(fleet, limit=1, publish=True)
+    edge = fleet.repos["edge"]
+    [draft] = edge.refs("refs/heads/drafts/").values()
+    assert sum(it.endswith("/Kptfile") for it in edge.files(draft)) == len(SITES)
 
 
 def test_fanout_run_writes_all_of_them_round_by_round(fleet: Fleet):

@@ -8,7 +8,7 @@ from fanout.api.reasons import Reason
 from fanout.errors import Bug, FanoutError
 from fanout.gates.rollback_pins import Pin
 from fanout.pending_inputs import InputPending, complete
-from fanout.plan.draft_limit import DueDrafts
+from fanout.plan.due_drafts import DueDrafts
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.selected_variant import SelectedVariant

@@ -1,7 +1,7 @@
-"""Limit of the drafts that a policy writes in one round of a process that stays.
+"""Drafts that are due in a round, as many as a policy may write in one.
 
-A policy with thousands of outdated drafts would else keep all others waiting until its last one is
-pushed.
+In a process that stays, a policy with thousands of outdated drafts would else keep all others
+waiting until its last one is pushed.
 """
 
 from collections.abc import Collection, Iterable, Sequence
