@@ -317,8 +317,8 @@ class FanoutConfiguration(KRMObject):
     drafts_per_round: StrictInt = Field(
         default=1000,
         ge=1,
-        description="Maximum number of drafts that `fanout run` writes for a policy before it"
-        " serves other policies. `fanout sweep` writes all drafts at once.",
+        description="Maximum number of drafts that `fanout run` and `fanout controller` write for a"
+        " policy before they serve other policies. `fanout sweep` writes all drafts at once.",
     )
     record_retention: Duration = Field(
         default=timedelta(hours=168),
