@@ -38,6 +38,7 @@ from fanout.reconcile.report.object_views import (
     build_variant_conditions,
 )
 from fanout.reconcile.report.variant_conditions import (
+    build_error_conditions,
     build_policy_conditions,
     find_failed_variants,
 )
@@ -100,20 +101,16 @@ def build_repository_status(
         "message": wording.UNUSED,
     }
     enforcement = None
+    conditions = [ready]
     for use in uses:
         if use.failure is not None:
-            ready = {
-                "type": "Ready",
-                "status": "False",
-                "reason": str(use.failure.reason),
-                "message": str(use.failure),
-            }
+            conditions = build_error_conditions(use.failure)
             break
         ready |= {"reason": str(Reason.LISTED), "message": wording.ANSWERED}
         enforcement = enforcement or use.enforcement
-    others = [enforcement.as_condition()] if enforcement is not None else []
-    conditions = _complete(_add_progress([ready, *others]), None)
-    return _build_declared_status(repository, {"conditions": conditions})
+    if enforcement is not None:
+        conditions.append(enforcement.as_condition())
+    return _build_declared_status(repository, {"conditions": _complete(conditions, None)})
 
 
 def build_promotion_status(promotion: PromotionPolicy) -> WrittenObject:
