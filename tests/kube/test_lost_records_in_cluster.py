@@ -35,6 +35,11 @@ def test_a_sweep_over_exported_objects_begins_records_again(twin: Twin, tmp_path
     kinds = "repositories.fanout.dev,upstreampolicies,promotionpolicies,clusters,configmaps"
     text = twin.server.kubectl("get", kinds, "-o", "yaml", namespace=twin.namespace).stdout
     (exported / "objects.yaml").write_text(text)
+    own = twin.server.kubectl(
+        "get", "packagevariants", "--field-selector", "spec.policyRef.name=", "-o", "yaml",
+        namespace=twin.namespace,
+    ).stdout  # fmt: skip
+    (exported / "variants.yaml").write_text(own)
     begun = twin.fleet.run(
         "sweep", "--new-records", "--drafts-only", "-f", str(exported), "--records", str(records),
         files=False,
@@ -42,3 +47,29 @@ def test_a_sweep_over_exported_objects_begins_records_again(twin: Twin, tmp_path
     assert begun.code == 0, begun.err
     after = twin.ask("plan")
     assert (after.code, after.out) == (0, before)
+
+
+def test_variants_without_a_policy_are_exported_alone(
+    kube_server: KubeServer, crds: str, kube_namespace: str
+):
+    def variant(name: str, **policy: object) -> dict[str, object]:
+        spec = {
+            "upstream": {"repository": "blueprints", "package": "web", "revision": {"tag": "v1"}},
+            "downstream": {"repository": "edge", "package": name},
+            **policy,
+        }
+        meta = {"name": name, "namespace": kube_namespace}
+        return {
+            "apiVersion": "fanout.dev/v1alpha1",
+            "kind": "PackageVariant",
+            "metadata": meta,
+            "spec": spec,
+        }
+
+    kube_server.create(variant("own"))
+    kube_server.create(variant("made", policyRef={"name": "web"}))
+    names = kube_server.kubectl(
+        "get", "packagevariants", "--field-selector", "spec.policyRef.name=", "-o", "name",
+        namespace=kube_namespace,
+    ).stdout  # fmt: skip
+    assert names.split() == ["packagevariant.fanout.dev/own"]
