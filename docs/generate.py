@@ -94,11 +94,12 @@ def _metrics() -> Iterator[str]:
     """The table of metrics."""
     yield "# Metrics\n\nGenerated from the program by `make docs`.\n"
     yield (
-        "`fanout run --listen ADDRESS` serves these on `/metrics`, and the `process_` metrics of"
-        " its own process.\n[Monitoring](../guides/monitoring.md) shows how to use them. No label"
-        " names a variant or a target: the number of\nseries grows with policies and stages, not"
-        " with the fleet.\n\nThere is no metric of a leader: any number of processes may run, and"
-        " a compare-and-swap in Git decides whose\nwrites count.\n"
+        "`fanout run` and `fanout controller` serve these with `--listen ADDRESS` on `/metrics`,"
+        " and the `process_` metrics of\ntheir own process. [Monitoring](../guides/monitoring.md)"
+        " shows how to use them. No label names a variant\nor a target: the number of series"
+        " grows with policies and stages, not with the fleet.\n\nThere is no metric of a"
+        " leader: any number of processes may run, and a compare-and-swap in Git decides"
+        " whose\nwrites count.\n"
     )
     yield "| metric | type | labels | meaning |\n|---|---|---|---|"
     for metric in METRICS:

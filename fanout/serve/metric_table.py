@@ -1,4 +1,4 @@
-"""Table of all metrics of `fanout run`: names, types, labels and meanings.
+"""Table of all metrics of a continuous process: names, types, labels and meanings.
 
 Names are those that dashboards of controllers know (controller-runtime) where a metric is the
 same. No label has values without a bound: they are words of closed lists, names of policies and
@@ -70,8 +70,11 @@ ACTIONS: Final = Metric(
 POLICIES: Final = Metric(
     "fanout_policies",
     _GAUGE,
-    "1 for the state of each policy: `Ready`, `Progressing`, `Failed`, `Suspended` or `Stopped`."
-    " Variants that are written by hand are counted per namespace, with an empty name.",
+    "1 for the state of each policy: `Stopped` by an error; else `Failed`, if a target or a variant"
+    " failed; else `Suspended` by its spec (a decision that suspends it is in `fanout_holds`); else"
+    " `Ready`, if all variants are, or `Progressing`. Policies with errors that make them unusable"
+    " have no series. Variants that are written by hand are counted per namespace, with an empty"
+    " name.",
     (*_POLICY, "state"),
 )
 STAGES: Final = Metric(
@@ -101,27 +104,29 @@ GATE_DECISIONS: Final = Metric(
     " `Hold` of a variant, a stage or a policy, by reason.",
     ("decision", "reason"),
 )
-QUEUE_DEPTH: Final = Metric("workqueue_depth", _GAUGE, "Keys that wait.", ("name",))
-QUEUE_ADDS: Final = Metric("workqueue_adds_total", _COUNTER, "Keys that were served.", ("name",))
+QUEUE_DEPTH: Final = Metric("workqueue_depth", _GAUGE, "Triggers that wait for a round.", ("name",))
+QUEUE_ADDS: Final = Metric(
+    "workqueue_adds_total", _COUNTER, "Triggers that rounds have served.", ("name",)
+)
 QUEUE_RETRIES: Final = Metric(
     "workqueue_retries_total", _COUNTER, "Rounds that are repeated after an error.", ("name",)
 )
 QUEUE_SECONDS: Final = Metric(
     "workqueue_queue_duration_seconds",
     MetricType.HISTOGRAM,
-    "How long keys waited for their first pass.",
+    "How long triggers waited for their first round.",
     ("name",),
 )
 WORK_SECONDS: Final = Metric(
     "workqueue_work_duration_seconds",
     MetricType.HISTOGRAM,
-    "Duration of rounds: passes, and looks at schedules that made none.",
+    "Duration of rounds, with or without a pass.",
     ("name",),
 )
 UNFINISHED_SECONDS: Final = Metric(
     "workqueue_unfinished_work_seconds",
     _GAUGE,
-    "While keys wait: since the first of them came or a pass ended, whichever was later.",
+    "While triggers wait: since the first of them came or a round ended, whichever was later.",
     ("name",),
 )
 GIT_OPERATIONS: Final = Metric(

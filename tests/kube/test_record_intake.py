@@ -2,11 +2,14 @@
 
 import json
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,6 +37,7 @@ from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.records.record_intake import IntakeResult
 
 pytestmark = pytest.mark.kube
+ROOT = Path(__file__).parent.parent.parent
 APPROVING = """\
 apiVersion: fanout.dev/v1alpha1
 kind: PromotionPolicy
@@ -168,6 +172,29 @@ def test_recorded_objects_are_deleted_after_the_retention(company: Company):
     with pytest.raises(KubeError):
         company.server.get(created)
     assert company.actions() == [("alice <user:alice>", "Suspend")]
+
+
+def test_refused_objects_stay_and_are_listed_by_the_command_of_the_page(company: Company):
+    page = (ROOT / "docs" / "concepts" / "records-as-objects.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```sh\n(kubectl get .*?)```", page, re.DOTALL)
+    listing, deletion = (shlex.split(line)[1:] for line in block.splitlines())
+    company.run("sweep")
+    expired = {"stage": "prod", "revision": "v1", "expires": "2020-01-01T00:00:00Z"}
+    refused = company.create(decision(company.namespace, "Publish", **expired))
+    recorded = company.create(decision(company.namespace))
+    company.take_in()
+    shown = company.server.kubectl(*listing, namespace=company.namespace).stdout.splitlines()
+    reasons = {line.split()[1]: line.split()[2] for line in shown[1:]}
+    name = refused["metadata"]["name"]
+    assert reasons == {name: "InvalidRecord", recorded["metadata"]["name"]: "<none>"}
+    company.take_in(timedelta(hours=168))
+    with pytest.raises(KubeError):
+        company.server.get(recorded)
+    company.server.get(refused)
+    words = [name if it == "NAME" else it for it in deletion]
+    company.server.kubectl(*words, namespace=company.namespace)
+    with pytest.raises(KubeError):
+        company.server.get(refused)
 
 
 CRASHING = """\

@@ -1,8 +1,10 @@
 """The Kustomize base on a real kube-apiserver: rights of the controller and of each role."""
 
 import json
+import re
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from kube_server import CONTROLLER, KubeError, KubeServer, running_kube_server
 
 pytestmark = pytest.mark.kube
 
+ROOT = Path(__file__).parent.parent.parent
 NAMESPACE = "shop"
 RBAC = "rbac.authorization.k8s.io"
 KINDS = (
@@ -149,6 +152,22 @@ def test_a_role_gives_exactly_these_rights_in_its_namespace(server, role, expect
         await_rights(server, "carol", expected)
         assert not may(server, "carol", "get", "upstreampolicies.fanout.dev", "-n", "other")
         assert not may(server, "carol", "get", "secrets")
+    finally:
+        server.delete(binding)
+        await_rights(server, "carol", set())
+
+
+def test_the_role_for_policy_authors_of_the_page_gives_what_it_says(server):
+    page = (ROOT / "docs" / "operations" / "security.md").read_text(encoding="utf-8")
+    (role,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    server.kubectl("apply", "--server-side", "-f", "-", stdin=role)
+    binding = bind("policy-author", user("carol"))
+    server.create(binding)
+    verbs = ("create", "update", "patch", "delete")
+    try:
+        await_rights(
+            server, "carol", READ | write("upstreampolicies", "packagevariants", verbs=verbs)
+        )
     finally:
         server.delete(binding)
         await_rights(server, "carol", set())

@@ -372,13 +372,49 @@ def test_a_failed_check_is_stalled(world: StatusWorld):
 def test_a_request_to_reconcile_is_echoed(world: StatusWorld):
     with world.process():
         world.settle()
-        for resource in ("upol/monitoring", "repository/edge"):
+        for resource in ("upol/monitoring", "repository/edge", "promotionpolicy/everything"):
             world.server.kubectl(
                 "annotate", resource, f"{ANNOTATION}=now-1", namespace=world.namespace
             )
         world.run_round()
-        for kind, name in (("UpstreamPolicy", "monitoring"), ("Repository", "edge")):
+        for kind, name in (
+            ("UpstreamPolicy", "monitoring"),
+            ("Repository", "edge"),
+            ("PromotionPolicy", "everything"),
+        ):
             assert world.get(kind, name)["status"]["lastHandledReconcileAt"] == "now-1"
+
+
+def test_a_repository_that_no_policy_uses_is_ready_and_was_never_contacted(world: StatusWorld):
+    with world.process():
+        world.settle()
+        unused = world.get("Repository", "edge")
+        unused["metadata"] = {"name": "unused", "namespace": world.namespace}
+        unused["spec"]["url"] = "file:///does/not/exist.git"
+        del unused["status"]
+        world.server.apply(unused)
+        world.run_round()
+        assert world.ready(world.get("Repository", "unused")) == ("True", "Unused")
+
+
+def test_a_policy_that_is_unusable_has_a_condition_and_no_event(world: StatusWorld):
+    with world.process():
+        broken = world.get("UpstreamPolicy", "monitoring")
+        annotations = {ANNOTATION: "now-1"}
+        broken["metadata"] = {
+            "name": "broken", "namespace": world.namespace, "annotations": annotations
+        }  # fmt: skip
+        broken.pop("status", None)
+        template = broken["spec"]["targets"][0].setdefault("template", {})
+        template["injectors"] = [{"kind": "Secret", "name": "token"}]
+        world.server.apply(broken)
+        world.settle()
+        status = world.get("UpstreamPolicy", "broken")["status"]
+        assert {it["type"] for it in status["conditions"]} == {"Ready", "Stalled"}
+        assert status["lastHandledReconcileAt"] == "now-1"
+        events = world.server.list("events.k8s.io/v1", "Event", world.namespace)
+        assert events
+        assert {it["regarding"]["name"] for it in events} == {"monitoring"}
 
 
 def test_a_problem_of_all_policies_is_in_their_status(world: StatusWorld):

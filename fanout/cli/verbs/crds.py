@@ -30,7 +30,7 @@ def command(settings: Settings, admission: bool, service_account: str | None) ->
     """Print the CustomResourceDefinitions, or the admission policies.
 
     The YAML output has one document for each object. To install the kinds, run `fanout crds |
-    kubectl apply -f -`.
+    kubectl apply --server-side -f -`.
 
     With --admission, prints the ValidatingAdmissionPolicies with their bindings. By them the API
     server refuses evidence, approvals and decisions in the name of somebody else, and those of
