@@ -1,0 +1,167 @@
+"""The pages for operators of a cluster, on a real kube-apiserver."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from kube.tenants import (
+    HASTY_ADMISSION,
+    BeginController,
+    CreateTenant,
+    condition,
+    exists,
+    own,
+)
+from kube.twin import Twin
+from kube_server import running_kube_server
+from pages import parts, play_in_shell
+
+pytestmark = pytest.mark.kube
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = ROOT / "docs" / "operations"
+HASTY = ("-c", HASTY_ADMISSION)
+
+
+def read_page(name: str) -> str:
+    return (PAGES / f"{name}.md").read_text(encoding="utf-8")
+
+
+def command_of(page: str, words: str) -> str:
+    """Return the one line of a block that has these words."""
+    blocks: list[str] = re.findall(r"```sh\n(.*?)```", read_page(page), flags=re.DOTALL)
+    (line,) = (it for block in blocks for it in block.splitlines() if words in it)
+    return line
+
+
+def run_as(twin: Twin, line: str, by: str = "admin") -> str:
+    """Run a line of a page as a user, in the namespace and about the policy of the fleet."""
+    line = line.replace("-n shop", f"-n {twin.namespace}").replace("POLICY", "monitoring")
+    server = twin.server
+    configuration = server.kubeconfig.read_text().replace(
+        '"current-context": "admin"', f'"current-context": "{by}"'
+    )
+    kubeconfig = twin.fleet.root / f"kubeconfig-{by}"
+    kubeconfig.write_text(configuration)
+    done = subprocess.run(
+        ["bash", "-c", line],
+        cwd=twin.fleet.root,
+        env={
+            "PATH": f"{server.programs}{os.pathsep}{os.environ['PATH']}",
+            "KUBECONFIG": str(kubeconfig),
+            "HOME": str(twin.fleet.root),
+        },
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def packages(twin: Twin) -> list[str]:
+    return [it for it in twin.fleet.repos["edge"].files() if it.endswith("/Kptfile")]
+
+
+def delete_namespace(twin: Twin) -> None:
+    """Delete the namespace and its objects: no controller manager does it here."""
+    twin.server.kubectl("delete", "namespace", twin.namespace, "--wait=false")
+    for kind in ("upstreampolicies", "promotionpolicies", "repositories"):
+        twin.server.kubectl("delete", kind, "--all", "--wait=false", namespace=twin.namespace)
+
+
+@pytest.mark.parametrize("words", ['"deletionPolicy": "Orphan"', '"finalizers": null'])
+def test_a_namespace_that_is_deleted_goes_and_its_packages_stay(
+    tenant: CreateTenant, begin: BeginController, words: str
+):
+    twin = tenant()
+    controller = begin(twin, program=HASTY)
+    controller.until(lambda: packages(twin))
+    published = packages(twin)
+    delete_namespace(twin)
+    controller.until(
+        lambda: condition(twin, "UpstreamPolicy", "monitoring", "Stalled").get("status") == "True"
+    )
+    removal = twin.ask("remove", "monitoring", "--all-gone", "--reason", "it closes")
+    assert removal.code == 2
+    assert "has no Repository" in removal.err
+    run_as(twin, command_of("kubernetes-troubleshooting", words))
+    controller.until(lambda: not exists(twin, "upstreampolicy", "monitoring"))
+    assert packages(twin) == published
+
+
+def test_a_policy_that_lost_its_finalizer_goes_on_when_it_is_created_again(
+    tenant: CreateTenant, begin: BeginController
+):
+    twin = tenant()
+    controller = begin(twin, program=HASTY)
+    controller.until(lambda: packages(twin))
+    twin.server.kubectl(
+        "delete", "upstreampolicy", "monitoring", "--wait=false", namespace=twin.namespace
+    )
+    run_as(twin, command_of("kubernetes-troubleshooting", '"finalizers": null'))
+    controller.until(lambda: not exists(twin, "upstreampolicy", "monitoring"))
+    before = twin.fleet.repos["edge"].refs()
+    twin.apply()
+    controller.until(
+        lambda: (
+            condition(twin, "UpstreamPolicy", "monitoring", "Ready").get("reason") == "Progressing"
+        )
+    )
+    assert twin.fleet.repos["edge"].refs() == before
+
+
+def test_an_approval_needs_kubectl_alone(tenant: CreateTenant, begin: BeginController):
+    twin = tenant()
+    approval = {"name": "signed-off", "approval": {"atLeast": 1, "from": ["sre"]}}
+    twin.server.patch(
+        own(twin, "UpstreamPolicy", "monitoring"),
+        {"spec": {"stages": [{"name": "dev", "requires": [approval]}, {"name": "prod"}]}},
+    )
+    sre = {"group": "sre", "subjects": ["user:alice"]}
+    twin.server.patch(own(twin, "PromotionPolicy", "everything"), {"spec": {"approvers": [sre]}})
+    controller = begin(twin, program=HASTY)
+    line = command_of("kubernetes-secrets", "kubectl get packagevariants")
+    controller.until(lambda: "drafts/" in run_as(twin, line, by="alice"))
+    branch, tree = run_as(twin, line, by="alice").split()
+    path = branch.removeprefix("drafts/default/").rpartition("/")[0]
+    assert tree == twin.fleet.repos["edge"].git("rev-parse", f"{branch}:{path}").strip()
+    (text,) = (it for _, name, it in parts(read_page("kubernetes-secrets")) if "approval" in name)
+    manifest = yaml.safe_load(text)
+    manifest["metadata"] |= {
+        "namespace": twin.namespace,
+        "annotations": {"fanout.dev/by": "alice"},
+    }
+    manifest["spec"]["trees"] = [tree]
+    (twin.fleet.root / "work").mkdir()
+    (twin.fleet.root / "work" / "approval.yaml").write_text(yaml.safe_dump(manifest))
+    run_as(twin, command_of("kubernetes-secrets", "kubectl create -f work"), by="alice")
+    controller.until(lambda: packages(twin))
+
+
+def test_a_suspension_of_everything_is_not_about_later_policies(
+    tenant: CreateTenant, begin: BeginController
+):
+    twin = tenant()
+    controller = begin(twin, program=HASTY)
+    assert "`fanout suspend --all -n shop" in read_page("kubernetes-troubleshooting")
+    assert twin.ask("suspend", "--all", "--reason", "an incident").code == 0
+    controller.until(
+        lambda: condition(twin, "UpstreamPolicy", "monitoring", "Suspended").get("status") == "True"
+    )
+    policy = twin.server.get(own(twin, "UpstreamPolicy", "monitoring"))
+    twin.server.create({**own(twin, "UpstreamPolicy", "later"), "spec": policy["spec"]})
+    controller.until(lambda: condition(twin, "UpstreamPolicy", "later", "Ready"))
+    assert not condition(twin, "UpstreamPolicy", "later", "Suspended")
+
+
+def test_sizes_and_network_are_applied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    shutil.copytree(ROOT / "deploy", tmp_path / "deploy")
+    with running_kube_server(tmp_path / "kubernetes") as server:
+        monkeypatch.setenv("PATH", f"{server.programs}{os.pathsep}{os.environ['PATH']}")
+        monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
+        assert play_in_shell(read_page("kubernetes-sizing"), tmp_path) == 3
