@@ -6,21 +6,31 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from random import SystemRandom
 
 START = 120  # seconds, on a busy machine
+_PORTS = (20_000, 32_768)  # Linux gives clients those above, other systems those from 49,152
 SUPERVISOR = Path(__file__).with_name("supervise.py")
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def choose_ports(count: int) -> list[int]:
-    """Return different ports of loopback that nobody listens on."""
+    """Return different ports of loopback that nobody listens on.
+
+    They are below those that the system gives to clients, one of which could else take a port
+    before the server does.
+    """
+    ports: list[int] = []
+    numbers = SystemRandom()  # tests seed the other one alike in all processes
     with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for it in sockets:
-            it.bind(("127.0.0.1", 0))
-        return [it.getsockname()[1] for it in sockets]
+        while len(ports) < count:
+            port = numbers.randrange(*_PORTS)
+            with suppress(OSError):
+                stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
+                ports.append(port)
+    return ports
 
 
 def start_supervised(
