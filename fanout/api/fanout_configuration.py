@@ -299,7 +299,7 @@ class FanoutConfiguration(KRMObject):
     allowed_protocols: Distinct[GitProtocol] = Field(
         default=tuple(GitProtocol),
         description="Protocols by which Git may access repositories; local paths use"
-        " `file`. Default: all.",
+        " `file`. Default: all; in a pod of a cluster all but `file`.",
     )
     sandbox: SandboxLimits = Field(
         default=SandboxLimits(), description="Resource limits of expressions and templates."

@@ -75,6 +75,11 @@ class Settings:
     commands: MessageCommands = MessageCommands()  # that messages advise
 
     @property
+    def is_in_pod(self) -> bool:
+        """Whether this is a controller that runs as the service account of its pod."""
+        return self.is_controller and not self.context and self.kubeconfig is None
+
+    @property
     def uses_cluster(self) -> bool:
         """True if objects are read from an API server, and not from files."""
         return bool(self.context or self.kubeconfig or self.is_controller)

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from fanout.api.fanout_configuration import FanoutConfiguration, ForgeHost
 from fanout.api.git_repository import Repository
+from fanout.api.urls import GitProtocol
 from fanout.cli.completion_index import PolicyNames, VariantNames, update_index
 from fanout.cli.declarations import (
     DeclarationSource,
@@ -412,7 +413,9 @@ def _open_world(
         install=setup.install,
         secrets=secrets.get,
         counters=counters,
-        allowed=tuple(protocol.value for protocol in configuration.allowed_protocols),
+        allowed=_choose_protocols(settings, configuration),
+        # Whoever creates a Repository would else use the key of the records.
+        lends_credentials=not settings.is_controller,
         concurrency=configuration.concurrency,
         progress=progress,
         limits=setup.limits,
@@ -438,13 +441,27 @@ def _open_world(
     return world, SweepLogStore(repository, setup.install, setup.identity)
 
 
+def _choose_protocols(settings: Settings, configuration: FanoutConfiguration) -> tuple[str, ...]:
+    """Return the allowed protocols of URLs.
+
+    The paths of a pod lead to its mirrors, which hold what the secrets of others have shown. So
+    local ones are allowed there only where an administrator says so.
+    """
+    is_default = "allowed_protocols" not in configuration.model_fields_set
+    return tuple(
+        it.value
+        for it in configuration.allowed_protocols
+        if not (is_default and settings.is_in_pod and it is GitProtocol.FILE)
+    )
+
+
 def _open_records(
     settings: Settings, configuration: FanoutConfiguration, git: MirrorStore, counters: Counters
 ) -> RecordsRepository:
     url, is_configured = _records_url(settings, configuration)
     if settings.uses_cluster:
         _require_records(url)
-        return RecordsRepository(git, Remote(url), counters)
+        return RecordsRepository(git, Remote(url, is_own=True), counters)
     # A repository that somebody named may be a mistyped path, so its creation is announced; the
     # default one is created silently.
     local_records = _as_local_repository(

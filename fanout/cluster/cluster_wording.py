@@ -118,6 +118,10 @@ CHANGED_RECORD = "was changed after it was recorded"
 DUPLICATE_KEY = "a key occurs twice"
 LINK = "is a symlink"
 NOT_RECORD_FILE = "is not the file of a record (*.json)"
+RECORDS_ACCESS_REMEDY = (
+    "give the user of fanout a key that this records repository accepts, and its host key in"
+    " known_hosts; in a cluster both are in the Secret fanout-ssh"
+)
 RECORDS_OUTAGE_REMEDY = "make this records repository reachable; nothing is published until then"
 RECORDS_REMEDY = "restore the records, or name their repository with --records"
 SWEEP_LOG_REMEDY = "the next sweep replaces it and does not repeat earlier sweeps"

@@ -89,20 +89,26 @@ class RecordsRepository:
         )
         written = self.store.change([change])[self.remote.key]
         if isinstance(written, FanoutError):
-            raise written
+            raise _with_remedy(written)
         self.counters.add("record_writes", len(commits))
         return written.refs
 
     def _list_refs(self, keep: tuple[str, ...]) -> Mapping[str, str]:
         listing = self.store.list_refs([RefListingRequest(self.remote, keep)])[self.remote.key]
         if isinstance(listing, FanoutError):
-            # the remedy must not name a Repository object
-            if listing.reason == Reason.REMOTE_NOT_FOUND:
-                listing.remedy = wording.RECORDS_REMEDY
-            elif isinstance(listing, Unavailable) and not listing.remedy:
-                listing.remedy = wording.RECORDS_OUTAGE_REMEDY
-            raise listing
+            raise _with_remedy(listing)
         return listing.refs
 
     def _is_missing(self) -> bool:
         return self.local is not None and not self.local.path.exists()
+
+
+def _with_remedy(error: FanoutError) -> FanoutError:
+    """Return the error with a remedy that names no Repository object: the records have none."""
+    if error.reason == Reason.REMOTE_NOT_FOUND:
+        error.remedy = wording.RECORDS_REMEDY
+    elif error.reason == Reason.REMOTE_DENIED:
+        error.remedy = wording.RECORDS_ACCESS_REMEDY
+    elif isinstance(error, Unavailable) and not error.remedy:
+        error.remedy = wording.RECORDS_OUTAGE_REMEDY
+    return error

@@ -38,11 +38,15 @@ _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 
 @frozen
 class RemoteAccess:
-    """Address of a repository, the secret for it, and namespace and name of that secret."""
+    """Address of a repository, the secret for it, and namespace and name of that secret.
+
+    `is_anonymous`: the credentials of the user of this process are not for it.
+    """
 
     address: RepositoryAddress
     secret: Credentials | None = None
     name: str = ""
+    is_anonymous: bool = False
 
     def redact(self, text: str) -> str:
         """Return the text without the secret in any form in which git could show it."""
@@ -125,11 +129,12 @@ def provide_credentials(
     if protocol is GitProtocol.FILE:
         yield {}
     elif secret is None:
-        yield {"GIT_ASKPASS": str(askpass), **_ssh_variables(Credentials(), Path())}
+        variables = _ssh_variables(Credentials(), Path(), is_anonymous=access.is_anonymous)
+        yield {"GIT_ASKPASS": str(askpass), **variables}
     else:
         with _private_directory(directory) as private:
             if protocol is GitProtocol.SSH:
-                yield _ssh_variables(secret, private)
+                yield _ssh_variables(secret, private, is_anonymous=access.is_anonymous)
             else:
                 variables = _http_variables(access.address, secret, private)
                 yield {"GIT_ASKPASS": str(askpass), **variables}
@@ -149,13 +154,18 @@ def _http_variables(
     return variables
 
 
-def _ssh_variables(secret: Credentials, private: Path) -> dict[str, str]:
-    """Build the ssh command: the secret's key and no other, and no prompt at a terminal."""
+def _ssh_variables(secret: Credentials, private: Path, *, is_anonymous: bool) -> dict[str, str]:
+    """Build the ssh command: the secret's key and no other, and no prompt at a terminal.
+
+    Without a key the user's own are offered, unless the repository is to be reached anonymously.
+    """
     command = ["ssh", "-o", "BatchMode=yes"]
     if secret.private_key:
         key = _write_private(private / "key", secret.private_key)
         # Keys of the user's agent would be tried first and could give access under another name.
         command += ["-i", key, "-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none"]
+    elif is_anonymous:
+        command += ["-o", "PreferredAuthentications=none"]
     if secret.known_hosts:
         hosts = _write_private(private / "known_hosts", secret.known_hosts)
         command += ["-o", f"UserKnownHostsFile={hosts}", "-o", "StrictHostKeyChecking=yes"]

@@ -113,6 +113,7 @@ class MirrorStore:
         secrets: Callable[[str, str], Credentials | None],
         counters: Counters,
         allowed: Collection[str] = DEFAULT_PROTOCOLS,
+        lends_credentials: bool = True,
         concurrency: int = 16,
         timeout: float = GIT_TIMEOUT,
         progress: ProgressReporter | None = None,
@@ -121,7 +122,8 @@ class MirrorStore:
         """Open the directory of mirrors.
 
         `secrets` returns a secret by namespace and name whenever it is used. `allowed` are URL
-        protocols. `concurrency` is the number of repositories worked on at once; for those on
+        protocols. Without `lends_credentials` those of the user of this process are for its own
+        remotes alone. `concurrency` is the number of repositories worked on at once; for those on
         local disks it is also limited by the processors. `timeout` is in seconds per git process.
         `limits` are the size limits of packages. Raises Unavailable if the directory cannot be
         written.
@@ -137,6 +139,7 @@ class MirrorStore:
         self._drafts_under = f"refs/heads/drafts/{install}/"
         self._secrets = secrets
         self._allowed = frozenset(allowed)
+        self._lends_credentials = lends_credentials
         self._limits = limits
         self._workers = RepositoryWorkers(concurrency, self._git.stop)
         self._progress = progress or NoProgress()
@@ -264,8 +267,11 @@ class MirrorStore:
 
     def _resolve_access(self, remote: Remote) -> RemoteAccess:
         repository_address = parse_address(remote.url, self._allowed)
+        is_anonymous = not (self._lends_credentials or remote.is_own)
         if not remote.secret:
-            return RemoteAccess(repository_address)
+            return RemoteAccess(
+                repository_address, name=remote.credentials, is_anonymous=is_anonymous
+            )
         secret = self._secrets(remote.namespace, remote.secret)
         if secret is None:
             raise Denied(
@@ -274,7 +280,7 @@ class MirrorStore:
                 remedy=wording.CREDENTIALS_REMEDY,
                 where=repository_address.where,
             )
-        return RemoteAccess(repository_address, secret, remote.credentials)
+        return RemoteAccess(repository_address, secret, remote.credentials, is_anonymous)
 
     def _with_mirror(self, access: RemoteAccess, work: Callable[[Mirror], _Result]) -> _Result:
         """Run `work` on the mirror; a damaged mirror is created again, once."""

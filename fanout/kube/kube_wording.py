@@ -4,7 +4,10 @@ from fanout.errors import FanoutError
 
 KUBECONFIG_REMEDY = "run `kubectl config get-contexts`, and name one with --context"
 CLUSTER_REMEDY = "check the address of the kubeconfig file, and that the API server runs"
-PERMISSION_REMEDY = "have an administrator grant it; deploy/roles.yaml has roles for people"
+PERMISSION_REMEDY = (
+    "have an administrator grant it: to people with a role of deploy/roles.yaml, to the controller"
+    " with a ClusterRole that has the label rbac.fanout.dev/aggregate-to-reader"
+)
 NOT_SERVED_REMEDY = "install its CustomResourceDefinition, or correct the policy that names it"
 SERVICE_ACCOUNT_REMEDY = "name a kubeconfig file with --kubeconfig, or run it in a pod"
 RETRY_REMEDY = "none: it is read and decided again"

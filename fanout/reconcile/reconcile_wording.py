@@ -62,7 +62,7 @@ UNDECLARED_REMEDY = (
 UNREADABLE_DECLARATION_REMEDY = "correct it; `fanout validate` reports every error"
 UNREAD_REMEDY = "correct the file, or have an administrator grant the right to read it"
 BROKEN_REPOSITORY_REMEDY = "run `fanout validate`, and correct its errors"
-UNUSED = "no policy uses the repository"
+UNUSED = "no policy that can be evaluated uses the repository"
 UNKNOWN_REPOSITORY_REMEDY = "create it, or add the namespace to its spec.allowedNamespaces"
 
 

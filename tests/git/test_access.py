@@ -23,6 +23,8 @@ from fanout.ports import Credentials
 PASSWORD = "s3cret/with+signs%25"
 GIVEN = "Basic " + base64.b64encode(f"robot:{PASSWORD}".encode()).decode()
 
+SSH_URL = "ssh://git@git.example.com/team/edge.git"
+
 
 @pytest.fixture
 def serve(tmp_path):
@@ -162,6 +164,51 @@ def test_ssh_gets_the_key_in_a_file_of_its_own_that_goes_away(tmp_path, make_sto
     assert mode == "600"
     assert content == key.splitlines()
     assert not Path(arguments.split("-i ")[1].split()[0]).exists()
+
+
+@pytest.mark.parametrize(
+    ("lends", "remote", "is_anonymous"),
+    [
+        (True, Remote(SSH_URL), False),  # of a person, who runs a command
+        (False, Remote(SSH_URL), True),
+        (False, Remote(SSH_URL, "hosts", "shop"), True),  # a Secret without a key
+        (False, Remote(SSH_URL, is_own=True), False),  # the records
+    ],
+)
+def test_keys_of_the_user_are_for_the_own_repository_of_a_controller(
+    tmp_path, make_store, monkeypatch, lends: bool, remote: Remote, is_anonymous: bool
+):
+    """Whoever creates a Repository would else read and write what the controller may."""
+    note = place_ssh(tmp_path, monkeypatch)
+    store = make_store(
+        lends_credentials=lends, secrets=lambda *_: Credentials(known_hosts="host ssh-x A")
+    )
+    answer = store.list_refs([RefListingRequest(remote, ())])[remote.key]
+    assert isinstance(answer, Denied)
+    assert ("PreferredAuthentications=none" in note.read_text()) == is_anonymous
+
+
+def test_what_the_own_key_shows_is_not_for_whoever_names_the_url():
+    own, other = Remote(SSH_URL, is_own=True), Remote(SSH_URL)
+    assert own.key != other.key
+    assert own.credentials != other.credentials
+
+
+def place_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Place a program in ssh's place that is refused; return the file of its arguments."""
+    programs, note = tmp_path / "bin", tmp_path / "note"
+    programs.mkdir()
+    ssh = programs / "ssh"
+    ssh.write_text(
+        f"""#!/bin/sh
+        echo "$@" > {note}
+        echo 'Permission denied (publickey).' >&2
+        exit 255
+        """
+    )
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    return note
 
 
 def test_the_askpass_program_is_private_and_answers_its_host_alone(tmp_path):

@@ -42,9 +42,8 @@ def command(settings: Settings, interval: str, hooks: str | None, listen: str | 
     FanoutConfiguration. SIGTERM and SIGINT stop the process after the current pass.
     """
     operation = parse_operation(settings, interval, hooks, listen)
-    settings = replace(
-        settings, is_controller=True, namespace="", commands=_choose_commands(settings)
-    )
+    settings = replace(settings, is_controller=True, namespace="")
+    settings = replace(settings, commands=_choose_commands(settings))
     set_commands(settings.commands)
     # Before anything is connected to: what is configured may be wrong.
     check_configuration(settings)
@@ -72,5 +71,5 @@ def _choose_commands(settings: Settings) -> MessageCommands:
 
     In a pod without a kubeconfig the options are of no use to a reader, who is elsewhere.
     """
-    is_in_pod = not settings.context and settings.kubeconfig is None
-    return MessageCommands(() if is_in_pod else settings.commands.options, in_cluster=True)
+    options = () if settings.is_in_pod else settings.commands.options
+    return MessageCommands(options, in_cluster=True)

@@ -22,7 +22,7 @@ from fanout.values import frozen
 
 @frozen
 class Remote:
-    """Location of a repository, and the secret it is reached with; without one, anonymously.
+    """Location of a repository, and the secret it is reached with.
 
     The secret is read only inside `fanout.git`.
     """
@@ -30,19 +30,22 @@ class Remote:
     url: str
     secret: str = ""  # its name
     namespace: str = ""  # of the secret
+    is_own: bool = False  # the process's own: reached with the credentials of its user, if any
 
     @property
     def credentials(self) -> str:
-        """Return namespace and name of the secret; "" without one."""
-        return f"{self.namespace}/{self.secret}" if self.secret else ""
+        """Return namespace and name of the secret, or a word without a slash; "" without one."""
+        if self.secret:
+            return f"{self.namespace}/{self.secret}"
+        return "own" if self.is_own else ""
 
     @property
     def key(self) -> str:
-        """Return the key of mirror, listing and pushes; that of an anonymous one is its URL.
+        """Return the key of mirror, listing and pushes; that of one without secret is its URL.
 
         What one secret shows is not for whoever names the same URL without it.
         """
-        return f"{self.url}\0{self.credentials}" if self.secret else self.url
+        return f"{self.url}\0{self.credentials}" if self.credentials else self.url
 
 
 def url_of_remote(key: str) -> str:

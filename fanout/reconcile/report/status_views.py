@@ -78,7 +78,8 @@ def summarize_repositories(policy_result: PolicyResult) -> Mapping[str, Reposito
     """Return the findings about a policy's repositories, by key of the Repository."""
     uses: dict[str, RepositoryReport] = {}
     upstream = policy_result.resolved_policy.upstream
-    if upstream is not None and policy_result.error is None:
+    # A policy that an error stopped may not have asked for its upstream.
+    if upstream is not None and (policy_result.error is None or policy_result.upstream_failure):
         uses[repository_key(upstream)] = RepositoryReport(policy_result.upstream_failure, None)
     for variant in policy_result.variants:
         key = repository_key(policy_result.resolved_policy.repositories[variant.spec.name])
