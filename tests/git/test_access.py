@@ -13,12 +13,15 @@ import pytest
 from http_git import serving
 
 from fanout.api.urls import GitProtocol
+from fanout.cluster import cluster_wording
+from fanout.cluster.records_repository import RecordsRepository
 from fanout.errors import Denied, InvalidInput, Unavailable
 from fanout.git.credentials import RemoteAccess, provide_credentials, write_askpass
 from fanout.git.git_command import build_fixed_environment, select_inherited
 from fanout.git.repository_url import parse_address
 from fanout.plan.observation.repository_state import RefListingRequest, Remote
 from fanout.ports import Credentials
+from fanout.telemetry.metrics import Counters
 
 PASSWORD = "s3cret/with+signs%25"
 GIVEN = "Basic " + base64.b64encode(f"robot:{PASSWORD}".encode()).decode()
@@ -192,6 +195,14 @@ def test_what_the_own_key_shows_is_not_for_whoever_names_the_url():
     own, other = Remote(SSH_URL, is_own=True), Remote(SSH_URL)
     assert own.key != other.key
     assert own.credentials != other.credentials
+
+
+def test_a_refusal_of_the_records_names_no_repository_object(tmp_path, make_store, monkeypatch):
+    place_ssh(tmp_path, monkeypatch)
+    records = RecordsRepository(make_store(), Remote(SSH_URL), Counters())
+    with pytest.raises(Denied) as refused:
+        records.heads(["refs/heads/fanout/default/shop/web"])
+    assert refused.value.remedy == cluster_wording.RECORDS_ACCESS_REMEDY
 
 
 def place_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -514,6 +514,17 @@ def test_a_repository_that_does_not_answer_is_named(world: StatusWorld):
         }
 
 
+def test_an_upstream_without_its_secret_is_not_said_to_be_unused(world: StatusWorld):
+    with world.process():
+        world.settle()
+        upstream = world.manifest("Repository", "blueprints")
+        world.server.patch(upstream, {"spec": {"secretRef": {"name": "absent"}}})
+        world.run_round()
+        assert world.ready(world.get("Repository", "blueprints")) == ("False", "SecretUnusable")
+        conditions = world.get("Repository", "blueprints")["status"]["conditions"]
+        assert {it["type"] for it in conditions} == {"Ready", "Stalled"}
+
+
 def since(world: StatusWorld, name: str) -> str:
     """Return since when a Repository is as it is."""
     status = world.get("Repository", name)["status"]

@@ -111,6 +111,16 @@ def test_a_stage_that_nobody_is_in_waits_and_says_so(story: Story):
     assert "NoTargets" in told.out
 
 
+def test_a_policy_with_an_error_is_not_said_to_be_missing(tmp_path: Path):
+    fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+    fleet.policy("broken", ("stageExpr:", "stageExp:"))
+    refused = fleet.run("approve", "broken", "--stage", "dev", "--by", "Ann <ann@example.com>")
+    assert refused.code == 2
+    assert "UpstreamPolicy/broken: spec.targets[0].template.stageExp: " in refused.err
+    absent = fleet.run("approve", "absent", "--stage", "dev", "--by", "Ann <ann@example.com>")
+    assert (absent.code, "there is no policy absent" in absent.err) == (2, True)
+
+
 def test_what_cannot_be_read_may_be_a_promotion_policy_so_automation_is_off(story: Story):
     """Fail closed: it may have been there to restrict somebody."""
     before = story.fleet.refs()

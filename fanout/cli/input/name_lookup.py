@@ -167,17 +167,30 @@ def refuse_stopped(item: PolicyResult) -> None:
 def find_policy(program: Program, policy: str) -> PolicyResult:
     """Evaluate the policy of this name, also if a problem stops it.
 
-    Raises InvalidInput if there is none, or several in different namespaces.
+    Raises InvalidInput if there is none that can be used, or several in different namespaces.
     """
     mode = PassMode(only=frozenset([policy]), namespace=program.settings.namespace)
     policies = program.observe(mode).policies
-    if len(policies) != 1:
-        problem = "there is no policy" if not policies else "several namespaces have policy"
-        raise not_found(
-            f"{problem} {policy}",
-            "run `fanout get policies`" if not policies else "choose one with -n",
-        )
+    if not policies:
+        raise _build_missing_policy(program, policy)
+    if len(policies) > 1:
+        raise not_found(f"several namespaces have policy {policy}", "choose one with -n")
     return policies[0]
+
+
+def _build_missing_policy(program: Program, policy: str) -> InvalidInput:
+    """Build the error for a policy that is not declared, or that has errors."""
+    identities = {f"{kind}/{policy}" for kind in ("UpstreamPolicy", "PackageVariant")}
+    for finding in program.read_declared().faults:
+        is_requested = finding.namespace in ("", program.settings.namespace or finding.namespace)
+        if finding.severity == "error" and finding.where.object in identities and is_requested:
+            return InvalidInput(
+                finding.problem,
+                reason="InvalidObject",
+                remedy=finding.remedy,
+                where=finding.where,
+            )
+    return not_found(f"there is no policy {policy}", "run `fanout get policies`")
 
 
 def find_variant_of(item: PolicyResult, name: str, stage: str = "") -> RenderedVariant:
