@@ -122,6 +122,20 @@ def test_events_are_counted_by_stage_and_revision(fleet: Fleet):
     assert {it.subject for it in events} == {ObjectName("UpstreamPolicy", "default", "monitoring")}
 
 
+def test_conditions_of_the_first_result_in_a_process_have_no_events(fleet: Fleet):
+    queue, restarted = StatusQueue(), StatusQueue()
+    with fleet.opened() as program:
+        settle(program, queue)
+        stage = ("--stage", "dev", "--revision", "v1")
+        result = ("--check", "e2e", "--status", "failed", "--by", "Ci <ci@example.com>")
+        fleet.run("report", "monitoring", *stage, *result)
+        report, declared = program.sweep(PassMode()), program.read_declared()
+        for present in (queue, restarted):
+            present.update(report, declared)
+    assert EventReason.VARIANT_FAILED in {it.reason for it in queue.take(()).events}
+    assert EventReason.VARIANT_FAILED not in {it.reason for it in restarted.take(()).events}
+
+
 def test_an_unchanged_result_is_not_written_again(fleet: Fleet):
     queue = StatusQueue()
     with fleet.opened() as program:
