@@ -76,7 +76,7 @@ class Settings:
 
     @property
     def is_in_pod(self) -> bool:
-        """Whether this is a controller that runs as the service account of its pod."""
+        """True if this is a controller that runs as the service account of its pod."""
         return self.is_controller and not self.context and self.kubeconfig is None
 
     @property
