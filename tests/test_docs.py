@@ -47,6 +47,16 @@ def test_links_between_pages_lead_somewhere(page):
     assert [part for path, part in sections if part not in anchors(path)] == []
 
 
+# Kinds that Porch also has: kubectl takes Porch's, whose group is the first by name.
+AMBIGUOUS = re.compile(r"\bkubectl\b[^`\n]*[ ,](?:repositor(?:y|ies)|packagevariants?)(?=[ ,/\n])")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_name_the_group_of_kinds_that_porch_also_has(page):
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    assert AMBIGUOUS.findall(text) == []
+
+
 def linked_pages(page):
     """Return the pages that a page links to, relative to the root."""
     targets = re.findall(r"\]\(([^)#\s]+\.md)", page.read_text(encoding="utf-8"))

@@ -36,14 +36,13 @@ def server(tmp_path_factory: pytest.TempPathFactory, printed_crds: str) -> Itera
 
     A pass evaluates the policies of all namespaces, and a test may stop the server.
     """
-    from kube.twin import CLUSTERS
+    from kube.twin import CLUSTERS, DECLARED
 
     with running_kube_server(tmp_path_factory.mktemp("module") / "kubernetes") as server:
         server.kubectl("apply", "-f", "-", stdin=printed_crds + "---\n" + CLUSTERS)
         server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
         # Lists of a new kind are refused for a moment, which kubectl waits for.
-        kinds = "upstreampolicies,packagevariants,repositories,promotionpolicies"
-        server.kubectl("get", kinds, "--all-namespaces")
+        server.kubectl("get", DECLARED, "--all-namespaces")
         yield server
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from kube.status_world import StatusWorld
+from kube.twin import DECLARED
 from kube_server import KubeServer
 
 pytestmark = pytest.mark.kube
@@ -21,8 +22,7 @@ def world(server: KubeServer, tmp_path: Path) -> Iterator[StatusWorld]:
     world = StatusWorld.build(server, namespace, tmp_path, SITES)
     with world.process():
         yield world
-    kinds = "upstreampolicies,packagevariants,promotionpolicies,repositories,clusters,configmaps"
-    server.kubectl("delete", kinds, "--all", namespace=namespace)
+    server.kubectl("delete", DECLARED, "--all", namespace=namespace)
 
 
 def conditions(world: StatusWorld, kind: str, name: str) -> dict[str, Any]:

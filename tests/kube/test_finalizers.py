@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 from fleet import POLICY, Fleet
+from kube.twin import DECLARED
 from kube_server import CONTROLLER, KubeServer
 
 from fanout.cli.settings import Settings
@@ -118,11 +119,10 @@ def world(base_server: KubeServer, tmp_path: Path) -> Iterator[World]:
     made = World(base_server, tmp_path)
     yield made
     # The controller reads all namespaces: what stays would be part of the next test.
-    for kind in ("upstreampolicy", "packagevariant"):
+    for kind in ("upstreampolicy", "packagevariant.fanout.dev"):
         for item in yaml.safe_load(made.kubectl("get", kind, "-o", "yaml"))["items"]:
             made.server.patch(item, {"metadata": {"finalizers": None}})
-    kinds = "upstreampolicies,packagevariants,promotionpolicies,repositories,clusters,configmaps"
-    made.kubectl("delete", kinds, "--all", "--ignore-not-found")
+    made.kubectl("delete", DECLARED, "--all", "--ignore-not-found")
 
 
 @pytest.fixture
@@ -229,11 +229,11 @@ def test_a_variant_written_by_hand_goes_with_its_package(world: World):
     world.fleet.write("by-hand.yaml", BY_HAND)
     world.apply()
     world.rounds(4)
-    assert finalizers(world.get("packagevariant", "oslo")) == [FINALIZER]
+    assert finalizers(world.get("packagevariant.fanout.dev", "oslo")) == [FINALIZER]
     assert "hand/oslo" in world.packages()
-    world.delete("packagevariant", "oslo")
+    world.delete("packagevariant.fanout.dev", "oslo")
     world.rounds(3)
-    assert not world.exists("packagevariant", "oslo")
+    assert not world.exists("packagevariant.fanout.dev", "oslo")
     assert world.packages() == ["sites/ams"]
 
 

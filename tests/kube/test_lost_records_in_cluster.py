@@ -36,9 +36,10 @@ def test_a_sweep_over_exported_objects_begins_records_again(twin: Twin, tmp_path
     text = twin.server.kubectl("get", kinds, "-o", "yaml", namespace=twin.namespace).stdout
     (exported / "objects.yaml").write_text(text)
     own = twin.server.kubectl(
-        "get", "packagevariants", "--field-selector", "spec.policyRef.name=", "-o", "yaml",
+        *("get", "packagevariants.fanout.dev", "-o", "yaml"),
+        *("--field-selector", "spec.policyRef.name="),
         namespace=twin.namespace,
-    ).stdout  # fmt: skip
+    ).stdout
     (exported / "variants.yaml").write_text(own)
     begun = twin.fleet.run(
         "sweep", "--new-records", "--drafts-only", "-f", str(exported), "--records", str(records),
@@ -69,7 +70,8 @@ def test_variants_without_a_policy_are_exported_alone(
     kube_server.create(variant("own"))
     kube_server.create(variant("made", policyRef={"name": "web"}))
     names = kube_server.kubectl(
-        "get", "packagevariants", "--field-selector", "spec.policyRef.name=", "-o", "name",
+        *("get", "packagevariants.fanout.dev", "-o", "name"),
+        *("--field-selector", "spec.policyRef.name="),
         namespace=kube_namespace,
-    ).stdout  # fmt: skip
+    ).stdout
     assert names.split() == ["packagevariant.fanout.dev/own"]

@@ -125,7 +125,7 @@ def test_an_approval_needs_kubectl_alone(tenant: CreateTenant, begin: BeginContr
     sre = {"group": "sre", "subjects": ["user:alice"]}
     twin.server.patch(own(twin, "PromotionPolicy", "everything"), {"spec": {"approvers": [sre]}})
     controller = begin(twin, program=HASTY)
-    line = command_of("kubernetes-secrets", "kubectl get packagevariants")
+    line = command_of("kubernetes-secrets", "kubectl get packagevariants.fanout.dev")
     controller.until(lambda: "drafts/" in run_as(twin, line, by="alice"))
     branch, tree = run_as(twin, line, by="alice").split()
     path = branch.removeprefix("drafts/default/").rpartition("/")[0]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from fleet import PACKAGE
 from kube.status_world import WRITES, StatusWorld, count_requests, count_writes
+from kube.twin import DECLARED
 from kube_server import KubeServer
 
 from fanout.api.object_statuses import STATUSES, ResourceStatus
@@ -31,8 +32,7 @@ def world(server: KubeServer, tmp_path: Path) -> Iterator[StatusWorld]:
     created = server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
     namespace = created["metadata"]["name"]
     yield StatusWorld.build(server, namespace, tmp_path, SITES)
-    kinds = "upstreampolicies,packagevariants,promotionpolicies,repositories,clusters,configmaps"
-    server.kubectl("delete", kinds, "--all", namespace=namespace)
+    server.kubectl("delete", DECLARED, "--all", namespace=namespace)
 
 
 def versions(world: StatusWorld) -> dict[tuple[str, str], str]:

@@ -40,6 +40,13 @@ spec:
 """
 
 
+# What people declare, as kubectl names it: with the group where Porch, whose objects a test
+# installs, has a kind of that name.
+DECLARED = (
+    "upstreampolicies,packagevariants.fanout.dev,promotionpolicies,repositories.fanout.dev,"
+    "clusters,configmaps"
+)
+
 Sites = dict[str, tuple[str, str]] | None  # stage and repository by name; None: three
 
 
