@@ -24,7 +24,8 @@ class RoundFairness:
         """Start without any; `share`: number of drafts in a round; None: no limit."""
         self._limit = DraftLimit(share) if share is not None else None
         self._unfinished: frozenset[PassSubject] = frozenset()
-        self._has_postponed = False  # the last round left keys to the next one
+        # Those of which the last round served keys, if it left others to the next one.
+        self._ahead: frozenset[PassSubject] = frozenset()
 
     @property
     def limit(self) -> DraftLimit | None:
@@ -35,19 +36,20 @@ class RoundFairness:
         """Return the pending keys that the next round serves.
 
         Follow-ups, and all keys of policies that have written a full share, let the others pass
-        for one round.
+        for one round. In the round after it, those that passed leave their own follow-ups to the
+        next one.
         """
-        urgent = {
-            (key.namespace, key.name)
-            for key in pending
-            if key.trigger is not Trigger.FOLLOW_UP
-            and (key.namespace, key.name) not in self._unfinished
-        }
-        if not urgent or self._has_postponed or any(key.concerns_all for key in pending):
-            self._has_postponed = False
+        ahead, self._ahead = self._ahead, frozenset()
+        if any(key.concerns_all for key in pending):
             return list(pending)
-        keys = [key for key in pending if (key.namespace, key.name) in urgent]
-        self._has_postponed = len(keys) < len(pending)
+        changed = {_subject(key) for key in pending if key.trigger is not Trigger.FOLLOW_UP}
+        if ahead:
+            return [key for key in pending if _subject(key) not in ahead - changed]
+        urgent = frozenset(changed - self._unfinished)
+        keys = [key for key in pending if _subject(key) in urgent]
+        if not keys or len(keys) == len(pending):
+            return list(pending)
+        self._ahead = urgent
         return keys
 
     def update(self, report: PassReport) -> None:
@@ -83,3 +85,7 @@ class RoundFairness:
             return 0
         most = max((len(it.variants) for it in report.pass_plan.policies), default=0)
         return ceil(most / self._limit.number)
+
+
+def _subject(key: TriggerKey) -> PassSubject:
+    return PassSubject(key.namespace, key.name)
