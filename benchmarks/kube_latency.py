@@ -32,21 +32,28 @@ _VARIANTS = f"/apis/fanout.dev/v1alpha1/namespaces/{inputs.NAMESPACE}/packagevar
 
 
 class Controller:
-    """A process of `fanout controller` and its log."""
+    """A process of `fanout controller` and its log.
+
+    Of the log only what is new is read: to parse all of it, over and over, took a processor away
+    from the process that is measured.
+    """
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
         """Read the log of a process that has just started."""
         self._process = process
         self._log = log
+        self._read_size = 0  # bytes
+        self._drafts: dict[str, list[datetime]] = {}  # by policy
+        self._lines: list[dict[str, Any]] = []  # all others
 
     def drafts(self, policy: str = inputs.PACKAGE) -> list[datetime]:
         """Return when each draft of a policy was written, as the log says after the push."""
-        lines = (it for it in self._lines() if it["event"] == "Draft written")
-        return [_instant(it) for it in lines if it["policy"] == f"{inputs.NAMESPACE}/{policy}"]
+        self._read_on()
+        return self._drafts.get(f"{inputs.NAMESPACE}/{policy}", [])
 
     def rounds(self) -> list[int]:
         """Return the number of drafts of each pass that wrote any."""
-        return [it["drafts_written"] for it in self._lines() if "drafts_written" in it]
+        return [it["drafts_written"] for it in self._read_on() if "drafts_written" in it]
 
     def memory(self) -> int:
         """Return the most memory that the process has taken, in MB."""
@@ -63,11 +70,11 @@ class Controller:
 
     def passes(self) -> list[dict[str, Any]]:
         """Return the lines about passes; the log has all of them with `-v`."""
-        return [it for it in self._lines() if it["event"] == "Pass done"]
+        return [it for it in self._read_on() if it["event"] == "Pass done"]
 
     def problems(self) -> list[dict[str, Any]]:
         """Return the lines about problems and their ends."""
-        return [it for it in self._lines() if "problem" in it]
+        return [it for it in self._read_on() if "problem" in it]
 
     def processor(self) -> float:
         """Return the seconds of processor that the process has used."""
@@ -86,10 +93,20 @@ class Controller:
                 raise RuntimeError(self._log.read_text()[-2000:])
             time.sleep(0.01)
 
-    def _lines(self) -> Iterator[dict[str, Any]]:
-        for line in self._log.read_text().split("\n")[:-1]:
-            if line.startswith("{"):
-                yield json.loads(line)
+    def _read_on(self) -> list[dict[str, Any]]:
+        """Read what is new in the log; return all lines that are not about drafts."""
+        with self._log.open("rb") as log:
+            log.seek(self._read_size)
+            content = log.read()
+        complete, newline, _ = content.rpartition(b"\n")
+        self._read_size += len(complete + newline)
+        for line in complete.splitlines():
+            it = json.loads(line) if line.startswith(b"{") else {}
+            if it.get("event") == "Draft written":
+                self._drafts.setdefault(it["policy"], []).append(_instant(it))
+            elif it:
+                self._lines.append(it)
+        return self._lines
 
 
 def measure_latency(world: Fleet) -> Iterator[Row]:
