@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from kube.record_fleet import decision, install, record
 from kube.status_world import StatusWorld, count_writes
-from kube.twin import CLUSTERS, DECLARED
+from kube.twin import CLUSTERS
 from kube_server import CONTROLLER, KubeServer, running_kube_server
 
 from fanout.cli.watched_cluster import PolicyErrorMemo, open_record_intake
@@ -136,7 +136,9 @@ def world(server: KubeServer, tmp_path: Path) -> Iterator[RecordWorld]:
         yield world
     for kind in ("evidences", "approvals", "decisions"):
         server.kubectl("delete", kind, "--all", namespace=world.namespace)
-    server.kubectl("delete", DECLARED, "--all", namespace=world.namespace)
+    # Not PackageVariants: the admission policies let nobody but the controller delete them.
+    kinds = "upstreampolicies,promotionpolicies,repositories.fanout.dev,clusters,configmaps"
+    server.kubectl("delete", kinds, "--all", namespace=world.namespace)
 
 
 def test_an_approval_says_whether_it_counts(world: RecordWorld):
