@@ -194,8 +194,12 @@ class RunLoop:
             self._changed_at = inf
             return
         self._changed_at = min(self._changed_at, first_woken_at, now)
-        # A round may have been running meanwhile, and another one would follow at once.
-        is_quiet = self._latest is previous or now - self._woken_at >= self._settling.quiet
+        if self._woken_at < inf:
+            # Not since it was read: a round may have been running meanwhile, and another one would
+            # follow at once.
+            is_quiet = now - self._woken_at >= self._settling.quiet
+        else:
+            is_quiet = self._latest is previous
         if not is_quiet and now - self._changed_at < self._settling.longest:
             self._read_at = min(self._read_at, now + self._settling.quiet)
             return

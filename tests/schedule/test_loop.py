@@ -557,8 +557,9 @@ def test_a_policy_that_goes_on_lets_a_change_of_another_one_pass(files):
         sleep(0.03)
         return report(now, step=number == 1 or {B} not in subjects[:-1])
 
-    with Play(files, answer=answer, observers=[observer]) as play:
-        play.concerned = frozenset([B])
+    play = Play(files, answer=answer, observers=[observer])
+    play.concerned = frozenset([B])
+    with play:
         play.until(lambda: {B} in subjects and len(subjects) > subjects.index({B}) + 1)
     assert {A, B} not in subjects
     assert subjects[subjects.index({B}) + 1] == {A}
@@ -577,10 +578,40 @@ def test_a_change_during_a_round_need_not_settle_after_it(files):
             sleep(0.3)
         return report(now, step=number == 1)
 
-    with Play(files, answer=answer, settling=settling) as play:
-        play.concerned = frozenset([B])
+    play = Play(files, answer=answer, settling=settling)
+    play.concerned = frozenset([B])
+    with play:
         play.until(lambda: len(play.modes) == 3)
     assert [mode.subjects for mode in play.modes] == [None, {B}, {A}]
+
+
+def test_a_change_of_which_the_notice_is_late_has_to_settle(files):
+    """Else the first of a hundred changes made together would have a round of its own."""
+    files.policy("a").policy("b")
+    started, woken = [], []
+
+    def answer(number, now):
+        started.append(monotonic())
+        return report(now)
+
+    with Play(files, answer=answer, settling=SettlingTime(quiet=0.3, longest=60)) as play:
+        play.until(lambda: len(play.modes) == 1)
+        read = play.read
+
+        def read_early():
+            if len(woken) == 1:  # what changed is there already
+                woken.append(monotonic())
+                play.loop.wake()
+            return read()
+
+        play.read = read_early
+        play.concerned = frozenset([B])
+        write_map(files, play, 1)
+        woken.append(monotonic())
+        play.loop.wake()
+        play.until(lambda: len(play.modes) == 2)
+    assert len(woken) == 2
+    assert started[1] - woken[1] >= 0.3
 
 
 def test_changes_without_end_hold_up_no_policy_that_goes_on(files):
@@ -591,8 +622,9 @@ def test_changes_without_end_hold_up_no_policy_that_goes_on(files):
         sleep(0.03)
         return report(now, step=True)
 
-    with Play(files, answer=answer) as play:
-        play.concerned = frozenset([B])
+    play = Play(files, answer=answer)
+    play.concerned = frozenset([B])
+    with play:
         play.until(lambda: sum(mode.subjects == {B} for mode in play.modes) == 4)
     subjects = [mode.subjects for mode in play.modes]
     assert all(A in later for it, later in pairwise(subjects) if it == {B})
