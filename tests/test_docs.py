@@ -184,3 +184,24 @@ def test_pre_commit_runs_what_make_check_runs():
         commands = [command.replace(variable, value) for command in commands]
     assert [hook["entry"] for hook in hooks] == commands
     assert not any(hook["pass_filenames"] for hook in hooks)
+
+
+# Words of the API server and not of fanout, which tests of tests/kube meet.
+OTHERS_WORDS = (" is forbidden", "cannot list resource", " not found")
+
+
+def test_messages_of_the_troubleshooting_page_are_those_of_the_code():
+    page = (ROOT / "docs/operations/kubernetes-troubleshooting.md").read_text(encoding="utf-8")
+    table = page.partition("\n## Errors after the installation\n")[2].partition("\n## ")[0]
+    rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("|")][2:]
+    messages = [message for row in rows for message in re.findall(r"`([^`]+)`", row)]
+    assert len(messages) >= len(rows) >= 12
+    code = "\n".join(
+        path.read_text(encoding="utf-8") for path in sorted((ROOT / "fanout").rglob("*.py"))
+    )
+    unknown = [
+        message
+        for message in messages
+        if not any(words in message for words in OTHERS_WORDS) and message.strip(" …") not in code
+    ]
+    assert unknown == []

@@ -466,8 +466,9 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Rename the file.",
     ),
     Reason.UNUSED: Remedy(
-        "No policy or variant reads packages from the repository, or writes to it.",
-        "None; the repository is listed as soon as a policy or variant names it.",
+        "No policy or variant without errors reads packages from the repository, or writes to it.",
+        "Correct the policies with errors that name it. Otherwise none: the repository is listed as"
+        " soon as a policy or variant names it.",
     ),
     Reason.URL_REFUSED: Remedy(
         "The URL has a password, an unsupported protocol, or an address that is not allowed.",

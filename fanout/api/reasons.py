@@ -207,7 +207,7 @@ class Reason(StrEnum):
     UNKNOWN_REPOSITORY = "UnknownRepository", "the Repository does not exist or is not allowed"
     UNKNOWN_TIME_ZONE = "UnknownTimeZone", "the time zone does not exist"
     UNREADABLE_NAME = "UnreadableName", "a file name is not valid UTF-8"
-    UNUSED = "Unused", "no policy uses the repository"
+    UNUSED = "Unused", "no policy that can be evaluated uses the repository"
     URL_REFUSED = "UrlRefused", "the URL is not allowed"
     VERIFICATION_FAILED = "VerificationFailed", "a check after publication failed"
     VERIFICATION_PENDING = "VerificationPending", "a check has no result yet"

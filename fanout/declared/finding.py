@@ -21,6 +21,10 @@ class Finding:
     severity: Severity = "error"
     namespace: str = ""
 
+    def is_error_in(self, namespace: str | None) -> bool:
+        """True if it is an error that may be of the namespace; of any if that is empty."""
+        return self.severity == "error" and self.namespace in ("", namespace or self.namespace)
+
     def __str__(self) -> str:
         """Format as `file:line: kind/name: field.path: problem; remedy`."""
         location = str(self.where)

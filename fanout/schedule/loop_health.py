@@ -17,15 +17,15 @@ STALL_LIMIT = 1800.0  # seconds
 class LoopHealth:
     """State of the loop at one instant; seconds are by the monotonic clock."""
 
-    waiting: int = 0  # keys
-    # while keys wait, since the first of them came or a pass ended, whichever was later
+    waiting: int = 0  # triggers
+    # while triggers wait, since the first of them came or a pass ended, whichever was later
     seconds_without_pass: float = 0.0
     made_passes: int = 0  # that did not fail as a whole
     failure: str = ""  # error of the last round; "": it succeeded
 
     @property
     def is_stalled(self) -> bool:
-        """True if keys wait and no pass has ended for too long."""
+        """True if triggers wait and no pass has ended for too long."""
         return self.seconds_without_pass > STALL_LIMIT
 
     @property

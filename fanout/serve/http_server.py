@@ -132,7 +132,7 @@ def route_monitoring(metrics: RunMetrics, health: Callable[[], LoopHealth]) -> l
             return PlainTextResponse("ok\n")
         minutes = int(state.seconds_without_pass // 60)
         return PlainTextResponse(
-            f"{state.waiting} keys wait, and no pass has ended for {minutes} minutes\n", 503
+            f"{state.waiting} triggers wait, and no pass has ended for {minutes} minutes\n", 503
         )
 
     async def report_readiness(_: Request) -> Response:

@@ -182,8 +182,7 @@ def _build_missing_policy(program: Program, policy: str) -> InvalidInput:
     """Build the error for a policy that is not declared, or that has errors."""
     identities = {f"{kind}/{policy}" for kind in ("UpstreamPolicy", "PackageVariant")}
     for finding in program.read_declared().faults:
-        is_requested = finding.namespace in ("", program.settings.namespace or finding.namespace)
-        if finding.severity == "error" and finding.where.object in identities and is_requested:
+        if finding.is_error_in(program.settings.namespace) and finding.where.object in identities:
             return InvalidInput(
                 finding.problem,
                 reason="InvalidObject",

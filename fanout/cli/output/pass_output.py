@@ -91,11 +91,7 @@ def report_input_errors(declared: DeclaredObjects, namespace: str | None) -> int
 
     `namespace`: errors of objects that are certainly of another one are left out.
     """
-    errors = [
-        fault
-        for fault in declared.faults
-        if fault.severity == "error" and fault.namespace in ("", namespace or fault.namespace)
-    ]
+    errors = [fault for fault in declared.faults if fault.is_error_in(namespace)]
     for _, line in group_findings(errors):
         print_message(line, fg="red")
     return len(errors)
