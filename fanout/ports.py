@@ -503,6 +503,12 @@ class RecordStore(Protocol):
     def read_status_revisions(self, key: RecordsKey) -> Sequence[StatusRevision]:
         """Return all changes of a policy's status, oldest first, up to the head read last."""
 
+    def take_changed_elsewhere(self, keys: Iterable[RecordsKey]) -> bool:
+        """Return whether another process wrote the status of one of these policies.
+
+        That is, between two readings by this process. Each change is returned once.
+        """
+
     def heads_unchanged(self, heads: Mapping[RecordsKey, str]) -> bool:
         """Return whether these heads equal the ones that this process listed last."""
 

@@ -26,12 +26,14 @@ class Running:
         *options: str,
         program: tuple[str, ...] = HASTY,
         verb: tuple[str, ...] = (),
+        name: str = "",
         environment: dict[str, str],
     ) -> None:
-        self.path = fleet.root / "log"
+        """Start it; `name` distinguishes its log and state directory from those of others."""
+        self.path = fleet.root / f"log{name}"
         verb = verb or ("run", "-f", str(fleet.root / "policies"))
         command = [sys.executable, *program, *verb]
-        command += ["--state-dir", str(fleet.root / "state"), "-v", *options]
+        command += ["--state-dir", str(fleet.root / f"state{name}"), "-v", *options]
         self.errors = self.path.open("wb")
         self.process = start_interruptible(
             command,
@@ -79,8 +81,11 @@ def run_processes(**environment: str) -> Iterator[Callable[..., Running]]:
             *options: str,
             program: tuple[str, ...] = HASTY,
             verb: tuple[str, ...] = (),
+            name: str = "",
         ) -> Running:
-            running = Running(fleet, *options, program=program, verb=verb, environment=environment)
+            running = Running(
+                fleet, *options, program=program, verb=verb, name=name, environment=environment
+            )
             stack.callback(running.close)
             return running
 

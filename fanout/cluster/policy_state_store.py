@@ -10,7 +10,7 @@ observed heads are a file of this machine; without it, publications still name r
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -143,6 +143,9 @@ class PolicyStateStore:
         self._identity = identity
         self._branches: dict[RecordsKey, PolicyStateBranch] = {}
         self._held: Mapping[RecordsKey, str] = {}  # why their status must not change
+        # Blob ids of the status files by path, as this process last read or wrote them.
+        self._status_files: dict[RecordsKey, Mapping[str, str]] = {}
+        self._changed_elsewhere: set[RecordsKey] = set()  # and not taken since
 
     # ---- reading -------------------------------------------------------------------------------
 
@@ -206,6 +209,16 @@ class PolicyStateStore:
         refs = {self._branch_ref(key): head for key, head in heads.items()}
         return self._observed_heads.match(refs, branch_prefix(self._install))
 
+    def take_changed_elsewhere(self, keys: Iterable[RecordsKey]) -> bool:
+        """Return whether another process wrote the status of one of these policies.
+
+        That is, between readings by this process, the first one included. A change that was
+        returned is not returned again.
+        """
+        changed = self._changed_elsewhere.intersection(keys)
+        self._changed_elsewhere -= changed
+        return bool(changed)
+
     def _read_states(self, heads: Mapping[RecordsKey, str]) -> Mapping[RecordsKey, PolicyRecords]:
         failed: dict[RecordsKey, PolicyRecords] = {}
         moved = [key for key, head in heads.items() if head != self._last_read(key).state.head]
@@ -217,6 +230,10 @@ class PolicyStateStore:
                 raise branch
             else:
                 self._branches[key] = branch
+                files = {path: shard.oid for path, shard in branch.shards.items()}
+                if self._status_files.get(key, {}) != files:
+                    self._changed_elsewhere.add(key)
+                    self._status_files[key] = files
         records_by_key = {
             key: self._with_location(key) if head else PolicyRecords()
             for key, head in heads.items()
@@ -421,13 +438,18 @@ class PolicyStateStore:
                 reason="RecordsUnreadable",
                 where=ErrorLocation(f"UpstreamPolicy/{key.policy}" if key.policy else ""),
             )
-        commits = []
+        commits, written = [], {}
         for key, change in sorted(changes.items()):
             files = self._changed_shards(key, change)
             if files:
+                written[key] = files
                 text = f"Status of {key.namespace}/{key.policy or 'variants without policy'}\n"
                 commits.append(self._build_commit(key, change.expected, files, text, now))
         refs = self._push_commits(commits, self._identity) if commits else {}
+        for key, files in written.items():
+            ids = {path: blob_id(data) if data else "" for path, data in files.items()}
+            present = {**self._status_files.get(key, {}), **ids}
+            self._status_files[key] = {path: oid for path, oid in present.items() if oid}
         heads = {key: refs.get(self._branch_ref(key), "") for key in changes}
         return {key: head or changes[key].expected for key, head in heads.items()}
 

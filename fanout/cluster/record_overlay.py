@@ -5,7 +5,7 @@ record has a head of its own, because what is kept between passes is kept by hea
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -53,6 +53,10 @@ class RecordOverlay:
     def read_all(self, keys: Sequence[RecordsKey]) -> Mapping[RecordsKey, PolicyRecords]:
         """Read like `fanout.ports.RecordStore`, new records included."""
         return self._add_records(self._store.read_all(keys))
+
+    def take_changed_elsewhere(self, keys: Iterable[RecordsKey]) -> bool:
+        """Ask the store that is read."""
+        return self._store.take_changed_elsewhere(keys)
 
     def heads_unchanged(self, heads: Mapping[RecordsKey, str]) -> bool:
         """Ask the store that is read."""

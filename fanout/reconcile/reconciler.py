@@ -168,7 +168,8 @@ class Reconciler:
         )
         scope = build_scope(resolved_policies, policy_states, scope_inputs)
         with phase("listings"):
-            listing_requests, listings = self._list_repositories(scope, mode.listing_age)
+            listing_age = self._limit_listing_age(scope, mode)
+            listing_requests, listings = self._list_repositories(scope, listing_age)
         with phase("views"):
             repository_states = self._read_repository_states(scope, listings)
         context = _PassContext(
@@ -374,6 +375,15 @@ class Reconciler:
         run_isolated(partial(self._conditions.prepare, texts))
         self._policy_memo.drop(concerned)
         return resolution
+
+    def _limit_listing_age(self, scope: PassScope, mode: PassMode) -> float:
+        """Return the age in seconds up to which listings can be planned on.
+
+        What another process published is not on an older listing, and would look as if it had
+        been removed by hand.
+        """
+        keys = {it.records_key for it in scope.evaluated}
+        return 0.0 if self._world.records.take_changed_elsewhere(keys) else mode.listing_age
 
     def _list_repositories(
         self, scope: PassScope, max_age: float

@@ -119,7 +119,11 @@ def run_controllers() -> Iterator[BeginController]:
     with run_processes(FANOUT_NOW="") as start:
 
         def start_controller(
-            twin: Twin, *options: str, program: tuple[str, ...] = PLAIN, records: bool = True
+            twin: Twin,
+            *options: str,
+            program: tuple[str, ...] = PLAIN,
+            records: bool = True,
+            name: str = "",
         ) -> Running:
             line = ["--kubeconfig", str(twin.server.kubeconfig), "--context", CONTROLLER]
             if records:
@@ -128,7 +132,7 @@ def run_controllers() -> Iterator[BeginController]:
                     create_bare(path)
                 line += ["--records", str(path)]
             line += ["--interval", "1h", *options]
-            return start(twin.fleet, *line, program=program, verb=("controller",))
+            return start(twin.fleet, *line, program=program, verb=("controller",), name=name)
 
         yield start_controller
 
