@@ -504,9 +504,9 @@ class RecordStore(Protocol):
         """Return all changes of a policy's status, oldest first, up to the head read last."""
 
     def take_changed_elsewhere(self, keys: Iterable[RecordsKey]) -> bool:
-        """Return whether another process wrote the status of one of these policies.
+        """Return whether another process has written the status of one of these policies.
 
-        That is, between two readings by this process. Each change is returned once.
+        A change counts once: from the first reading that shows it until it was returned.
         """
 
     def heads_unchanged(self, heads: Mapping[RecordsKey, str]) -> bool:

@@ -210,10 +210,9 @@ class PolicyStateStore:
         return self._observed_heads.match(refs, branch_prefix(self._install))
 
     def take_changed_elsewhere(self, keys: Iterable[RecordsKey]) -> bool:
-        """Return whether another process wrote the status of one of these policies.
+        """Return whether another process has written the status of one of these policies.
 
-        That is, between readings by this process, the first one included. A change that was
-        returned is not returned again.
+        A change counts once: from the first reading that shows it until it was returned.
         """
         changed = self._changed_elsewhere.intersection(keys)
         self._changed_elsewhere -= changed
