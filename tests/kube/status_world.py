@@ -30,11 +30,16 @@ from fanout.schedule.status_thread import StatusThread
 WRITES = ("APPLY", "PATCH", "PUT", "POST", "DELETE")
 
 
-def count_requests(server: KubeServer, resource: str, verbs: Sequence[str]) -> int:
-    """Count the requests for a resource by all users, subresources included."""
+def count_requests(server: KubeServer, resource: str, verbs: Sequence[str], code: str = "") -> int:
+    """Count the requests for a resource by all users, subresources included.
+
+    `code`: with which the codes of their responses begin; default: any.
+    """
     total = 0.0
     for line in server.kubectl("get", "--raw", "/metrics").stdout.splitlines():
-        if line.startswith("apiserver_request_total{") and f'resource="{resource}"' in line:
+        if line.startswith(f'apiserver_request_total{{code="{code}') and (
+            f'resource="{resource}"' in line
+        ):
             labels, _, number = line.rpartition(" ")
             if any(f'verb="{verb}"' in labels for verb in verbs):
                 total += float(number)
