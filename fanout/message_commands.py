@@ -15,6 +15,7 @@ _ADVISED = re.compile(r"`((?:fanout|kubectl) [^`\n]+)`")
 FLAGS: Mapping[str, tuple[str, ...]] = {
     "files": ("-f", "--files"),
     "namespace": ("-n", "--namespace"),
+    "all_namespaces": ("-A", "--all-namespaces"),
     "context": ("--context",),
     "kubeconfig": ("--kubeconfig",),
     "config": ("--config",),
@@ -23,7 +24,8 @@ FLAGS: Mapping[str, tuple[str, ...]] = {
 }
 _ALL = frozenset(FLAGS)
 _OF_FILES = _ALL - {"context", "kubeconfig"}
-_OF_KUBECTL = frozenset({"namespace", "context", "kubeconfig"})
+_NAMESPACES = frozenset({"namespace", "all_namespaces"})
+_OF_KUBECTL = _NAMESPACES | {"context", "kubeconfig"}
 # Settings that the options of a verb can change; verbs that are not listed have none of them.
 SETTINGS_BY_VERB: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(
@@ -53,11 +55,11 @@ SETTINGS_BY_VERB: Mapping[str, frozenset[str]] = {
         ),
         _ALL,
     ),
-    "controller": _ALL - {"files", "namespace"},
+    "controller": _ALL - _NAMESPACES - {"files"},
     "run": _OF_FILES,
     "sweep": _OF_FILES,
     "test": _OF_FILES - {"state_dir", "records"},
-    "validate": _OF_FILES - {"namespace", "records"},
+    "validate": _OF_FILES - _NAMESPACES - {"records"},
 }
 # In a cluster the controller sweeps; whoever does not want to wait asks it for a pass. The name of
 # the annotation is not imported: its module loads pydantic, which messages of errors must not need.
@@ -70,7 +72,8 @@ class MessageCommands:
     """Commands as one reader can run them.
 
     `options`: values by the name of the setting, for each option that the reader has to give;
-    several for `files`. `in_cluster`: the objects are those of a cluster.
+    several for `files`, and an empty one for a flag. `in_cluster`: the objects are those of a
+    cluster.
     """
 
     options: tuple[tuple[str, str], ...] = ()
@@ -108,22 +111,23 @@ class MessageCommands:
         if any(name == "namespace" for name, _ in self.options):
             return self
         files = tuple(it for it in self.options if it[0] == "files")
-        others = self.options[len(files) :]
+        others = (it for it in self.options if it[0] not in ("files", "all_namespaces"))
         return MessageCommands((*files, ("namespace", namespace), *others), self.in_cluster)
 
     def _complete_kubectl(self, command: str) -> str:
         settings = _OF_KUBECTL
         if " apply " in command:  # to objects that name their namespaces
-            settings -= {"namespace"}
-        elif not any(name == "namespace" for name, _ in self.options) and " -A" not in command:
-            command += " -A"
+            settings -= _NAMESPACES
         return " ".join((command, *self._list_options(command, settings)))
 
     def _list_options(self, command: str, settings: frozenset[str]) -> Iterable[str]:
         words = command.split()
+        # A command that has one of the two options of namespaces must not get the other.
+        has_namespace = any(flag in words for name in _NAMESPACES for flag in FLAGS[name])
         for name, value in self.options:
-            if name in settings and not any(it in words for it in FLAGS[name]):
-                yield shlex.join((FLAGS[name][0], value))
+            is_present = any(flag in words for flag in FLAGS[name])
+            if name in settings and not (has_namespace if name in _NAMESPACES else is_present):
+                yield shlex.join((FLAGS[name][0], value) if value else FLAGS[name][:1])
 
 
 def cluster_commands(namespace: str) -> MessageCommands:

@@ -16,6 +16,7 @@ PINNED = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_ALLOW_PROTOCOL": "file",
     "GIT_TERMINAL_PROMPT": "0",
+    "KUBECONFIG": os.devnull,  # without files, verbs would read the cluster of a developer
     "TZ": "UTC",
     "LC_ALL": "C.UTF-8",
 }

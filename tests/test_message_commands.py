@@ -26,6 +26,7 @@ FILES = MessageCommands((("files", "policies"), ("files", "my sites")))
 CLUSTER = MessageCommands(
     (("namespace", "shop"), ("context", "kind"), ("records", "ssh://git/records")), in_cluster=True
 )
+ALL = MessageCommands((("all_namespaces", ""),), in_cluster=True)
 REQUEST = 'kubectl annotate upstreampolicies --all --overwrite reconcile.fanout.dev/requestedAt="$(date +%s)"'  # noqa: E501
 COMPLETED = [
     (FILES, "fanout promote edge --reason WHY", "{} -f policies -f 'my sites'"),
@@ -52,7 +53,13 @@ COMPLETED = [
         "{} --context kind",
     ),
     (cluster_commands("shop"), "fanout approve edge --stage dev", "{} -n shop"),
-    (MessageCommands((), in_cluster=True), "fanout sweep", f"{REQUEST} -A"),
+    (ALL, "fanout sweep", f"{REQUEST} -A"),
+    (ALL, "fanout explain edge", "{} -A"),
+    (ALL, "fanout explain edge -n shop", "{}"),
+    (ALL, "fanout crds --admission | kubectl apply --server-side -f -", "{}"),
+    (ALL.for_namespace("shop"), "fanout sweep", f"{REQUEST} -n shop"),
+    # The namespace of the context is that of the next command, too.
+    (MessageCommands((), in_cluster=True), "fanout sweep", REQUEST),
     (MessageCommands(), "fanout sweep", "{}"),
 ]
 

@@ -9,9 +9,10 @@ import sys
 from collections.abc import Collection, Iterable
 from typing import Any, Protocol
 
+from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.cli.command_errors import not_found
 from fanout.cli.lazy_import import load_extra, load_module
-from fanout.cli.settings import STANDARD_INPUT, Settings
+from fanout.cli.settings import POD_VARIABLE, STANDARD_INPUT, Settings
 from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.manifest_cache import ManifestCache
 from fanout.declared.declared_objects import DeclaredObjects
@@ -109,13 +110,37 @@ def open_cluster_connection(settings: Settings) -> Any:
 
     Where no context and no kubeconfig file is named, a pod's service account has precedence.
     """
-    # Loaded here only: the client of Kubernetes takes as long as a pass without work.
-    option = "fanout controller" if settings.is_controller else "--context"
-    connections = load_extra("kube.api_connection", "kubernetes", option)
-    is_named = settings.context or settings.kubeconfig
-    if not is_named and os.environ.get("KUBERNETES_SERVICE_HOST"):
+    connections = _load_connections(settings)
+    if _uses_pod(settings):
         return connections.open_pod_connection()
     return connections.open_connection(settings.kubeconfig, settings.context)
+
+
+def find_default_namespace(settings: Settings) -> str:
+    """Return the namespace that kubectl would use: of the context, or of the pod.
+
+    Raises InvalidInput if the kubeconfig file or the context cannot be used.
+    """
+    connections = _load_connections(settings)
+    namespace: str = (
+        connections.read_pod_namespace()
+        if _uses_pod(settings)
+        else connections.read_context_namespace(settings.kubeconfig, settings.context)
+    )
+    return namespace or DEFAULT_NAMESPACE
+
+
+def _load_connections(settings: Settings) -> Any:
+    # Loaded here only: the client of Kubernetes takes as long as a pass without work.
+    option = "--context" if settings.names_cluster else "without -f"
+    if settings.is_controller:
+        option = "fanout controller"
+    return load_extra("kube.api_connection", "kubernetes", option)
+
+
+def _uses_pod(settings: Settings) -> bool:
+    is_named = settings.context or settings.kubeconfig
+    return not is_named and bool(os.environ.get(POD_VARIABLE))
 
 
 def open_files(settings: Settings, parse_cache: ManifestCache | None = None) -> FileCluster:

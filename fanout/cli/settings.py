@@ -15,6 +15,7 @@ from fanout.values import frozen
 
 Choice = TypeVar("Choice", bound=StrEnum)
 STANDARD_INPUT = Path("-")
+POD_VARIABLE = "KUBERNETES_SERVICE_HOST"  # set in every container of a pod
 # Git keeps no time before 1970; a calendar looks years ahead
 _ACCEPTED_YEARS = range(1971, 9000)
 
@@ -55,9 +56,11 @@ class Settings:
     """Settings of every verb. A flag overrides the environment, and the environment the default."""
 
     files: tuple[Path, ...] = ()  # directories or files with objects; none: no file mode
+    accepts_cluster: bool = False  # the verb can read the objects of a cluster
+    reads_cluster: bool = False  # it does: the objects are not those of files
     context: str = ""  # of the kubeconfig file; "": its current one
     kubeconfig: Path | None = None  # None: as kubectl finds it
-    is_controller: bool = False  # objects are read from an API server without --context, too
+    is_controller: bool = False
     namespace: str = ""  # "": all namespaces
     config: Path | None = None  # a FanoutConfiguration
     state_dir: Path = Path(".fanout")  # mirrors, caches and the default records repository
@@ -75,6 +78,11 @@ class Settings:
     commands: MessageCommands = MessageCommands()  # that messages advise
 
     @property
+    def names_cluster(self) -> bool:
+        """True if an option names the cluster or the verb has no other source of objects."""
+        return bool(self.context or self.kubeconfig or self.is_controller)
+
+    @property
     def is_in_pod(self) -> bool:
         """True if this is a controller that runs as the service account of its pod."""
         return self.is_controller and not self.context and self.kubeconfig is None
@@ -82,7 +90,7 @@ class Settings:
     @property
     def uses_cluster(self) -> bool:
         """True if objects are read from an API server, and not from files."""
-        return bool(self.context or self.kubeconfig or self.is_controller)
+        return self.reads_cluster or self.is_controller
 
     @property
     def plans_only(self) -> bool:
@@ -99,11 +107,10 @@ class Settings:
         Raises InvalidInput if none was given, or one does not exist.
         """
         if not self.files:
-            raise InvalidInput(
-                "no directory of objects is given",
-                reason="NoFiles",
-                remedy="use -f DIR, or set FANOUT_FILES",
-            )
+            remedy = "use -f DIR, or set FANOUT_FILES"
+            if self.accepts_cluster:
+                remedy += "; for the objects of a cluster, use --kubeconfig FILE"
+            raise InvalidInput("no directory of objects is given", reason="NoFiles", remedy=remedy)
         for path in self.files:
             # Path.exists raises if a directory cannot be searched.
             if path != STANDARD_INPUT and not os.path.exists(path):  # noqa: PTH110
@@ -132,13 +139,16 @@ def resolve_settings(
     flags: Mapping[str, Any],
     environment: Mapping[str, str],
     formats: tuple[OutputFormat, ...] = tuple(OutputFormat),
+    *,
+    accepts_cluster: bool = False,
 ) -> Settings:
     """Build the settings from the flags that were given and the environment.
 
     A flag that is absent or empty counts as not given. `formats`: output formats that the
     verb can print, its default first. FANOUT_OUTPUT applies to all verbs, so a verb that
-    cannot print it uses its default. Raises InvalidInput that names the flag or the
-    variable.
+    cannot print it uses its default. `accepts_cluster`: the verb reads objects of a cluster, too:
+    without any files those of the cluster that kubectl would use, if there is one. Raises
+    InvalidInput that names the flag or the variable.
     """
     _refuse_exclusive_flags(flags)
     sources: dict[str, tuple[Any, str]] = {
@@ -174,20 +184,44 @@ def resolve_settings(
         values["namespace"] = ""  # FANOUT_NAMESPACE does not apply
     if values.get("output") not in formats:
         values["output"], values["template"] = formats[0], ""
-    return Settings(**values, commands=_build_commands(flags))
+    values["accepts_cluster"] = accepts_cluster
+    values["reads_cluster"] = bool(flags.get("context") or flags.get("kubeconfig")) or (
+        accepts_cluster and not values.get("files") and _has_cluster(environment)
+    )
+    commands = _build_commands(flags, values.get("namespace", ""), values["reads_cluster"])
+    return Settings(**values, commands=commands)
 
 
-def _build_commands(flags: Mapping[str, Any]) -> MessageCommands:
+def _has_cluster(environment: Mapping[str, str]) -> bool:
+    """Return whether kubectl would find a cluster without options: a kubeconfig file, or a pod's.
+
+    `environment`: of the process.
+    """
+    if environment.get(POD_VARIABLE):
+        return True
+    named = environment.get("KUBECONFIG")
+    paths = named.split(os.pathsep) if named else [os.path.expanduser("~/.kube/config")]  # noqa: PTH111 as the client of Kubernetes finds it
+    return any(os.path.isfile(path) for path in paths)  # noqa: PTH113 raises nothing
+
+
+def _build_commands(
+    flags: Mapping[str, Any], namespace: str, reads_cluster: bool
+) -> MessageCommands:
     """Return the commands that messages advise: they need the same flags as this one.
 
-    The environment is there for the next command, too.
+    The environment is there for the next command, too. `namespace`: of the flags or the
+    environment, "" if neither names one; kubectl does not know the variable.
     """
-    options = tuple((name, str(value)) for name in FLAGS for value in _list_values(flags.get(name)))
-    return MessageCommands(options, bool(flags.get("context") or flags.get("kubeconfig")))
+    given = {**flags, "namespace": namespace} if reads_cluster else flags
+    options = tuple((name, value) for name in FLAGS for value in _list_values(given.get(name)))
+    return MessageCommands(options, in_cluster=reads_cluster)
 
 
-def _list_values(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, (list, tuple)) else [value] if value else []
+def _list_values(value: Any) -> Sequence[str]:
+    """Return the values of a flag as text; a flag without a value has an empty one."""
+    if isinstance(value, (list, tuple)):
+        return [str(item) for item in value]
+    return ["" if value is True else str(value)] if value else []
 
 
 def _refuse_exclusive_flags(flags: Mapping[str, Any]) -> None:

@@ -561,7 +561,8 @@ def _records_url(settings: Settings, configuration: FanoutConfiguration) -> tupl
             raise InvalidInput(
                 "the records repository of the cluster is not configured",
                 reason="RecordsNotConfigured",
-                remedy="name it with --records, or in the FanoutConfiguration",
+                remedy="name it with --records, or in the FanoutConfiguration"
+                + ("" if settings.names_cluster else "; to read objects of files, use -f DIR"),
             )
         return str((settings.state_dir / "records.git").absolute()), False
     return url, True

@@ -5,6 +5,7 @@ clients take five times the processor time and twice the memory for a list of cu
 """
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 import kubernetes.client
 import kubernetes.config
+from kubernetes.config import kube_config
 from kubernetes.config.config_exception import ConfigException
 from urllib3.exceptions import HTTPError
 
@@ -28,6 +30,7 @@ APPLY_TYPE = "application/apply-patch+yaml"  # server-side apply; JSON is YAML
 MERGE_TYPE = "application/merge-patch+json"
 PATCH_TYPE = "application/json-patch+json"
 FIELD_MANAGER = "fanout"  # of all fields that are written by server-side apply
+_POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _WATCHED_TYPE = "application/json;stream=watch"
 _UNSELECTABLE = "field label not supported"
 
@@ -144,21 +147,42 @@ def open_connection(kubeconfig: Path | None = None, context: str = "") -> ApiCon
     missing or unusable.
     """
     configuration = _build_configuration()
+    with _translate_kubeconfig_errors(context):
+        _load_context(kubeconfig, context).load_and_set(configuration)
+    return ApiConnection(kubernetes.client.ApiClient(configuration))
+
+
+def read_context_namespace(kubeconfig: Path | None = None, context: str = "") -> str:
+    """Return the namespace of a context, "" if it names none.
+
+    Arguments and errors are those of `open_connection`.
+    """
+    with _translate_kubeconfig_errors(context):
+        loader = _load_context(kubeconfig, context)
+        return str(loader.current_context["context"].get("namespace") or "")
+
+
+def _load_context(kubeconfig: Path | None, context: str) -> Any:
+    """Load a context of the kubeconfig file. Raises errors of the library."""
+    # As `load_kube_config` does; it does not say which namespace the context has.
+    location = str(kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config")
+    library: Any = kube_config  # which has no types
+    merged = library.KubeConfigMerger(location).config
+    if merged is None:
+        raise ConfigException(f"there is no file {location}")
+    return library.KubeConfigLoader(merged, active_context=context or None)
+
+
+@contextmanager
+def _translate_kubeconfig_errors(context: str) -> Iterator[None]:
     try:
-        load: Any = kubernetes.config.load_kube_config  # which has no types
-        load(
-            config_file=None if kubeconfig is None else str(kubeconfig),
-            context=context or None,
-            client_configuration=configuration,
-            persist_config=False,
-        )
+        yield
     except (ConfigException, OSError, ValueError, TypeError) as error:
         raise InvalidInput(
             wording.describe_kubeconfig(context, error),
             reason="InvalidSetting",
             remedy=wording.KUBECONFIG_REMEDY,
         ) from error
-    return ApiConnection(kubernetes.client.ApiClient(configuration))
 
 
 def open_pod_connection() -> ApiConnection:
@@ -177,6 +201,14 @@ def open_pod_connection() -> ApiConnection:
             remedy=wording.SERVICE_ACCOUNT_REMEDY,
         ) from error
     return ApiConnection(kubernetes.client.ApiClient(configuration))
+
+
+def read_pod_namespace() -> str:
+    """Return the namespace of the pod that the process runs in, "" if it is not known."""
+    try:
+        return _POD_NAMESPACE.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
 
 
 def _build_configuration() -> Any:

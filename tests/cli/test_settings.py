@@ -64,6 +64,53 @@ def test_messages_advise_commands_with_the_same_flags(flags, expected):
     assert commands.complete("fanout explain edge") == expected
 
 
+CLUSTERS = [
+    ("files are read where they are named", {"files": ("a",)}, ["KUBECONFIG"], False),
+    ("also by the environment", {}, ["KUBECONFIG", "FANOUT_FILES"], False),
+    ("an option has precedence over the environment", {"context": "a"}, ["FANOUT_FILES"], True),
+    ("without files it is the cluster of kubectl", {}, ["KUBECONFIG"], True),
+    ("which is in the home directory, too", {}, ["HOME"], True),
+    ("or around the pod", {}, ["KUBERNETES_SERVICE_HOST"], True),
+    ("without any there is none", {}, [], False),
+]
+
+
+@pytest.mark.parametrize(
+    ("flags", "variables", "expected"),
+    [row[1:] for row in CLUSTERS],
+    ids=[row[0] for row in CLUSTERS],
+)
+def test_a_cluster_is_found_as_kubectl_finds_it(flags, variables, expected, tmp_path, monkeypatch):
+    values = {
+        "KUBECONFIG": str(tmp_path / ".kube/config"),
+        "FANOUT_FILES": "policies",
+        "KUBERNETES_SERVICE_HOST": "10.0.0.1",
+        "HOME": str(tmp_path),
+    }
+    (tmp_path / ".kube").mkdir()
+    (tmp_path / ".kube/config").touch()
+    monkeypatch.setenv("HOME", values["HOME"] if "HOME" in variables else str(tmp_path / "none"))
+    environment = {name: values[name] for name in variables}
+    assert resolve_settings(flags, environment, accepts_cluster=True).reads_cluster is expected
+    named = bool(flags.get("context"))
+    assert resolve_settings(flags, environment).reads_cluster is named, "sweep reads files"
+
+
+@pytest.mark.parametrize(
+    ("flags", "environment", "expected"),
+    [
+        ({}, {}, ""),
+        ({}, {"FANOUT_NAMESPACE": "shop"}, " -n shop"),
+        ({"namespace": "a"}, {"FANOUT_NAMESPACE": "shop"}, " -n a"),
+        ({"all_namespaces": True}, {"FANOUT_NAMESPACE": "shop"}, " -A"),
+    ],
+    ids=str,
+)
+def test_kubectl_gets_the_namespace_that_the_environment_names(flags, environment, expected):
+    commands = resolve_settings({"context": "kind", **flags}, environment).commands
+    assert commands.complete("kubectl get x") == f"kubectl get x{expected} --context kind"
+
+
 WRONG = {
     "FANOUT_OUTPUT": "xml",
     "FANOUT_COLOR": "blue",

@@ -207,6 +207,46 @@ def test_bad_settings_are_refused_by_name(twin: Twin, line: tuple[str, ...], by:
     assert words in " ".join(told.err.split())
 
 
+@pytest.fixture
+def own_kubeconfig(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> Twin:
+    """Return the twin; the kubeconfig file of the user names its cluster and namespace."""
+    document = yaml.safe_load(twin.server.kubeconfig.read_text())
+    document["current-context"] = "admin"
+    for context in document["contexts"]:
+        if context["name"] == "admin":
+            context["context"]["namespace"] = twin.namespace
+    path = twin.fleet.root / "kubeconfig"
+    path.write_text(yaml.safe_dump(document))
+    monkeypatch.setenv("KUBECONFIG", str(path))
+    return twin
+
+
+def test_without_files_the_cluster_and_namespace_are_those_of_kubectl(own_kubeconfig: Twin):
+    twin = own_kubeconfig
+    for _ in range(2):  # drafts, and their publication: the check of dev is to be reported
+        twin.fleet.run("sweep", "-n", twin.namespace)
+    shared = ["--now", twin.fleet.now.isoformat(), "--state-dir", str(twin.fleet.root / "other")]
+    shared += ["--records", str(twin.fleet.records().path)]
+    implied = twin.fleet.run("get", "variants", *shared, files=False)
+    named = twin.ask("get", "variants")
+    assert "monitoring" in implied.out
+    assert (implied.code, implied.out) == (named.code, named.out)
+    elsewhere = twin.fleet.run("plan", *shared, "-n", "kube-public", files=False)
+    assert "there is no namespace kube-public" in " ".join(elsewhere.err.split())
+    for option in ((), ("-A",), ("-n", twin.namespace)):
+        explained = twin.fleet.run("explain", "monitoring/dev", *shared, *option, files=False)
+        commands = explained.out.partition("To unblock:")[2].split("\n  fanout ")[1:]
+        assert commands, explained.out + explained.err
+        # A next command without an option means the namespace of the context, too.
+        assert all(" ".join(option) in " ".join(it.split()) for it in commands), explained.out
+
+
+def test_a_cluster_that_was_not_meant_is_no_riddle(own_kubeconfig: Twin):
+    told = own_kubeconfig.fleet.run("plan", files=False)
+    assert told.code == 1
+    assert "to read objects of files, use -f DIR" in " ".join(told.err.split())
+
+
 def test_a_verb_that_reads_files_alone_takes_no_context(twin: Twin):
     for line in (("sweep", "--context", "admin"), ("--context", "admin", "sweep")):
         told = twin.show(*line)

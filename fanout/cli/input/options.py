@@ -19,9 +19,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from fanout.cli.lazy_import import load_module
-from fanout.cli.settings import OutputFormat, resolve_settings
+from fanout.cli.settings import OutputFormat, Settings, resolve_settings
 from fanout.cli.terminal import Color, set_commands, set_quiet
 from fanout.message_commands import MessageCommands
+from fanout.values import replace
 
 Function = Callable[..., Any]
 Option = Callable[[Function], Function]
@@ -72,19 +73,23 @@ _SHARED_OPTIONS: dict[str, Option] = {
     "context": _shared_option(
         "--context",
         metavar="NAME",
-        help="Use the objects of a cluster, as this context of the kubeconfig file.",
+        help="Use the objects of a cluster, as this context of the kubeconfig file. Without -f and "
+        "FANOUT_FILES, the default is the current context.",
     ),
     "kubeconfig": _shared_option(
         "--kubeconfig",
         metavar="FILE",
         help="Use the objects of a cluster, with this kubeconfig file.",
     ),
-    "namespace": namespace_option("Only objects of this namespace.", "-n"),
+    "namespace": namespace_option(
+        "Only objects of this namespace. In a cluster, the default is that of the context.", "-n"
+    ),
     "all_namespaces": _shared_option(
         "-A",
         "--all-namespaces",
         is_flag=True,
-        help="Objects of all namespaces. This is the default, unless FANOUT_NAMESPACE is set.",
+        help="Objects of all namespaces. With files, this is the default unless "
+        "FANOUT_NAMESPACE is set.",
     ),
     "config": _shared_option(
         "--config", metavar="FILE", help="File with the FanoutConfiguration.  [FANOUT_CONFIG]"
@@ -270,7 +275,14 @@ def with_settings(
             session = click.get_current_context().ensure_object(CommandSession)
             session.detailed_exitcode = bool(arguments.get("detailed"))
             flags = session.merge_flags({name: arguments.pop(name) for name in options})
-            settings = resolve_settings(flags, os.environ, formats or (OutputFormat.TABLE,))
+            settings = resolve_settings(
+                flags,
+                os.environ,
+                formats or (OutputFormat.TABLE,),
+                accepts_cluster="context" in options,
+            )
+            if "namespace" in options and not flags.get("all_namespaces"):
+                settings = _with_default_namespace(settings)
             session.verbosity, session.color = settings.verbosity, settings.color
             set_quiet(quiet=settings.quiet)
             set_commands(MessageCommands() if reads_other_files else settings.commands)
@@ -281,6 +293,17 @@ def with_settings(
         return _apply_options(options, call_with_settings)
 
     return decorate
+
+
+def _with_default_namespace(settings: Settings) -> Settings:
+    """Return the settings with the namespace of the kubeconfig context if none is named.
+
+    Raises InvalidInput if the kubeconfig file cannot be used.
+    """
+    if not settings.reads_cluster or settings.namespace:
+        return settings
+    find_default_namespace = load_module("cli.declarations").find_default_namespace
+    return replace(settings, namespace=find_default_namespace(settings))
 
 
 def _output_option(formats: tuple[OutputFormat, ...]) -> Option:

@@ -71,5 +71,6 @@ def _choose_commands(settings: Settings) -> MessageCommands:
 
     In a pod without a kubeconfig the options are of no use to a reader, who is elsewhere.
     """
-    options = () if settings.is_in_pod else settings.commands.options
-    return MessageCommands(options, in_cluster=True)
+    given = () if settings.is_in_pod else settings.commands.options
+    options = (it for it in given if it[0] != "namespace")
+    return MessageCommands((("all_namespaces", ""), *options), in_cluster=True)
