@@ -141,7 +141,7 @@ class _Stopwatch:
         self.done = threading.Event()
         self.pushed = self.processor = 0.0
 
-    def begin_round(self, waits: Any) -> None:
+    def begin_round(self, waits: Any, declared: Any) -> None:
         """Do nothing."""
 
     def end_round(self, made_pass: ScheduledPass | None, failure: FanoutError | None) -> None:
@@ -191,7 +191,7 @@ def main() -> None:
         thread = None
         if is_cluster:
             writer = ApiStatusWriter(open_connection(options.kubeconfig, "admin"), "benchmark")
-            thread = StatusThread(writer, program.inventory.read)
+            thread = StatusThread(writer)
             observers.append(thread)
             stack.enter_context(thread.run())
         dependencies = LoopDependencies(

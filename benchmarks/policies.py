@@ -91,7 +91,7 @@ class CostObserver:
         self._reading += time.process_time() - begin
         return declared
 
-    def begin_round(self, waits: Sequence[float]) -> None:
+    def begin_round(self, waits: Sequence[float], declared: DeclaredObjects) -> None:
         """Ignore the beginning: files are read before it."""
 
     def end_round(self, made_pass: ScheduledPass | None, failure: FanoutError | None) -> None:

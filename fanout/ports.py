@@ -548,6 +548,9 @@ class RecordStore(Protocol):
         Their records wait, and may forbid what the status would allow.
         """
 
+    def find_hold(self, key: RecordsKey) -> FanoutError | None:
+        """Return why the status of a policy must not change, or None."""
+
     def put_status(
         self, changes: Mapping[RecordsKey, StatusChange], now: datetime
     ) -> Mapping[RecordsKey, str]:
@@ -569,11 +572,19 @@ class PendingRecords(Protocol):
     def read_recorded(self) -> Sequence[RecordObject]:
         """List the objects that are on record. Raises Denied, Unavailable."""
 
-    def write_state(self, item: RecordObject, state: RecordState) -> None:
-        """Write the status of exactly this object; without effect if it is gone."""
+    def write_states(
+        self, states: Sequence[tuple[RecordObject, RecordState]]
+    ) -> Mapping[str, FanoutError]:
+        """Write the status of exactly these objects; without effect on those that are gone.
 
-    def delete(self, item: RecordObject) -> None:
-        """Delete exactly this object; without effect if it is gone."""
+        Returns errors by the identity of the object.
+        """
+
+    def delete(self, items: Sequence[RecordObject]) -> Mapping[str, FanoutError]:
+        """Delete exactly these objects; without effect on those that are gone.
+
+        Returns errors by the identity of the object.
+        """
 
 
 class RecordCreator(Protocol):

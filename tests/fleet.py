@@ -395,9 +395,9 @@ class Fleet:
             now_override=self.now,
         )
 
-    def opened(self) -> contextlib.AbstractContextManager[Program]:
+    def opened(self, *, long_running: bool = False) -> contextlib.AbstractContextManager[Program]:
         """The program, open for several passes at the fleet's time."""
-        return open_program(self.settings())
+        return open_program(self.settings(), long_running=long_running)
 
     def counted(self) -> dict[str, int]:
         """Sweep in a fresh program; answers what the pass cost."""

@@ -5,7 +5,7 @@ taken in, restrictions are read again before a publication, and completed deleti
 """
 
 import socket
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -29,7 +29,7 @@ from fanout.reconcile.pass_scope import PassMode, PassSubject, list_requests
 from fanout.reconcile.records.record_intake import RecordIntake
 from fanout.reconcile.validation.object_findings import ObjectFindings
 from fanout.schedule.loop_health import LoopObserver, ScheduledPass
-from fanout.schedule.run_loop import LoopDependencies, RunLoop
+from fanout.schedule.run_loop import LoopDependencies, RunLoop, TakenRecords
 from fanout.schedule.status_thread import StatusThread
 from fanout.telemetry.redaction import Redactor
 from fanout.values import replace
@@ -86,7 +86,6 @@ class WatchedCluster:
         )
         thread = StatusThread(
             writer,
-            self.inventory.read,
             lambda: self.admission_problem,
             ObjectFindings(program.world.sandbox).find_errors,
         )
@@ -115,6 +114,11 @@ class WatchedCluster:
         # A watch may be late: what the API server has acknowledged binds what begins now.
         self._source.refresh()
         return self.read()
+
+    def adopt(self, declared: DeclaredObjects) -> None:
+        """Let the loop go on with what a pass has read."""
+        if self._loop is not None:
+            self._loop.adopt(declared)
 
     def read(self) -> DeclaredObjects:
         """Return what is declared."""
@@ -146,6 +150,12 @@ class _Operation:
         """Run one pass; what restricts it is read again before anything is published."""
 
         def confirm(pass_plan: PassPlan, declared: DeclaredObjects) -> DeclaredObjects | None:
+            present = read_again(pass_plan, declared)
+            if present is not None:
+                self._cluster.adopt(present)
+            return present
+
+        def read_again(pass_plan: PassPlan, declared: DeclaredObjects) -> DeclaredObjects | None:
             # Packages may inject kinds that no policy names.
             injected = self._program.reconciler.list_injected_kinds(pass_plan)
             if self._cluster.inventory.require(injected):
@@ -174,13 +184,22 @@ class _Operation:
             self._cluster.notify_records()  # some may have waited for the first pass
         return report
 
-    def take_in(self, now: datetime) -> Collection[PassSubject]:
+    def take_in(self, now: datetime) -> TakenRecords:
         """Take in the records that wait; return the policies and variants they are about.
 
         Those that were taken in during the last pass are among them.
         """
+        self._delete_recorded(now)
         changed, self._changed = self._changed | self._take_in(now), frozenset()
-        return changed
+        is_complete = not self._problems and self._cluster.admission_problem is None
+        return TakenRecords(changed, is_complete)
+
+    def _delete_recorded(self, now: datetime) -> None:
+        result = self._intake.delete_recorded(now)
+        for problem in result.problems:
+            _log.warning("A record is not deleted", problem=problem)
+        if result.has_more:
+            self._cluster.notify_records()
 
     def _take_in(self, now: datetime) -> frozenset[PassSubject]:
         result = self._intake.take_in(now)
@@ -209,7 +228,8 @@ class PolicyErrorMemo:
         """Take over the results of a pass; return whether a policy may get a first record now."""
         results = {it.resolved_policy.records_key: it.error for it in pass_plan.policies}
         unevaluated = Waiting("")
-        has_opened = any(
+        # After a failure records of any policy may have waited for its end.
+        has_opened = self._failure is not None or any(
             error is None and self._errors.get(key, unevaluated) is not None
             for key, error in results.items()
         )
@@ -255,7 +275,7 @@ class DeletionObserver:
         """Use the finalizers of a cluster."""
         self._finalizers = finalizers
 
-    def begin_round(self, waits: Sequence[float]) -> None:
+    def begin_round(self, waits: Sequence[float], declared: DeclaredObjects) -> None:
         """Do nothing."""
 
     def end_round(self, made_pass: ScheduledPass | None, failure: FanoutError | None) -> None:  # noqa: ARG002 as of the protocol

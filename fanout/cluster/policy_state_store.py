@@ -423,6 +423,16 @@ class PolicyStateStore:
         """Refuse to change the status of these policies, with these sentences."""
         self._held = problems
 
+    def find_hold(self, key: RecordsKey) -> InvalidInput | None:
+        """Return why the status of a policy must not change, or None."""
+        if key not in self._held:
+            return None
+        return InvalidInput(
+            self._held[key],
+            reason="RecordsUnreadable",
+            where=ErrorLocation(f"UpstreamPolicy/{key.policy}" if key.policy else ""),
+        )
+
     def put_status(
         self, changes: Mapping[RecordsKey, StatusChange], now: datetime
     ) -> Mapping[RecordsKey, str]:
@@ -431,12 +441,9 @@ class PolicyStateStore:
         Raises Conflict if a branch is not at `expected`, InvalidInput if a file to be changed
         is unreadable or the status is held, Unavailable or Denied.
         """
-        for key in sorted(changes.keys() & self._held.keys()):
-            raise InvalidInput(
-                self._held[key],
-                reason="RecordsUnreadable",
-                where=ErrorLocation(f"UpstreamPolicy/{key.policy}" if key.policy else ""),
-            )
+        for key in sorted(changes):
+            if (hold := self.find_hold(key)) is not None:
+                raise hold
         commits, written = [], {}
         for key, change in sorted(changes.items()):
             files = self._changed_shards(key, change)

@@ -110,6 +110,9 @@ class RecordOverlay:
     def hold_status(self, problems: Mapping[RecordsKey, str]) -> None:
         """Do nothing: no status is written."""
 
+    def find_hold(self, key: RecordsKey) -> None:
+        """Return None: nothing is held."""
+
     def put_status(
         self,
         changes: Mapping[RecordsKey, StatusChange],  # noqa: ARG002 as of the port

@@ -24,7 +24,8 @@ from fanout.kube import kube_wording as wording
 CONNECT_TIMEOUT = 10.0  # seconds
 READ_TIMEOUT = 90.0  # seconds without a byte
 MAX_ATTEMPTS, MAX_WAIT = 5, 5.0  # where the server asks for another attempt; seconds
-POOL_SIZE = 32  # connections that are kept: a watch takes one, and statuses are written over eight
+CONNECTIONS = 8  # over which many objects are written at once
+POOL_SIZE = 32  # connections that are kept: a watch takes one, and writes take others
 JSON_TYPE = "application/json"
 APPLY_TYPE = "application/apply-patch+yaml"  # server-side apply; JSON is YAML
 MERGE_TYPE = "application/merge-patch+json"
@@ -77,7 +78,7 @@ class ApiConnection:
         response = self._open("GET", path, None, {"Accept": _WATCHED_TYPE})
         try:
             if response.status != 200:
-                raise _status_error(path, response.status, response.read())
+                raise _status_error(path, response.status, self._read_body(response))
             yield self._read_events(path, response)
         finally:
             response.response.close()
@@ -90,10 +91,7 @@ class ApiConnection:
     def _send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> Any:
         for attempt in range(MAX_ATTEMPTS):
             response = self._open(method, path, body, headers)
-            try:
-                content = response.read()
-            except (HTTPError, OSError) as error:
-                raise self._unreachable(error) from error
+            content = self._read_body(response)
             # A server that starts, or has just been given a kind, says when to ask again.
             wait = response.getheader("Retry-After") if response.status in (429, 503) else None
             if wait is None or attempt + 1 == MAX_ATTEMPTS:
@@ -106,17 +104,25 @@ class ApiConnection:
         except ValueError as error:
             raise _unavailable(wording.describe_no_json(self.address, path)) from error
 
+    def _read_body(self, response: Any) -> bytes:
+        try:
+            content: bytes = response.read()
+        except (HTTPError, OSError) as error:
+            raise self._unreachable(error) from error
+        return content
+
     def _open(self, method: str, path: str, body: Any, headers: dict[str, str]) -> Any:
         """Return the response to a request before its body. Raises Unavailable without one."""
-        _, url, sent_headers, *_ = self._client.param_serialize(
-            method, path, header_params=headers, auth_settings=["BearerToken"]
-        )
         try:
+            # Reads the token anew if that is due.
+            _, url, sent_headers, *_ = self._client.param_serialize(
+                method, path, header_params=headers, auth_settings=["BearerToken"]
+            )
             # Given here, the body is not walked to look for objects of the library.
             return self._client.call_api(
                 method, url, sent_headers, body, _request_timeout=(CONNECT_TIMEOUT, READ_TIMEOUT)
             )
-        except (HTTPError, OSError) as error:
+        except (HTTPError, OSError, ConfigException) as error:
             raise self._unreachable(error) from error
 
     def _read_events(self, path: str, response: Any) -> Iterator[Any]:

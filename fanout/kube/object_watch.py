@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from math import inf
 from random import uniform
 from threading import Event, Lock, Thread
+from time import monotonic
 from typing import Any, Generic, TypeVar
 
 import structlog
@@ -19,6 +21,7 @@ Value = TypeVar("Value")
 # of which nothing has changed since the server started has no bookmarks either.
 WATCH_SECONDS = 75
 FIRST_PAUSE, MAX_PAUSE = 0.5, 60.0  # seconds before another attempt
+MIN_WATCH = 5.0  # seconds after which a watch counts as one that works
 
 _log = structlog.get_logger()
 
@@ -53,7 +56,9 @@ class ObjectWatch(Generic[Value]):
         self._failure: FanoutError | None = None  # of the last list
         self._watch_failure: FanoutError | None = None  # until a watch begins
         self._version = 0  # resource version that the values are at least as new as
+        self._changes = 0
         self._must_list = True
+        self._watching_since = inf  # by the monotonic clock
         self._stopped = Event()
 
     def start(self) -> None:
@@ -69,6 +74,11 @@ class ObjectWatch(Generic[Value]):
     def stop(self) -> None:
         """End the watch; the thread ends with the next event at the latest."""
         self._stopped.set()
+
+    def count_changes(self) -> int:
+        """Return how often the values or their failure have changed so far."""
+        with self._lock:
+            return self._changes
 
     def values(self) -> Mapping[tuple[str, str], Value]:
         """Return the values in order of namespace and name; the same mapping if none changed.
@@ -111,7 +121,7 @@ class ObjectWatch(Generic[Value]):
             self._failure, self._must_list = None, False
             if is_same:
                 return
-            self._snapshot = None
+            self._note_change()
         self._notify()
 
     def note(self, item: Any) -> Value | None:
@@ -120,12 +130,19 @@ class ObjectWatch(Generic[Value]):
         Its event, and earlier ones that have yet to come, then change nothing.
         """
         value, name = self._convert(item), read_name(item)
-        if value is not None:
-            with self._lock:
+        version = int(item["metadata"]["resourceVersion"])
+        with self._lock:
+            # Events of the write, and perhaps of a later deletion, may have come before.
+            if value is not None and version > self._version:
                 self._values[name] = value
-                self._noted[name] = int(item["metadata"]["resourceVersion"])
-                self._snapshot = None
+                self._noted[name] = version
+                self._note_change()
         return value
+
+    def _note_change(self) -> None:
+        """Take note of a change under the lock: who compares counts must not miss its value."""
+        self._changes += 1
+        self._snapshot = None
 
     def _convert_all(self, document: Any) -> dict[tuple[str, str], Value]:
         values: dict[tuple[str, str], Value] = {}
@@ -139,6 +156,7 @@ class ObjectWatch(Generic[Value]):
         with self._lock:
             is_new = str(self._failure) != str(error)
             self._failure, self._must_list = error, True
+            self._changes += is_new
         if is_new:
             self._notify()
 
@@ -146,6 +164,7 @@ class ObjectWatch(Generic[Value]):
         with self._lock:
             is_new = str(self._watch_failure) != str(error)
             self._watch_failure = error
+            self._changes += is_new
         if is_new:
             self._notify()
 
@@ -154,27 +173,37 @@ class ObjectWatch(Generic[Value]):
     def _run(self) -> None:
         attempts, last_problem = 0, ""
         while not self._stopped.is_set():
-            try:
-                with BARRIER:
-                    if self._must_list:
-                        self.refresh()
-                    self._follow()
-                attempts, last_problem = 0, ""
-                continue
-            except (Denied, NotServed, Bug) as error:
-                # A list that succeeds does not end this: it would come and go with each attempt.
-                self._set_watch_failure(error)
-                failure: FanoutError = error
-            except FanoutError as error:  # the values of the last response still count
-                failure = error
-            if str(failure) != last_problem and not isinstance(failure, WatchExpired):
-                last_problem = str(failure)
-                _log.warning("Watch ended", path=self._path, problem=last_problem)
-            # A storage that was restored may count its versions from another number.
-            self._must_list = True
-            attempts += 1
-            # Full jitter: all watches end together when an API server restarts.
-            self._stopped.wait(uniform(0, min(FIRST_PAUSE * 2.0 ** min(attempts, 10), MAX_PAUSE)))  # noqa: S311
+            self._watching_since = inf
+            failure = self._watch_once()
+            # One that a proxy cuts every minute works, and its end is no failed attempt. One that
+            # ends at once is an attempt that failed, whatever the response was.
+            is_lasting = monotonic() - self._watching_since >= MIN_WATCH
+            attempts = 0 if is_lasting else attempts + 1
+            if failure is None:
+                last_problem = ""
+            else:
+                if str(failure) != last_problem and not isinstance(failure, WatchExpired):
+                    last_problem = str(failure)
+                    _log.warning("Watch ended", path=self._path, problem=last_problem)
+                # A storage that was restored may count its versions from another number.
+                self._must_list = True
+            if failure is not None or not is_lasting:
+                self._stopped.wait(_choose_pause(attempts))
+
+    def _watch_once(self) -> FanoutError | None:
+        """List the objects if that is necessary, and watch them; return why it ended, if it failed."""
+        try:
+            with BARRIER:
+                if self._must_list:
+                    self.refresh()
+                self._follow()
+        except (Denied, NotServed, Bug) as error:
+            # A list that succeeds does not end this: it would come and go with each attempt.
+            self._set_watch_failure(error)
+            return error
+        except FanoutError as error:  # the values of the last response still count
+            return error
+        return None
 
     def _follow(self) -> None:
         """Apply events until the server ends the watch."""
@@ -185,6 +214,7 @@ class ObjectWatch(Generic[Value]):
         separator = "&" if "?" in self._path else "?"
         with self._connection.watch(f"{self._path}{separator}{query}") as events:
             self._set_watch_failure(None)
+            self._watching_since = monotonic()
             for event in events:
                 if self._stopped.is_set():
                     return
@@ -213,8 +243,14 @@ class ObjectWatch(Generic[Value]):
                 del self._values[name]
             else:
                 self._values[name] = value
-            self._snapshot = None
+            self._note_change()
             return True
+
+
+def _choose_pause(attempts: int) -> float:
+    """Return the seconds before another attempt, after a number of failed ones in a row."""
+    # Full jitter: all watches end together when an API server restarts.
+    return uniform(0, min(FIRST_PAUSE * 2.0 ** min(attempts, 10), MAX_PAUSE))  # noqa: S311
 
 
 def read_name(item: Any) -> tuple[str, str]:

@@ -1,19 +1,28 @@
 """Objects of records of an API server: their list, their status and their deletion."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
 from fanout.api.object_meta import API_VERSION, Label
 from fanout.api.record_objects import RECORD_MODELS, Record
-from fanout.errors import Conflict, InvalidInput
+from fanout.errors import Conflict, FanoutError, InvalidInput
 from fanout.kube.admission_check import AdmissionCheck
-from fanout.kube.api_connection import FIELD_MANAGER, PATCH_TYPE, ApiConnection, NotServed
+from fanout.kube.api_connection import (
+    CONNECTIONS,
+    FIELD_MANAGER,
+    PATCH_TYPE,
+    ApiConnection,
+    NotServed,
+)
 from fanout.kube.object_watch import ObjectWatch
 from fanout.plan.records.record_conditions import RECORDED, STALLED, build_record_status
 from fanout.plan.records.record_listing import RecordListing, RecordObject, RecordState
 from fanout.plan.written_objects import ObjectName
+from fanout.telemetry.error_isolation import run_isolated
 
 _PLURALS = {kind.__name__: kind.PLURAL for kind in RECORD_MODELS}
 
@@ -51,18 +60,34 @@ class ApiPendingRecords:
         ]
         return tuple(item for _, item in sorted(items, key=lambda pair: pair[0]))
 
+    def write_states(
+        self, states: Sequence[tuple[RecordObject, RecordState]]
+    ) -> Mapping[str, FanoutError]:
+        """Write statuses of objects. One that is gone, or was created anew, is left alone."""
+        return _run_all({item.identity: partial(self.write_state, item, it) for item, it in states})
+
     def write_state(self, item: RecordObject, state: RecordState) -> None:
-        """Write the status of an object. One that is gone, or was created anew, is left alone."""
+        """Write the status of an object. Raises what `ApiConnection.send` raises."""
         status = _build_status(item, state)
         write_record_status(self._connection, object_name(item), item.uid, status)
 
-    def delete(self, item: RecordObject) -> None:
-        """Delete an object. One that is gone, or was created anew, is left alone."""
+    def delete(self, items: Sequence[RecordObject]) -> Mapping[str, FanoutError]:
+        """Delete objects. One that is gone, or was created anew, is left alone."""
+        return _run_all({item.identity: partial(self._delete_one, item) for item in items})
+
+    def _delete_one(self, item: RecordObject) -> None:
         path = f"{object_path(item.kind, item.namespace)}/{item.name}"
         try:
             self._connection.send("DELETE", path, {"preconditions": {"uid": item.uid}})
         except (NotServed, Conflict):
             return
+
+
+def _run_all(calls: Mapping[str, Callable[[], None]]) -> Mapping[str, FanoutError]:
+    """Make calls over all connections; return the errors of those that failed, by their names."""
+    with ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="records") as pool:
+        errors = list(pool.map(run_isolated, calls.values()))
+    return {name: it for name, it in zip(calls, errors, strict=True) if it is not None}
 
 
 class PendingRecordWatch:

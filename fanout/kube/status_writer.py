@@ -15,6 +15,7 @@ from fanout.errors import Conflict, FanoutError, InvalidInput
 from fanout.kube import kube_wording as wording
 from fanout.kube.api_connection import (
     APPLY_TYPE,
+    CONNECTIONS,
     FIELD_MANAGER,
     PATCH_TYPE,
     ApiConnection,
@@ -42,7 +43,6 @@ from fanout.plan.written_objects import (
 from fanout.ports import WriterResult
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
 
-CONNECTIONS = 8
 _KINDS = ("Repository", "UpstreamPolicy", "PackageVariant", "PromotionPolicy")
 _VARIANT = "PackageVariant"
 _EVENTS_PATH = "/apis/events.k8s.io/v1/namespaces/{}/events"

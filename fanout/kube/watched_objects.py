@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
-from threading import Lock
 from typing import Any
 
 from fanout.api.object_meta import GROUP
@@ -45,12 +44,9 @@ class WatchedObjects:
         """Watch nothing yet. `notify` is called on another thread after each change."""
         self._connection = connection
         self._notify = notify
-        self._lock = Lock()
-        self._version = 0
+        self._ended_changes = 0  # of watches that have ended, and their ends
         self._watches: dict[ListedKind, ObjectWatch[Object]] = {}
-        self._definitions = ObjectWatch(
-            connection, DEFINITION_TYPE.path, _read_definition, self._note_change
-        )
+        self._definitions = ObjectWatch(connection, DEFINITION_TYPE.path, _read_definition, notify)
         self._discovered: ServedKinds | None = None
         self._custom_kinds: frozenset[tuple[str, str]] = frozenset()  # that were ever defined
 
@@ -70,8 +66,9 @@ class WatchedObjects:
 
     def version(self) -> int:
         """Return a number that changes whenever objects or kinds change."""
-        with self._lock:
-            return self._version
+        # Counted with the values: a count of its own would be late, and a value unnoticed.
+        watches: list[ObjectWatch[Any]] = [self._definitions, *self._watches.values()]
+        return self._ended_changes + sum(it.count_changes() for it in watches)
 
     def served(self) -> ServedKinds:
         """Return the kinds that are served now; definitions have the last word."""
@@ -93,7 +90,7 @@ class WatchedObjects:
         watch = self._watches.get(kind)
         if watch is None:
             watch = ObjectWatch(
-                self._connection, kind.path, partial(build_declared, kind), self._note_change
+                self._connection, kind.path, partial(build_declared, kind), self._notify
             )
             watch.start()
             self._watches[kind] = watch
@@ -105,7 +102,9 @@ class WatchedObjects:
         retained = {replace(kind, namespace="") for kind in kinds}
         for kind in list(self._watches):
             if replace(kind, namespace="") not in retained:
-                self._watches.pop(kind).stop()
+                watch = self._watches.pop(kind)
+                watch.stop()
+                self._ended_changes += watch.count_changes() + 1
 
     def refresh(self) -> None:
         """List fanout's own kinds and the definitions anew.
@@ -118,11 +117,6 @@ class WatchedObjects:
         with ThreadPoolExecutor(len(watches)) as executor:
             for result in [executor.submit(watch.refresh) for watch in watches]:
                 result.result()
-
-    def _note_change(self) -> None:
-        with self._lock:
-            self._version += 1
-        self._notify()
 
 
 def _read_definition(item: Any) -> _CustomKind:

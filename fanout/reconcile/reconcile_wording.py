@@ -693,5 +693,10 @@ def describe_waiting_records(namespace: str, policy: str, problem: str) -> str:
 
 
 def describe_unwritten_record(identity: str, problem: str) -> str:
-    """Say that the object of a record could not be written or deleted."""
+    """Say that the status of the object of a record could not be written."""
     return f"{identity} could not be written: {problem}"
+
+
+def describe_undeleted_record(identity: str, problem: str) -> str:
+    """Say that the object of a record could not be deleted after its retention."""
+    return f"{identity} could not be deleted: {problem}"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassSubject
@@ -18,7 +19,8 @@ class LoopHealth:
     """State of the loop at one instant; seconds are by the monotonic clock."""
 
     waiting: int = 0  # triggers
-    # while triggers wait, since the first of them came or a pass ended, whichever was later
+    # While triggers wait, or what is declared is being read: since the first trigger came, the
+    # reading began or a pass ended, whichever was last.
     seconds_without_pass: float = 0.0
     made_passes: int = 0  # that did not fail as a whole
     failure: str = ""  # error of the last round; "": it succeeded
@@ -45,11 +47,11 @@ class ScheduledPass:
 class LoopObserver(Protocol):
     """Observer of the loop, called on the loop's thread. What it raises ends nothing."""
 
-    def begin_round(self, waits: Sequence[float]) -> None:
+    def begin_round(self, waits: Sequence[float], declared: DeclaredObjects) -> None:
         """Take note of a round that begins.
 
         `waits` has the seconds since each of its keys was queued, without keys that an earlier
-        round failed to serve.
+        round failed to serve. `declared`: what its keys were derived from.
         """
 
     def end_round(self, made_pass: ScheduledPass | None, failure: FanoutError | None) -> None:

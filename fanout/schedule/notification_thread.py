@@ -8,6 +8,7 @@ from threading import Event, Thread
 
 import structlog
 
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.reconcile.notifications.notifier import Delivery, Notifier
 from fanout.schedule.loop_health import ScheduledPass
@@ -30,7 +31,7 @@ class NotificationThread:
         self._stopped = False
         self._problems: dict[str, str] = {}
 
-    def begin_round(self, waits: Sequence[float]) -> None:
+    def begin_round(self, waits: Sequence[float], declared: DeclaredObjects) -> None:
         """Do nothing."""
 
     def end_round(self, made_pass: ScheduledPass | None, failure: FanoutError | None) -> None:  # noqa: ARG002 as of the protocol

@@ -4,7 +4,7 @@ Decisions depend on the world alone; triggers only wake the loop. One round serv
 pending keys, so there are never two passes at once. No error of a pass ends the loop.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from math import inf
@@ -45,6 +45,14 @@ _LISTING_TRIGGERS = frozenset(
 
 
 @frozen
+class TakenRecords:
+    """Result of taking in records that people created."""
+
+    subjects: frozenset[PassSubject] = frozenset()  # policies and variants they are about
+    is_complete: bool = True  # False: some could not be taken in, and are tried again
+
+
+@frozen
 class LoopDependencies:
     """Dependencies of the loop: declared objects, passes, sweep log, clock, and who observes it."""
 
@@ -55,8 +63,7 @@ class LoopDependencies:
     sweep_log: SweepLog
     clock: Callable[[], datetime]
     observers: Sequence[LoopObserver] = ()
-    # takes in records that people created, and returns the policies and variants they are about
-    take_in: Callable[[datetime], Collection[PassSubject]] | None = None
+    take_in: Callable[[datetime], TakenRecords] | None = None  # records that people created
     # the values by which people ask for a pass over a policy or variant
     list_requests: Callable[[DeclaredObjects], Mapping[PassSubject, str]] | None = None
 
@@ -116,6 +123,9 @@ class RunLoop:
         self._repository_index = RepositoryIndex()
         self._outage_retries = OutageRetries(compute_pause)
         self._failures = self._follow_ups = self._lost_races = 0
+        # Of records that could not be taken in, by the monotonic clock, and attempts in a row.
+        self._records_at, self._intake_failures = inf, 0
+        self._detecting_since = inf  # while what is declared is being read
 
     def stop(self) -> None:
         """End the loop after the running pass. Safe in a signal handler."""
@@ -146,7 +156,8 @@ class RunLoop:
     def health(self) -> LoopHealth:
         """Return the present state of the loop. For any thread."""
         arrivals = [*self._queue.arrivals(), *self._pending.values()]
-        since = max(min(arrivals, default=inf), self._last_end)
+        # A change becomes a key by being read, which may hang like a pass.
+        since = max(min(*arrivals, self._detecting_since, inf), self._last_end)
         seconds = max(monotonic() - since, 0.0)
         return LoopHealth(len(arrivals), seconds, self._made_passes, self._failure)
 
@@ -157,7 +168,9 @@ class RunLoop:
         timeout = 0.0
         try:
             while (keys := self._queue.take(timeout)) is not None:
+                self._detecting_since = monotonic()
                 detected = dict.fromkeys(self._detect_triggers(), monotonic())
+                self._detecting_since = inf
                 # Replaced and never changed, so that `health` needs no lock. A key that is
                 # pending already keeps its arrival.
                 self._pending = {**detected, **keys, **self._pending}
@@ -182,6 +195,8 @@ class RunLoop:
             yield from self._detect_changes()
         if monotonic() >= self._poll_at:
             yield TriggerKey(Trigger.POLL)
+        if monotonic() >= self._records_at:
+            yield TriggerKey(Trigger.RECORDS)
 
     def _detect_changes(self) -> Iterable[TriggerKey]:
         """Read what is declared, and yield the keys of a change that has settled."""
@@ -222,6 +237,19 @@ class RunLoop:
         changed = (TriggerKey(Trigger.DECLARED, *subject) for subject in sorted(concerned))
         return [*requested, *changed]
 
+    def adopt(self, declared: DeclaredObjects) -> None:
+        """Use what a pass has read meanwhile, and queue whom its changes concern.
+
+        For the loop's thread, before the pass plans with it: afterwards nobody could tell what
+        has changed. Otherwise the next round would plan with what was declared before.
+        """
+        if declared is self._declared:
+            return
+        self._declared = self._latest = declared
+        self._changed_at = inf
+        for key in self._list_changed_keys():
+            self._queue.put(key)
+
     def _list_requests(self) -> Mapping[PassSubject, str]:
         list_requests = self._dependencies.list_requests
         return {} if list_requests is None else list_requests(self._declared)
@@ -238,10 +266,12 @@ class RunLoop:
         """Serve pending keys. After an error they stay pending, with increasing pauses."""
         keys, started = self._round_fairness.choose_keys(self._pending), monotonic()
         waits = [started - self._pending[key] for key in keys if key not in self._served]
-        self._observe(lambda it: it.begin_round(waits))
+        declared = self._declared
+        self._observe(lambda it: it.begin_round(waits, declared))
         made_pass, failure = None, None
         try:
             with BARRIER:  # one failed pass must not end the process
+                keys = (*keys, *self._take_in())
                 made_pass = self._serve(keys, timer)
         except FanoutError as error:
             failure, pause = error, compute_pause(self._failures)
@@ -273,7 +303,7 @@ class RunLoop:
         self._loop_log.log_declared_errors(self._declared)
         self._loop_log.log_internal_problems("schedules", table.failures)
         due = self._sweep_state.find_due(table, now)
-        requested = _requested_subjects(keys, table) | self._take_in(now, table)
+        requested = _requested_subjects(keys, table)
         due_subjects = frozenset[PassSubject]().union(*(timed.subjects for timed in due))
         # Policies with a schedule publish in their sweeps alone; all others in any pass (design
         # §7).
@@ -311,10 +341,18 @@ class RunLoop:
             self._poll_at = monotonic() + self._interval
         return made_pass
 
-    def _take_in(self, now: datetime, table: SweepTimetable) -> frozenset[PassSubject]:
-        """Take in the records that wait; return the policies and variants they are about."""
-        take_in = self._dependencies.take_in
-        return table.all_subjects & frozenset(() if take_in is None else take_in(now))
+    def _take_in(self) -> Sequence[TriggerKey]:
+        """Take in the records that wait; return the keys of the policies they are about."""
+        if self._dependencies.take_in is None:
+            return ()
+        taken = self._dependencies.take_in(self._dependencies.clock())
+        pause = compute_pause(self._intake_failures)
+        self._records_at = inf if taken.is_complete else monotonic() + pause
+        self._intake_failures = 0 if taken.is_complete else self._intake_failures + 1
+        keys = [TriggerKey(Trigger.RECORDS, *subject) for subject in sorted(taken.subjects)]
+        # They are taken in once, so the policies must stay pending until a pass succeeds.
+        self._pending = {**dict.fromkeys(keys, monotonic()), **self._pending}
+        return keys
 
     def _run_pass(
         self, mode: PassMode, triggers: set[Trigger], subjects: frozenset[PassSubject]

@@ -34,7 +34,6 @@ class StatusThread:
     def __init__(
         self,
         writer: StatusWriter,
-        read_declared: Callable[[], DeclaredObjects],
         find_problem: Callable[[], FanoutError | None] = lambda: None,
         find_errors: Callable[[DeclaredObjects], ErrorsByObject] = lambda _: {},
     ) -> None:
@@ -46,7 +45,6 @@ class StatusThread:
         self._find_errors = find_errors
         self._find_problem = find_problem
         self._writer = writer
-        self._read_declared = read_declared
         self._queue = StatusQueue()
         self._declared = DeclaredObjects()
         self._wake, self._stopped = Event(), Event()
@@ -56,10 +54,10 @@ class StatusThread:
         self._problem = ""
         self._is_writing = False
 
-    def begin_round(self, waits: Sequence[float]) -> None:  # noqa: ARG002 as of the protocol
+    def begin_round(self, waits: Sequence[float], declared: DeclaredObjects) -> None:  # noqa: ARG002 as of the protocol
         """Put writes off until the round ends."""
         # Not at its end: a request for a pass that came meanwhile is not handled yet.
-        self._declared = self._read_declared()
+        self._declared = declared
         self._quiet.clear()
 
     def end_round(self, made_pass: ScheduledPass | None, failure: FanoutError | None) -> None:

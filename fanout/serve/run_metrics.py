@@ -21,6 +21,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.exposition import choose_encoder
 
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.plan.actions import ActionResult
 from fanout.reconcile.pass_results import PassReport
@@ -79,7 +80,7 @@ class RunMetrics:
 
     # ---- observer of the loop ------------------------------------------------------------------
 
-    def begin_round(self, waits: Sequence[float]) -> None:
+    def begin_round(self, waits: Sequence[float], declared: DeclaredObjects) -> None:  # noqa: ARG002 as of the protocol
         """Count the keys of a round, and start its clocks."""
         for seconds in waits:
             self._waits.observe(seconds)

@@ -117,7 +117,6 @@ class StatusWorld:
             self.program = program
             self.thread = StatusThread(
                 self.writer,
-                lambda: self.declared,
                 find_problem=lambda: self.problem,
                 find_errors=ObjectFindings(program.world.sandbox).find_errors,
             )
@@ -133,7 +132,7 @@ class StatusWorld:
         # A command lists once, and each round is to see what is there now.
         declared = ApiInventory(ListedObjects(self.connection)).read()
         self.declared, mode = declared, PassMode(publish=publish)
-        self.thread.begin_round([])
+        self.thread.begin_round([], self.declared)
         world, reconciler = self.program.world, self.program.reconciler
         report = run_pass(world, reconciler, declared, self.fleet.now, mode)
         self.thread.end_round(ScheduledPass(report, list_subjects(declared)), None)
@@ -145,7 +144,7 @@ class StatusWorld:
         """Let a round fail as a whole, and show it."""
         assert self.thread is not None
         self.declared = ApiInventory(ListedObjects(self.connection)).read()
-        self.thread.begin_round([])
+        self.thread.begin_round([], self.declared)
         self.thread.end_round(None, failure)
         self.show()
 

@@ -23,8 +23,7 @@ from run_process import Running, run_processes
 
 from fanout.git.mirror import create_bare
 from fanout.kube import admission_check
-from fanout.kube.api_connection import MERGE_TYPE, open_connection
-from fanout.kube.status_writer import CONNECTIONS
+from fanout.kube.api_connection import CONNECTIONS, MERGE_TYPE, open_connection
 
 pytestmark = pytest.mark.kube
 

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from fanout.api.gate_vocabulary import Verdict
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Denied, Unavailable
 from fanout.gates.evaluation_results import (
     PolicyEvaluation,
@@ -152,9 +153,9 @@ def test_actions_are_counted_by_result_and_failures_by_reason():
 
 def test_a_round_that_fails_is_no_success_and_one_without_a_pass_is_no_pass():
     made = metrics()
-    made.begin_round([0.5])
+    made.begin_round([0.5], DeclaredObjects())
     made.end_round(None, Unavailable("no answer", reason="RemoteUnavailable"))
-    made.begin_round([])
+    made.begin_round([], DeclaredObjects())
     made.end_round(None, None)
     values = samples(made)
     assert values[series("fanout_reconcile_total", result="error")] == 1

@@ -31,7 +31,7 @@ from fanout.plan.records.policy_status import (
 from fanout.plan.repository_changes import last_publication_tag, next_publication_tag
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PassPlan, PassReport
-from fanout.reconcile.pass_scope import PassMode, subject_of
+from fanout.reconcile.pass_scope import PassMode, PassSubject, subject_of
 from fanout.reconcile.policy_isolation import (
     PolicyErrors,
     with_policy_errors,
@@ -162,6 +162,7 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     """
     if not pass_plan.plan:
         return PassReport(pass_plan)
+    pass_plan = without_failed_policies(pass_plan, _find_holds(world, pass_plan))
     heads = {it.resolved_policy.records_key: it.policy_state.head for it in pass_plan.policies}
     releases = [(it, it.recorded, it.planned) for it in pass_plan.plans]
     # Before any push: a release that was pushed but not recorded would not count against its
@@ -198,6 +199,22 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
         if outcome.unknown_reviewers
     )
     return PassReport(pass_plan, outcomes, warnings, lost_race)
+
+
+def _find_holds(world: World, pass_plan: PassPlan) -> PolicyErrors:
+    """Return the errors of policies that were to publish or remove while their records wait.
+
+    A release that is on record already writes no status, so its publication would not be refused
+    there.
+    """
+    final = {subject_of(action) for action in pass_plan.plan.actions if action.kind in _FINAL_KINDS}
+    errors: dict[tuple[str, str], FanoutError] = {}
+    for item in pass_plan.policies:
+        policy = item.resolved_policy
+        hold = world.records.find_hold(policy.records_key)
+        if hold is not None and PassSubject(policy.namespace, policy.name) in final:
+            errors[policy.namespace, policy.name] = hold
+    return errors
 
 
 def _list_remotes(pass_plan: PassPlan) -> Mapping[tuple[str, str], str]:

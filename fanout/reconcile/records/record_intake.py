@@ -37,6 +37,7 @@ _DELETION_INTERVAL = timedelta(minutes=10)
 _FIRST_DELETION = datetime(1970, 1, 1, tzinfo=UTC)
 # Of a policy in one push; the rest follows in the next round.
 MAX_RECORDS = 1000
+MAX_DELETIONS = 500  # the rest follows in the next round
 # Git stores no such name of a committer, or stores it without the spaces around it.
 _UNUSABLE_USER = re.compile(r"[\x00-\x1f\x7f<>]|^\s|\s$|^$")
 
@@ -57,6 +58,14 @@ class IntakeResult:
     has_more: bool = False  # a policy has more records than one push takes
 
 
+@frozen
+class DeletionResult:
+    """Result of deleting objects that have been on record for their retention."""
+
+    problems: tuple[str, ...] = ()  # sentences for the log, sorted
+    has_more: bool = False  # there are more than one call deletes
+
+
 @dataclass(slots=True)
 class _Intake:
     """One intake: what changed and failed so far."""
@@ -65,6 +74,7 @@ class _Intake:
     changed: set[PassSubject] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
     held: dict[RecordsKey, str] = field(default_factory=dict)  # policies that must not go on
+    states: list[tuple[RecordObject, RecordState]] = field(default_factory=list)  # to be written
     has_more: bool = False
 
 
@@ -95,15 +105,15 @@ class RecordIntake:
         published: somebody may have restricted it.
         """
         listing, intake = self._pending.read(), _Intake(now)
-        if now >= self._next_deletion:
-            self._next_deletion = now + _DELETION_INTERVAL
-            self._delete_recorded(intake)
         if listing.admission_problem is None:
             waiting = self._refuse_unusable(listing, intake)
             self._take_in_policies(waiting, intake)
         else:
             self._await_admission(listing.objects, listing.admission_problem, intake)
         self._records.hold_status(intake.held)
+        # What is not written now is written the next time: the records in Git say what to write.
+        errors = self._pending.write_states(intake.states) if intake.states else {}
+        intake.problems += (wording.describe_unwritten_record(it, str(errors[it])) for it in errors)
         return IntakeResult(
             frozenset(intake.changed),
             tuple(sorted(intake.problems)),
@@ -111,13 +121,23 @@ class RecordIntake:
             intake.has_more,
         )
 
-    def _delete_recorded(self, intake: _Intake) -> None:
-        if self._retention is None:
-            return
-        for item in self._pending.read_recorded():
-            at = item.state.at
-            if at is not None and at + self._retention <= intake.now:
-                self._attempt(partial(self._pending.delete, item), item, intake)
+    def delete_recorded(self, now: datetime) -> DeletionResult:
+        """Delete objects that have been on record for the retention, every ten minutes.
+
+        At most MAX_DELETIONS in a call. Raises Denied and Unavailable if they cannot be listed.
+        """
+        if self._retention is None or now < self._next_deletion:
+            return DeletionResult()
+        expired = [
+            item
+            for item in self._pending.read_recorded()
+            if item.state.at is not None and item.state.at + self._retention <= now
+        ]
+        errors = self._pending.delete(expired[:MAX_DELETIONS])
+        has_more = len(expired) > MAX_DELETIONS and not errors
+        self._next_deletion = now if has_more else now + _DELETION_INTERVAL
+        problems = (wording.describe_undeleted_record(it, str(errors[it])) for it in errors)
+        return DeletionResult(tuple(sorted(problems)), has_more)
 
     def _await_admission(
         self, items: Sequence[RecordObject], problem: FanoutError, intake: _Intake
@@ -133,6 +153,8 @@ class RecordIntake:
         """Write the errors of unusable objects; return the others by policy, in their order."""
         waiting: dict[RecordsKey, list[RecordObject]] = {}
         for item in listing.objects:
+            if item.state.is_refused:  # for good: another one has to be created
+                continue
             error = _find_refusal(item, listing.admitted_since)
             if error is None:
                 waiting.setdefault(item.key, []).append(item)
@@ -230,13 +252,7 @@ class RecordIntake:
 
     def _write_state(self, item: RecordObject, state: RecordState, intake: _Intake) -> None:
         if replace(item.state, at=state.at) != state:
-            self._attempt(partial(self._pending.write_state, item, state), item, intake)
-
-    def _attempt(self, work: Callable[[], None], item: RecordObject, intake: _Intake) -> None:
-        # What is not written now is written the next time: the records in Git say what to write.
-        error = run_isolated(work)
-        if error is not None:
-            intake.problems.append(wording.describe_unwritten_record(item.identity, str(error)))
+            intake.states.append((item, state))
 
 
 def _find_refusal(item: RecordObject, admitted_since: datetime | None) -> FanoutError | None:

@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import chain
 from threading import Lock
 
-from fanout.api.object_meta import KRMObject
+from fanout.api.object_meta import KRMObject, Label
 from fanout.api.reasons import NEEDS_REPAIR
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.declared.declaration_failure import own_kind
@@ -99,12 +99,14 @@ class StatusBatch:
     policies: tuple[_PolicyBatch, ...]
     repository_reports: Mapping[str, tuple[RepositoryReport, ...]]  # by key of the Repository
     evaluated: frozenset[PolicyKey]  # policies that have a result
+    declared_keys: frozenset[PolicyKey]  # policies that are declared without errors
     is_complete: bool  # every declared policy has a result, so that an unused Repository is one
     declared: DeclaredObjects
     problem: FanoutError | None  # of all policies
     failure: FanoutError | None  # of the last round as a whole
     observed_at: datetime | None  # instant of the last pass; None: there was none
     errors: ErrorsByObject  # of usable objects
+    requests: Mapping[PolicyKey, str]  # for passes, as far as they were handled
     events: tuple[PolicyEvent, ...]
 
     def list_objects(self, records: Mapping[str, ObjectName]) -> Iterator[WrittenObject]:
@@ -119,7 +121,21 @@ class StatusBatch:
                 yield item
             else:
                 shown = with_errors(item, self.errors.get(_locate(item.name), ()))
-                yield with_declaration(shown, position.value["metadata"], self.observed_at)
+                request = self._find_request(item.name, position)
+                metadata = position.value["metadata"]
+                yield with_declaration(shown, metadata, self.observed_at, request)
+
+    def _find_request(self, name: ObjectName, position: ObjectPosition) -> str:
+        """Return the request for a pass over an object that was handled, or "".
+
+        Policies and variants are asked for a pass; of all others the annotation was read.
+        """
+        is_policy = name.kind == UpstreamPolicy.__name__
+        key = (name.namespace, name.name, is_policy)
+        if key in self.declared_keys and (is_policy or name.kind == VARIANT_KIND):
+            return self.requests.get(key, "")
+        annotations = position.value["metadata"].get("annotations") or {}
+        return str(annotations.get(Label.REQUESTED_AT, ""))
 
     def _find_positions(self) -> Mapping[ObjectName, ObjectPosition]:
         """Return the positions of all objects of fanout, by name."""
@@ -306,17 +322,20 @@ class StatusQueue:
             for key in self._results:
                 for repository, report in self._reports.get(key, {}).items():
                     reports.setdefault(repository, []).append(report)
+            declared_keys = _list_keys(self._declared)
             return StatusBatch(
                 version=self._version,
                 policies=tuple(self._select(foreign)),
                 repository_reports={name: tuple(it) for name, it in reports.items()},
                 evaluated=frozenset(self._results),
-                is_complete=self._reports.keys() >= _list_keys(self._declared),
+                declared_keys=declared_keys,
+                is_complete=self._reports.keys() >= declared_keys,
                 declared=self._declared,
                 problem=self._problem,
                 failure=self._failure,
                 observed_at=self._at,
                 errors=self._errors,
+                requests=dict(self._requests),
                 events=tuple(events),
             )
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fanout.api.git_repository import Repository
-from fanout.api.object_meta import KRMObject, Label
+from fanout.api.object_meta import KRMObject
 from fanout.api.object_statuses import MAX_HOLDS
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.reasons import NEEDS_REPAIR, Reason
@@ -139,19 +139,18 @@ def build_broken_status(
 
 
 def with_declaration(
-    item: WrittenObject, metadata: Mapping[str, Any], observed_at: datetime | None
+    item: WrittenObject, metadata: Mapping[str, Any], observed_at: datetime | None, request: str
 ) -> WrittenObject:
-    """Return an object with what the `metadata` of its declaration tell.
+    """Return an object with when it was created, and which request for a pass was handled.
 
-    That is which request for a pass was handled, and when it was created; `observed_at` is the
-    instant of the last pass, None if there was none.
+    `metadata`: of its declaration. `observed_at`: instant of the last pass, None if there was
+    none. `request`: value of the annotation that was handled, "" if there was none.
     """
     created = metadata.get("creationTimestamp") or format_instant(_UNKNOWN_TIME)
     item = replace(item, times=TransitionTimes(created, format_time(observed_at) or ""))
-    requested = (metadata.get("annotations") or {}).get(Label.REQUESTED_AT)
-    if not requested:
+    if not request:
         return item
-    return replace(item, status={**item.status, "lastHandledReconcileAt": requested})
+    return replace(item, status={**item.status, "lastHandledReconcileAt": request})
 
 
 def build_policy_status(
