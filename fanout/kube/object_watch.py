@@ -191,7 +191,7 @@ class ObjectWatch(Generic[Value]):
                 self._stopped.wait(_choose_pause(attempts))
 
     def _watch_once(self) -> FanoutError | None:
-        """List the objects if that is necessary, and watch them; return why it ended, if it failed."""
+        """Watch the objects until it ends, listed before if necessary; return why it failed."""
         try:
             with BARRIER:
                 if self._must_list:

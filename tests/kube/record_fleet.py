@@ -102,7 +102,9 @@ class Company:
 
     def take_in(self, after: timedelta = timedelta()) -> IntakeResult:
         with self.opened() as (program, connection):
-            return open_intake(program, connection).take_in(self.fleet.now + after)
+            intake, now = open_intake(program, connection), self.fleet.now + after
+            assert not intake.delete_recorded(now).problems
+            return intake.take_in(now)
 
     def records(self, policy: str = "monitoring") -> PolicyRecords:
         key = RecordsKey(self.namespace, policy)

@@ -255,7 +255,9 @@ def test_a_process_that_is_killed_before_the_status_repeats_nothing(company: Com
     head, names = company.records().head, [it.name for it in company.records().records]
     assert len(names) == 3
     statuses = [company.server.get(it).get("status", {}).get("record") for it in created]
-    assert statuses == [*names[: fatal - 1], *[None] * (4 - fatal)]
+    # They are written over several connections at once, so others than the first may be there.
+    assert all(it in (None, name) for it, name in zip(statuses, names, strict=True))
+    assert None in statuses
     company.take_in(timedelta(minutes=1))
     assert company.records().head == head
     assert [company.server.get(it)["status"]["record"] for it in created] == names

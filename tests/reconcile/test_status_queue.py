@@ -203,3 +203,27 @@ def test_a_request_for_a_pass_that_changed_nothing_is_shown(fleet: Fleet):
         queue.finish(batch)
         queue.update(report, declared)
         assert "UpstreamPolicy" not in kinds(list(queue.take(()).list_objects({})))
+
+
+def test_a_status_that_is_written_for_another_reason_shows_no_request_that_waits(fleet: Fleet):
+    with fleet.opened() as program:
+        queue = StatusQueue()
+        settle(program, queue)
+        declared = program.read_declared()
+        report = program.sweep(PassMode())
+        queue.update(report, declared)
+        queue.finish(queue.take(()))
+        (policy,) = declared.policies
+        metadata = declared.positions[key_of(policy)].value["metadata"]
+        metadata["annotations"] = {"reconcile.fanout.dev/requestedAt": "now"}
+        # A round that made no pass over the policy, after which all policies show a problem.
+        queue.update(None, declared, Denied("no right", reason="AdmissionMissing"))
+        batch = queue.take(())
+        (shown,) = (it for it in batch.list_objects({}) if it.name.kind == "UpstreamPolicy")
+        assert "lastHandledReconcileAt" not in shown.status
+        queue.finish(batch)
+        queue.update(report, declared)
+        (shown,) = (
+            it for it in queue.take(()).list_objects({}) if it.name.kind == "UpstreamPolicy"
+        )
+        assert shown.status["lastHandledReconcileAt"] == "now"

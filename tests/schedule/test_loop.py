@@ -729,7 +729,8 @@ def test_what_a_pass_has_read_is_used_by_the_next_one_and_wakes_whom_it_concerns
             play.loop.adopt(files.read())
         return report(now)
 
-    with Play(files, answer=answer) as play:
+    play = Play(files, answer=answer)
+    with play:
         play.until(lambda: len(play.modes) == 2)
     assert play.modes[1].subjects == {B}
     names = [[it.metadata.name for it in declared.policies] for declared in seen]
@@ -738,9 +739,8 @@ def test_what_a_pass_has_read_is_used_by_the_next_one_and_wakes_whom_it_concerns
 
 def test_what_a_pass_has_read_is_no_change_if_it_is_the_same(files):
     files.policy("a")
-    with Play(
-        files, answer=lambda number, now: play.loop.adopt(play.declared) or report(now)
-    ) as play:  # noqa: E501
+    play = Play(files, answer=lambda number, now: play.loop.adopt(play.declared) or report(now))
+    with play:
         play.until(lambda: len(play.modes) == 1)
         sleep(0.2)
     assert len(play.modes) == 1
@@ -834,6 +834,7 @@ def test_an_observer_gets_what_the_keys_of_its_round_were_derived_from(files):
             play.loop.adopt(files.read())
         return report(now)
 
-    with Play(files, answer=answer, observers=[observer]) as play:
+    play = Play(files, answer=answer, observers=[observer])
+    with play:
         play.until(lambda: len(observer.ends) == 2)
     assert observer.declared == [["a"], ["a", "b"]]

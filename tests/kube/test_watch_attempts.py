@@ -1,0 +1,162 @@
+"""A watch that ends, against played responses: how soon it is begun again, and what it keeps.
+
+The server itself is asked by `test_object_watch.py`; it does not end a watch every minute.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from fanout.errors import FanoutError, Unavailable
+from fanout.kube import object_watch
+from fanout.kube.api_connection import ApiConnection
+from fanout.kube.object_listing import ListedKind
+from fanout.kube.object_watch import FIRST_PAUSE, MAX_PAUSE, MIN_WATCH, ObjectWatch
+from fanout.kube.resource_discovery import ResourceType
+from fanout.kube.watched_objects import WatchedObjects
+
+CUT = Unavailable("a load balancer closed the connection")
+
+
+def cluster(text: str, version: int) -> dict[str, Any]:
+    meta = {"name": "a", "namespace": "n", "resourceVersion": str(version)}
+    return {"metadata": meta, "spec": {"text": text}}
+
+
+class Played(ApiConnection):
+    """A connection with played responses: a list, and watches that end."""
+
+    def __init__(self, seconds: float, error: FanoutError | None) -> None:
+        self.seconds, self.error = seconds, error
+        self.clock = 1000.0
+        self.lists = self.watches = 0
+        self.items: list[Any] = []
+
+    def get(self, path: str, accept: str = "") -> Any:
+        self.lists += 1
+        version = max((it["metadata"]["resourceVersion"] for it in self.items), default="10")
+        return {"metadata": {"resourceVersion": version}, "items": self.items}
+
+    @contextmanager
+    def watch(self, path: str) -> Iterator[Iterator[Any]]:
+        self.watches += 1
+
+        def events() -> Iterator[Any]:
+            self.clock += self.seconds
+            if self.error is not None:
+                raise self.error
+            yield from ()
+
+        yield events()
+
+
+class Pauses:
+    """Stands for the event that ends a watch, and notes for how long it was waited."""
+
+    def __init__(self, connection: Played, attempts: int) -> None:
+        self.connection, self.attempts = connection, attempts
+        self.seconds: list[float] = []
+
+    def is_set(self) -> bool:
+        return self.connection.watches >= self.attempts
+
+    def wait(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+
+def watch_played(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, error: FanoutError | None, attempts: int = 12
+) -> tuple[list[float], int]:
+    """Return the longest pauses between watches of that length, and the number of lists."""
+    connection = Played(seconds, error)
+    monkeypatch.setattr(object_watch, "monotonic", lambda: connection.clock)
+    monkeypatch.setattr(object_watch, "uniform", lambda low, high: high)
+    watch = ObjectWatch(connection, "/sites", lambda item: item["spec"]["text"], lambda: None)
+    pauses = Pauses(connection, attempts)
+    watch._stopped = pauses  # type: ignore[assignment]
+    watch._run()
+    return pauses.seconds, connection.lists
+
+
+def test_a_watch_that_is_cut_every_minute_is_begun_again_at_once(monkeypatch: pytest.MonkeyPatch):
+    pauses, lists = watch_played(monkeypatch, 60, CUT)
+    assert set(pauses) == {FIRST_PAUSE}
+    assert lists == 12
+
+
+def test_watches_that_fail_at_once_are_begun_with_growing_pauses(monkeypatch: pytest.MonkeyPatch):
+    pauses, _ = watch_played(monkeypatch, 0, CUT)
+    assert pauses[:4] == [1, 2, 4, 8]
+    assert pauses[-1] == MAX_PAUSE
+
+
+def test_a_watch_that_the_server_ends_in_time_is_begun_again_without_a_pause(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    assert watch_played(monkeypatch, MIN_WATCH, None) == ([], 1)
+
+
+def test_watches_that_end_at_once_are_attempts_although_nothing_failed(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    pauses, lists = watch_played(monkeypatch, 0, None)
+    assert pauses[:4] == [1, 2, 4, 8]
+    assert lists == 1, "the version of the last event is still good"
+
+
+def test_the_pauses_of_many_watches_differ(monkeypatch: pytest.MonkeyPatch):
+    pauses = {object_watch._choose_pause(6) for _ in range(20)}
+    assert len(pauses) == 20
+    assert all(0 <= it <= FIRST_PAUSE * 2**6 for it in pauses)
+
+
+def test_the_response_to_a_write_does_not_bring_back_what_was_deleted_meanwhile():
+    watch = ObjectWatch(Played(0, None), "/sites", lambda item: item["spec"]["text"], lambda: None)
+    watch.refresh()
+    watch._apply("ADDED", cluster("one", 100))
+    watch._apply("DELETED", cluster("one", 101))
+    assert watch.note(cluster("one", 100)) == "one"
+    assert not watch.values()
+
+
+def test_the_response_to_a_write_is_there_before_its_event():
+    watch = ObjectWatch(Played(0, None), "/sites", lambda item: item["spec"]["text"], lambda: None)
+    watch.refresh()
+    watch.note(cluster("one", 100))
+    changes = watch.count_changes()
+    assert watch.values() == {("n", "a"): "one"}
+    assert not watch._apply("ADDED", cluster("one", 100))
+    assert watch.count_changes() == changes
+
+
+def test_a_bookmark_moves_the_version_and_changes_nothing():
+    watch = ObjectWatch(Played(0, None), "/sites", lambda item: item["spec"]["text"], lambda: None)
+    watch.refresh()
+    before = watch.count_changes()
+    assert not watch._apply("BOOKMARK", {"metadata": {"resourceVersion": "500"}})
+    assert (watch.count_changes(), watch._version) == (before, 500)
+
+
+def test_a_value_is_counted_when_it_can_be_read(monkeypatch: pytest.MonkeyPatch):
+    """Whoever lists between the event and its notification must see that something changed."""
+    connection = Played(0, None)
+    source = WatchedObjects(connection, lambda: None)
+    resource_type = ResourceType(
+        "fanout.dev", "v1alpha1", "PromotionPolicy", "promotionpolicies", is_namespaced=True
+    )
+    kind = ListedKind(resource_type)
+    monkeypatch.setattr(ObjectWatch, "_run", lambda self: None)
+    source.start()
+    assert not source.objects(kind)
+    version = source.version()
+    freeze = {"metadata": {"name": "a", "namespace": "n", "resourceVersion": "11"}, "spec": {}}
+    # The thread of the watch has applied the event, and has yet to tell of it.
+    source._watches[kind]._apply("ADDED", freeze)
+    connection.items = [freeze]
+    source._watches[kind].refresh()
+    assert list(source.objects(kind)) == [("n", "a")]
+    assert source.version() != version
+    source.retain(())
+    assert source.version() > version + 1
