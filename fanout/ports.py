@@ -653,10 +653,13 @@ class StatusWriter(Protocol):
     def find_changed(self) -> Collection[ObjectName]:
         """Return the objects that are not any more as they were written, and new records."""
 
-    def write(self, objects: Iterable[WrittenObject]) -> WriterResult:
+    def write(
+        self, objects: Iterable[WrittenObject], await_turn: Callable[[], None]
+    ) -> WriterResult:
         """Write the objects and statuses that differ from what is there, in this order.
 
-        `objects` is iterated over by several threads, one at a time.
+        `objects` is iterated over by several threads, one at a time. `await_turn` is called before
+        each write, by the thread that makes it.
         """
 
     def remove(self, names: Iterable[ObjectName]) -> WriterResult:

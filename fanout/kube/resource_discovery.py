@@ -9,10 +9,10 @@ from fanout.errors import Denied
 from fanout.kube.api_connection import ApiConnection, NotServed
 from fanout.values import frozen
 
-# One document for all groups, since Kubernetes 1.30 in this version.
-# Definitions are large, and here their names suffice.
-_METADATA_ACCEPT = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+# Definitions are large, and often their names suffice.
+METADATA_ACCEPT = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _VERSION = re.compile(r"v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?")
+# One document for all groups, since Kubernetes 1.30 in this version.
 _ACCEPT = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
@@ -121,7 +121,7 @@ def _read_definition_times(
 ) -> dict[tuple[str, str], datetime]:
     """Return when definitions were created; empty for who must not list them."""
     try:
-        document = connection.get(DEFINITION_TYPE.path, _METADATA_ACCEPT)
+        document = connection.get(DEFINITION_TYPE.path, METADATA_ACCEPT)
     except (Denied, NotServed):
         return {}
     created = {

@@ -61,6 +61,7 @@ class ApiStatusWriter:
         self._lock = Lock()
         # Content and status of each object as it was last written, or found to be right.
         self._confirmed: dict[ObjectName, tuple[bytes, bytes]] = {}
+        self._await_turn: Callable[[], None] = lambda: None
         # Digest of each partial status that was completed, and of the status that resulted.
         self._completed: dict[ObjectName, tuple[bytes, bytes]] = {}
 
@@ -129,9 +130,12 @@ class ApiStatusWriter:
 
     # ---- writes --------------------------------------------------------------------------------
 
-    def write(self, objects: Iterable[WrittenObject]) -> WriterResult:
+    def write(
+        self, objects: Iterable[WrittenObject], await_turn: Callable[[], None]
+    ) -> WriterResult:
         """Create, change and give a status to the objects that differ, in this order."""
         digests = self._read_digests()
+        self._await_turn = await_turn
 
         def write_one(item: WrittenObject) -> int:
             of_kind = digests[item.name.kind]
@@ -234,6 +238,7 @@ class ApiStatusWriter:
 
     def _write_record(self, item: WrittenObject, status: Mapping[str, Any]) -> int:
         """Write the status of a record's object; return the number of writes."""
+        self._await_turn()
         response = write_record_status(self._connection, item.name, item.uid, status)
         if response is None:
             return 0
@@ -247,12 +252,14 @@ class ApiStatusWriter:
         meta = {**body.get("metadata", {}), "name": name.name, "namespace": name.namespace}
         document = {"apiVersion": API_VERSION, "kind": name.kind, **body, "metadata": meta}
         path = self._path_of(name) + part + query
+        self._await_turn()
         return self._note(name, self._connection.send("PATCH", path, document, APPLY_TYPE))
 
     def _replace(self, name: ObjectName, part: str, fields: Mapping[str, Any]) -> ObjectDigest:
         """Replace fields whoever owns them, and return what is there then."""
         body = [{"op": "add", "path": path, "value": it} for path, it in fields.items()]
         path = f"{self._path_of(name)}{part}?fieldManager={FIELD_MANAGER}"
+        self._await_turn()
         return self._note(name, self._connection.send("PATCH", path, body, PATCH_TYPE))
 
     def _note(self, name: ObjectName, item: Any) -> ObjectDigest:

@@ -9,9 +9,10 @@ from typing import Any
 from fanout.api.object_meta import GROUP
 from fanout.kube.api_connection import ApiConnection
 from fanout.kube.object_listing import ListedKind, build_declared
-from fanout.kube.object_watch import ObjectWatch
+from fanout.kube.object_watch import ObjectWatch, read_name
 from fanout.kube.resource_discovery import (
     DEFINITION_TYPE,
+    METADATA_ACCEPT,
     ResourceType,
     ServedKinds,
     discover_kinds,
@@ -107,16 +108,35 @@ class WatchedObjects:
                 self._ended_changes += watch.count_changes() + 1
 
     def refresh(self) -> None:
-        """List fanout's own kinds and the definitions anew.
+        """List fanout's own kinds anew, and the definitions if one has come or gone.
 
         What the API server acknowledged before the call is in what is read afterwards. Raises
         Denied, NotServed or Unavailable.
         """
         own = [watch for it, watch in self._watches.items() if it.resource_type.group == GROUP]
-        watches: list[ObjectWatch[Any]] = [self._definitions, *own]
-        with ThreadPoolExecutor(len(watches)) as executor:
-            for result in [executor.submit(watch.refresh) for watch in watches]:
+        calls = [self._refresh_definitions, *(watch.refresh for watch in own)]
+        with ThreadPoolExecutor(len(calls)) as executor:
+            for result in [executor.submit(call) for call in calls]:
                 result.result()
+
+    def _refresh_definitions(self) -> None:
+        """List the definitions anew unless all of them are there as they were.
+
+        Many clusters have hundreds, which are some megabytes with their schemas. What matters
+        before a removal is whether the kind of a target goes with all its objects.
+        """
+        document = self._connection.get(DEFINITION_TYPE.path, METADATA_ACCEPT)
+        created = {
+            read_name(item): datetime.fromisoformat(item["metadata"]["creationTimestamp"])
+            for item in document.get("items") or ()
+            if "deletionTimestamp" not in item["metadata"]
+        }
+        definitions = self._definitions.values()
+        is_same = created.keys() <= definitions.keys() and all(
+            created.get(name) == it.created_at for name, it in definitions.items() if it.is_served
+        )
+        if not is_same:
+            self._definitions.refresh()
 
 
 def _read_definition(item: Any) -> _CustomKind:

@@ -18,7 +18,7 @@ from fanout.telemetry.error_isolation import run_isolated
 
 SETTLE_TIME = 0.1  # seconds in which a round that follows at once begins
 MAX_DELAY = 60.0  # seconds for which rounds that follow each other put off all writes
-MAX_PAUSE = 1.0  # seconds for which a running round puts off one write of each connection
+WRITE_PAUSE = 0.25  # seconds for which a running round puts off one write of each connection
 RETRY_PAUSE = 30.0  # seconds, after a write that failed
 _GRACE = 5.0  # seconds that writes have when the process ends
 
@@ -110,7 +110,7 @@ class StatusThread:
         while not self._stopped.wait(SETTLE_TIME):
             if monotonic() >= end or self._quiet.is_set():
                 return
-            self._quiet.wait(MAX_PAUSE)
+            self._quiet.wait(end - monotonic())
 
     def show(self) -> str:
         """Write what is queued and what others have changed; return a problem, or ""."""
@@ -119,7 +119,7 @@ class StatusThread:
             return ""
         batch = self._queue.take({*self._writer.find_changed(), *self._failed})
         results = [self._writer.record(batch.events)]
-        results.append(self._writer.write(self._list_objects(batch)))
+        results.append(self._writer.write(self._list_objects(batch), self._await_turn))
         self._failed = results[-1].failed
         # After a round that failed nothing goes: what is declared was not evaluated.
         if self._queue.version == batch.version and batch.failure is None:
@@ -128,14 +128,19 @@ class StatusThread:
         return next((it.problem for it in results if it.problem), "")
 
     def _list_objects(self, batch: StatusBatch) -> Iterator[WrittenObject]:
-        """Yield the objects of a batch, until a newer result is queued."""
-        for item in batch.list_objects(self._writer.list_records()):
-            self._quiet.wait(MAX_PAUSE)
-            if self._stopped.is_set() or self._queue.version != batch.version:
-                self._wake.set()
+        """Yield the objects of a batch, until the process ends."""
+        # Not until a newer result is queued: while rounds follow each other, each batch would write
+        # the same first objects, and none of the others. What has changed since is in the next one.
+        for item in batch.list_objects(self._writer.list_records(), self._queue.has_result):
+            if self._stopped.is_set():
                 return
             yield item
         self._queue.finish(batch)
+
+    def _await_turn(self) -> None:
+        """Let a running round go first, for a moment."""
+        if not self._stopped.is_set():
+            self._quiet.wait(WRITE_PAUSE)
 
     def _log_problem(self, problem: str) -> None:
         """Log a problem once, not with every attempt."""

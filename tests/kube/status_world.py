@@ -167,8 +167,10 @@ class StatusWorld:
         assert self.writer is not None and self.thread is not None
         write, thread = self.writer.write, self.thread
 
-        def write_some(objects: Iterator[WrittenObject]) -> WriterResult:
-            return write(take(objects))
+        def write_some(
+            objects: Iterator[WrittenObject], await_turn: Callable[[], None]
+        ) -> WriterResult:
+            return write(take(objects), await_turn)
 
         def take(objects: Iterator[WrittenObject]) -> Iterator[WrittenObject]:
             count = 0

@@ -236,3 +236,47 @@ def test_the_watch_of_a_kind_ends_with_the_last_policy_that_names_it(
         finally:
             source.stop()
     wait_until(lambda: not is_watched(), "the watch outlives its source")
+
+
+EXTRA = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: extras.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Extra, plural: extras, singular: extra}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+"""
+
+
+def test_definitions_are_listed_in_full_only_if_one_has_come_or_gone(
+    server: KubeServer, monkeypatch: pytest.MonkeyPatch
+):
+    # The watch stays silent, as one of which the connection is lost.
+    monkeypatch.setattr(ObjectWatch, "_run", lambda self: None)
+    full_lists: list[str] = []
+
+    class Listing(Traced):
+        def get(self, path: str, accept: str = api_connection.JSON_TYPE) -> Any:
+            if accept == api_connection.JSON_TYPE:
+                full_lists.append(path)
+            return super().get(path, accept)
+
+    source = WatchedObjects(Listing(open_connection(server.kubeconfig, "admin")), lambda: None)
+    source.start()
+    assert source.served().find("example.com", "Extra") is None
+    full_lists.clear()
+    source.refresh()
+    assert full_lists == []
+    server.kubectl("apply", "-f", "-", stdin=EXTRA)
+    server.kubectl("wait", "--for=condition=Established", "crd/extras.example.com")
+    source.refresh()
+    assert len(full_lists) == 1
+    assert source.served().find("example.com", "Extra") is not None
+    source.refresh()
+    assert len(full_lists) == 1
+    server.kubectl("delete", "crd", "extras.example.com")
+    source.refresh()
+    assert source.served().find("example.com", "Extra") is None

@@ -109,13 +109,18 @@ class StatusBatch:
     requests: Mapping[PolicyKey, str]  # for passes, as far as they were handled
     events: tuple[PolicyEvent, ...]
 
-    def list_objects(self, records: Mapping[str, ObjectName]) -> Iterator[WrittenObject]:
+    def list_objects(
+        self,
+        records: Mapping[str, ObjectName],
+        has_result: Callable[[PolicyKey], bool] = lambda _: True,
+    ) -> Iterator[WrittenObject]:
         """Yield the objects: policies, variants that are held or failed, then all others.
 
-        `records`: names of the objects of records, by uid.
+        `records`: names of the objects of records, by uid. `has_result`: whether a policy still
+        has a result, asked for each of its variants; those of others would be created again.
         """
         positions = self._find_positions()
-        for item in chain(self._list_all(), self._list_records(records)):
+        for item in chain(self._list_all(has_result), self._list_records(records)):
             position = positions.get(item.name) if item.content is None else None
             if position is None:
                 yield item
@@ -142,7 +147,7 @@ class StatusBatch:
         pairs = (*self.declared.positions.items(), *self.declared.broken)
         return {ObjectName(key.kind, key.namespace, key.name): it for key, it in pairs}
 
-    def _list_all(self) -> Iterator[WrittenObject]:
+    def _list_all(self, has_result: Callable[[PolicyKey], bool]) -> Iterator[WrittenObject]:
         if self.failure is not None:
             yield from (build_unevaluated_status(it, self.failure) for it in self.unevaluated)
         for item in self.policies:
@@ -160,6 +165,8 @@ class StatusBatch:
                 if item.includes(entry.variant.spec.name):
                     (urgent if _is_urgent(entry) else plain).append((result, entry))
         for result, entry in (*urgent, *plain):
+            if not has_result(result.resolved_policy.key):
+                continue
             shown = build_variant_status(result, entry)
             yield shown if shown.content is not None else self._add_failure(shown)
 
@@ -225,6 +232,10 @@ class StatusQueue:
     def version(self) -> int:
         """Number that grows with every change of what is to be written."""
         return self._version
+
+    def has_result(self, key: PolicyKey) -> bool:
+        """Return whether a policy or hand-written variant is declared and has a result."""
+        return key in self._results
 
     @property
     def has_waiting(self) -> bool:
