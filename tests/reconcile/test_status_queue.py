@@ -227,3 +227,20 @@ def test_a_status_that_is_written_for_another_reason_shows_no_request_that_waits
             it for it in queue.take(()).list_objects({}) if it.name.kind == "UpstreamPolicy"
         )
         assert shown.status["lastHandledReconcileAt"] == "now"
+
+
+def test_a_variant_whose_target_is_gone_still_shows_what_is_published(fleet: Fleet):
+    with fleet.opened() as program:
+        objects = settle(program, StatusQueue())
+        (before,) = (it for it in objects if "ams" in it.name.name)
+        assert before.status["published"]["revision"] == "v1"
+        for path in (fleet.root / "policies").glob("*ams*"):
+            path.unlink()
+        queue = StatusQueue()
+        queue.update(program.sweep(PassMode(publish=False)), program.read_declared())
+        objects = list(queue.take(()).list_objects({}))
+    (after,) = (it for it in objects if "ams" in it.name.name)
+    assert state(after) == "Held"
+    assert after.status["conditions"][0]["reason"] != before.status["conditions"][0]["reason"]
+    for field in ("revision", "digest", "published"):
+        assert after.status[field] == before.status[field]

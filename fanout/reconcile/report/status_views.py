@@ -27,7 +27,7 @@ from fanout.plan.written_objects import (
 )
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.removal.orphaned_variants import describe_orphans
+from fanout.reconcile.removal.orphaned_variants import OrphanLocations, describe_orphans
 from fanout.reconcile.report.condition_times import policy_ready_since, published_since
 from fanout.reconcile.report.conflict_views import draft_time
 from fanout.reconcile.report.decided_entry import DecidedEntry
@@ -245,13 +245,7 @@ def build_variant_status(policy_result: PolicyResult, entry: DecidedEntry) -> Wr
         ),
         "published": None
         if published is None
-        else without_none(
-            {
-                "revision": published.revision or None,
-                "tag": published.tag or None,
-                "commit": published.merge or None,
-            }
-        ),
+        else _build_published(published.revision, published.tag, published.merge),
         "holds": build_holds(decision.holds[:MAX_HOLDS]),
         "moreHolds": max(len(decision.holds) - MAX_HOLDS, 0),
         "next": format_time(decision.next),
@@ -263,6 +257,12 @@ def build_variant_status(policy_result: PolicyResult, entry: DecidedEntry) -> Wr
         ObjectName(VARIANT_KIND, variant.spec.namespace, variant.spec.name),
         finish_status(without_none(status), variant.spec.namespace),
         content=build_content(policy_result, variant),
+    )
+
+
+def _build_published(revision: str, tag: str, commit: str) -> Plain:
+    return without_none(
+        {"revision": revision or None, "tag": tag or None, "commit": commit or None}
     )
 
 
@@ -303,26 +303,33 @@ def build_orphan_statuses(policy_result: PolicyResult) -> list[WrittenObject]:
     policy = policy_result.resolved_policy
     failures = describe_orphans(policy, policy_result.orphans, policy_result.removals)
     return [
-        _build_orphan_status(policy_result, orphan.name, orphan.stage, failure.problem)
+        _build_orphan_status(policy_result, orphan, failure.problem)
         for orphan, failure in zip(policy_result.orphans, failures, strict=True)
     ]
 
 
 def _build_orphan_status(
-    policy_result: PolicyResult, name: str, stage: str, problem: str
+    policy_result: PolicyResult, orphan: OrphanLocations, problem: str
 ) -> WrittenObject:
-    holds = policy_result.removals.holds.get(name, ())
+    holds = policy_result.removals.holds.get(orphan.name, ())
+    # On record: without a target nothing of it is observed but where it is.
+    published = orphan.status_line.published if orphan.status_line is not None else None
     reason = str(holds[0].reason if holds else Reason.TARGET_GONE)
     ready = {"type": "Ready", "status": "False", "reason": reason, "message": problem}
     since = next((it.since for it in holds if it.since), None) or _policy_time(policy_result)
     status = {
         "conditions": _complete(_add_progress([ready]), since),
         "state": VariantState.HELD.value,
-        "stage": stage or None,
+        "stage": orphan.stage or None,
+        "revision": published.revision if published is not None else None,
+        "digest": published.digest if published is not None else None,
+        "published": None
+        if published is None
+        else _build_published(published.revision, published.tag, published.merge),
         "holds": build_holds(holds[:MAX_HOLDS]),
         "moreHolds": max(len(holds) - MAX_HOLDS, 0),
     }
-    object_name = ObjectName(VARIANT_KIND, policy_result.resolved_policy.namespace, name)
+    object_name = ObjectName(VARIANT_KIND, policy_result.resolved_policy.namespace, orphan.name)
     return WrittenObject(object_name, finish_status(without_none(status), object_name.namespace))
 
 
