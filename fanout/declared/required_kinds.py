@@ -8,7 +8,7 @@ from fanout.api.object_meta import GROUP
 from fanout.api.package_variant import InjectionPointFilter, PackageVariant
 from fanout.api.stages import Check
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.selection.cluster_objects import group_of
+from fanout.selection.cluster_objects import group_of, version_of
 from fanout.values import frozen, replace
 
 # A variable at its root, and the field of it that an expression reads by name. A call is no
@@ -29,7 +29,7 @@ class RequiredKind:
     @classmethod
     def of(cls, api_version: str, kind: str, *, reads_status: bool = False) -> "RequiredKind":
         """Return the kind as an `apiVersion` and a `kind` name it."""
-        return cls(kind, group_of(api_version), api_version.rpartition("/")[2], reads_status)
+        return cls(kind, group_of(api_version), version_of(api_version), reads_status)
 
 
 @frozen
@@ -62,12 +62,14 @@ def merge_references(references: Iterable[KindReference]) -> tuple[RequiredKind,
     return tuple(replace(it, reads_status=reads_status) for it, reads_status in merged.items())
 
 
-def find_open_injectors(declaration: UpstreamPolicy | PackageVariant) -> Iterator[FieldPath]:
-    """Yield the paths of injectors that name no kind."""
+def find_open_injectors(
+    declaration: UpstreamPolicy | PackageVariant,
+) -> Iterator[tuple[FieldPath, str]]:
+    """Yield the paths of injectors that name no kind, with the version that they name, or ""."""
     for path, injectors in _list_injectors(declaration):
         for index, injector in enumerate(injectors):
             if not injector.kind:
-                yield (*path, "injectors", index)
+                yield (*path, "injectors", index), injector.version or ""
 
 
 def _list_injectors(

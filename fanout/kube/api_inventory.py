@@ -31,13 +31,16 @@ from fanout.kube.kind_choice import (
     KindChoice,
     UnreadableKind,
     choose_kinds,
-    find_other_versions,
     find_unread_injections,
     find_unread_kinds,
+    find_unserved_version,
+    list_injected,
+    list_versions,
+    split_versions,
 )
 from fanout.kube.object_listing import ListedKind, ObjectSource, without_request
 from fanout.kube.resource_discovery import ServedKinds
-from fanout.selection.cluster_objects import ClusterObjectIndex, Names
+from fanout.selection.cluster_objects import ClusterObjectIndex, Names, VersionedKind
 from fanout.selection.variant_spec import Object
 from fanout.values import frozen, replace
 
@@ -78,11 +81,11 @@ class _Reading:
     """Objects read so far, and what could not be read or used."""
 
     own_objects: dict[ObjectKey, tuple[KRMObject, ApiPosition]] = field(default_factory=dict)
-    objects: dict[GroupKind, Names] = field(default_factory=dict)
+    objects: dict[VersionedKind, Names] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     broken: list[tuple[ObjectKey, ApiPosition]] = field(default_factory=list)
     unread: list[DeclarationFailure] = field(default_factory=list)
-    unread_kinds: dict[GroupKind, UnreadableKind] = field(default_factory=dict)
+    unread_kinds: dict[VersionedKind, UnreadableKind] = field(default_factory=dict)
 
 
 class ApiInventory:
@@ -100,7 +103,8 @@ class ApiInventory:
         self._namespace = namespace
         # By packages, for injectors that name no kind.
         self._injected: dict[ObjectKey, frozenset[GroupKind]] = {}
-        self._read_kinds: frozenset[GroupKind] = frozenset()
+        self._read_kinds: frozenset[VersionedKind] = frozenset()
+        self._served = ServedKinds(())  # as of the last reading
         self._validated: dict[ObjectKey, _ValidatedObject] = {}
         self._objects = ClusterObjectIndex()
         self._declared: DeclaredObjects | None = None
@@ -125,7 +129,7 @@ class ApiInventory:
         The next reading has them, or lacks the policies and variants that need them. None is
         needed where every injector names its kind.
         """
-        declared, new = self.read(), set[GroupKind]()
+        declared, new = self.read(), set[VersionedKind]()
         declarations: list[UpstreamPolicy | PackageVariant] = [
             *declared.policies,
             *declared.variants,
@@ -136,7 +140,8 @@ class ApiInventory:
             added = frozenset(injected.get(key, ())) - previous
             if added and any(find_open_injectors(declaration)):
                 self._injected[key] = previous | added
-                new |= added
+                for kind in list_injected(declaration, added, self._served):
+                    new |= {*list_versions(kind, self._served)}
         if new <= self._read_kinds:
             return False
         self._declared = None
@@ -151,21 +156,21 @@ class ApiInventory:
         return ""
 
     def _read_objects(self, served: ServedKinds) -> DeclaredObjects:
-        reading = _Reading()
+        reading, self._served = _Reading(), served
         own_kinds = [self._read_own_kind(model, served, reading) for model in _OWN_KINDS]
         named = merge_references(self._list_references(reading))
-        kinds = frozenset[GroupKind]().union(*self._injected.values())
-        injected = (RequiredKind(kind, group) for group, kind in sorted(kinds))
+        injected = self._list_injected(served, reading)
         choices = choose_kinds((*named, *injected), served)
-        self._refuse_other_versions(choices, served, reading)
-        listed_kinds = [self._read_kind(*it, reading) for it in choices.items()]
+        listed_kinds = [
+            self._read_kind(key, choices[key], served, reading) for key in sorted(choices)
+        ]
         self._refuse_unread_kinds(served, reading)
         self._read_kinds = frozenset(choices) - reading.unread_kinds.keys()
         present = {*reading.own_objects, *(key for key, _ in reading.broken)}
         self._validated = {key: it for key, it in self._validated.items() if key in present}
         self._injected = {key: it for key, it in self._injected.items() if key in present}
         self._source.retain([*own_kinds, *(it for it in listed_kinds if it is not None)])
-        self._objects = self._objects.with_objects(reading.objects)
+        self._objects = self._objects.with_objects(*split_versions(reading.objects, served))
         return assemble_declared(
             Declarations(
                 own_objects=reading.own_objects,
@@ -174,28 +179,21 @@ class ApiInventory:
                 definition_times=served.definition_times,
                 findings=reading.findings,
                 broken=reading.broken,
-                unread=reading.unread,
+                unread=[*reading.unread, *_list_unread(reading)],
             )
         )
 
     def _list_references(self, reading: _Reading) -> Iterator[KindReference]:
-        """Yield the references of all usable objects to kinds, those of the oldest first."""
-        for key in sorted(reading.own_objects, key=lambda it: _rank_age(it, reading)):
+        """Yield the references of all usable objects to kinds."""
+        for key in reading.own_objects:
             yield from self._validated[key].references
 
-    def _refuse_other_versions(
-        self, choices: Mapping[GroupKind, KindChoice], served: ServedKinds, reading: _Reading
-    ) -> None:
-        """Take out the objects that name a version in which a kind is not read.
-
-        Their expressions are written for other fields than the ones that would be read.
-        """
-        for key, (_, position) in list(reading.own_objects.items()):
-            references = self._validated[key].references
-            errors = [*find_other_versions(references, choices, served)]
-            if errors:
-                del reading.own_objects[key]
-                _add_broken(key, position, errors, reading)
+    def _list_injected(self, served: ServedKinds, reading: _Reading) -> Iterator[RequiredKind]:
+        """Yield the kinds that injectors without a kind read, by the packages seen so far."""
+        for key, kinds in self._injected.items():
+            item, _ = reading.own_objects.get(key, (None, None))
+            if isinstance(item, (UpstreamPolicy, PackageVariant)):
+                yield from list_injected(item, kinds, served)
 
     def _refuse_unread_kinds(self, served: ServedKinds, reading: _Reading) -> None:
         """Take out the objects that need a kind which cannot be read.
@@ -203,13 +201,15 @@ class ApiInventory:
         To them it would look as if all objects of the kind had been deleted: injected values
         would be those of the package again.
         """
-        named: set[GroupKind] = set()
+        named: set[VersionedKind] = set()
+        unread_kinds = reading.unread_kinds.keys()
         for key, (item, position) in list(reading.own_objects.items()):
             references = self._validated[key].references
             errors = [*find_unread_kinds(references, reading.unread_kinds, served)]
             if isinstance(item, (UpstreamPolicy, PackageVariant)) and key in self._injected:
-                kinds = self._injected[key] & reading.unread_kinds.keys()
-                unread = {kind: reading.unread_kinds[kind] for kind in sorted(kinds)}
+                injected = list_injected(item, self._injected[key], served)
+                kinds = {kind for it in injected for kind in list_versions(it, served)}
+                unread = {it: reading.unread_kinds[it] for it in sorted(kinds & unread_kinds)}
                 errors += find_unread_injections(item, unread)
             if errors:
                 del reading.own_objects[key]
@@ -217,7 +217,7 @@ class ApiInventory:
                 _add_broken(key, position, [error for _, error in errors], reading)
         for kind, it in reading.unread_kinds.items():
             if kind not in named:
-                where = ErrorLocation(_source_of(kind))
+                where = ErrorLocation(_source_of(kind[:2]))
                 reading.findings.append(Finding(where, it.problem, it.remedy))
 
     def _read_own_kind(
@@ -233,42 +233,46 @@ class ApiInventory:
             )
         # What fanout wrote into a status is no input of fanout.
         listed_kind = ListedKind(resource_type)
-        for data in self._list(own_kind(model), listed_kind, reading).values():
+        for data in self._list(listed_kind, reading).values():
             self._add_own(data, reading)
         return listed_kind
 
     def _read_kind(
-        self, kind: GroupKind, choice: KindChoice, reading: _Reading
+        self, key: VersionedKind, choice: KindChoice, served: ServedKinds, reading: _Reading
     ) -> ListedKind | None:
-        """Read the objects of a kind, and return how it was listed, if it was."""
-        if kind == _SECRET:
-            _add_unread(kind, wording.SECRETS_UNREAD, wording.SECRETS_REMEDY, reading)
+        """Read the objects of a kind in a version, and return how it was listed, if it was."""
+        if key[:2] == _SECRET:
+            reading.unread_kinds[key] = UnreadableKind(
+                wording.SECRETS_UNREAD, wording.SECRETS_REMEDY
+            )
         elif choice.resource_type is None:
-            problem = wording.describe_unserved_kind(kind[1], kind[0])
-            _add_unread(kind, problem, wording.NOT_SERVED_REMEDY, reading)
+            reading.unread_kinds[key] = find_unserved_version(key, served)
         else:
             listed_kind = ListedKind(choice.resource_type, choice.with_status)
-            reading.objects[kind] = self._list(kind, listed_kind, reading)
+            reading.objects[key] = self._list(listed_kind, reading)
             return listed_kind
         return None
 
-    def _list(self, kind: GroupKind, listed_kind: ListedKind, reading: _Reading) -> Names:
+    def _list(self, listed_kind: ListedKind, reading: _Reading) -> Names:
         """Return the objects of a kind; none if it cannot be listed, which is noted."""
         try:
             return self._source.objects(listed_kind)
         except (Denied, NotServed, Bug) as error:
             if isinstance(error, Denied) and self._namespace and listed_kind.can_be_narrowed:
-                return self._list_narrowed(kind, listed_kind, reading)
-            _add_unread(kind, error.problem, error.remedy, reading)
+                return self._list_narrowed(listed_kind, reading)
+            it = listed_kind.resource_type
+            key = it.group, it.kind, it.version
+            reading.unread_kinds[key] = UnreadableKind(error.problem, error.remedy)
             return {}
 
-    def _list_narrowed(self, kind: GroupKind, listed_kind: ListedKind, reading: _Reading) -> Names:
+    def _list_narrowed(self, listed_kind: ListedKind, reading: _Reading) -> Names:
         """Return the objects of a kind in the namespace of the command."""
-        if kind == own_kind(Repository):
+        resource_type = listed_kind.resource_type
+        if (kind := (resource_type.group, resource_type.kind)) == own_kind(Repository):
             # Those of other namespaces may allow this one to use them.
             failure = DeclarationFailure(wording.OTHER_REPOSITORIES, kind, self._namespace)
             reading.unread.append(failure)
-        return self._list(kind, replace(listed_kind, namespace=self._namespace), reading)
+        return self._list(replace(listed_kind, namespace=self._namespace), reading)
 
     def _add_own(self, data: Object, reading: _Reading) -> None:
         key, position = ObjectKey.of(data), ApiPosition(data)
@@ -302,12 +306,6 @@ def _list_references(item: KRMObject | None) -> tuple[KindReference, ...]:
     return () if item.metadata.deletion_timestamp else list_references(item)
 
 
-def _rank_age(key: ObjectKey, reading: _Reading) -> tuple[str, ObjectKey]:
-    """Return the rank of an object by age, oldest first: times of an API server sort as text."""
-    _, position = reading.own_objects[key]
-    return position.value["metadata"].get("creationTimestamp", ""), key
-
-
 def _add_broken(
     key: ObjectKey, position: ApiPosition, errors: Iterable[FieldError], reading: _Reading
 ) -> None:
@@ -315,9 +313,15 @@ def _add_broken(
     reading.broken.append((key, position))
 
 
-def _add_unread(kind: GroupKind, problem: str, remedy: str, reading: _Reading) -> None:
-    reading.unread.append(DeclarationFailure(_source_of(kind), kind))
-    reading.unread_kinds[kind] = UnreadableKind(problem, remedy)
+def _list_unread(reading: _Reading) -> Iterator[DeclarationFailure]:
+    """Yield the kinds that could be read in none of the versions that are named.
+
+    Where one could be read, only policies that name another one lack it, and they are left out.
+    """
+    read = {key[:2] for key in reading.objects.keys() - reading.unread_kinds.keys()}
+    for kind in dict.fromkeys(key[:2] for key in reading.unread_kinds):
+        if kind not in read:
+            yield DeclarationFailure(_source_of(kind), kind)
 
 
 def _source_of(kind: GroupKind) -> str:

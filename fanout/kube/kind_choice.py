@@ -1,6 +1,6 @@
-"""Choice of the kinds that are read: in which version, and with which of their fields."""
+"""Choice of the kinds that are read: in which versions, and with which of their fields."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from fanout.api.field_errors import FieldError
 from fanout.api.package_variant import PackageVariant
@@ -9,12 +9,13 @@ from fanout.declared.declaration_failure import GroupKind
 from fanout.declared.required_kinds import KindReference, RequiredKind, find_open_injectors
 from fanout.kube import kube_wording as wording
 from fanout.kube.resource_discovery import ResourceType, ServedKinds
+from fanout.selection.cluster_objects import Names, VersionedKind
 from fanout.values import frozen
 
 
 @frozen
 class KindChoice:
-    """A kind that is read."""
+    """A kind that is read in one version."""
 
     resource_type: ResourceType | None  # None: the API server does not serve it
     with_status: bool = False  # its objects are read with their status
@@ -22,75 +23,109 @@ class KindChoice:
 
 @frozen
 class UnreadableKind:
-    """A kind whose objects cannot be read: why, and what to do."""
+    """A kind whose objects cannot be read in some version: why, and what to do."""
 
     problem: str
     remedy: str
+    is_version: bool = False  # True: the kind is served in other versions
 
 
 def choose_kinds(
     required: Iterable[RequiredKind], served: ServedKinds
-) -> dict[GroupKind, KindChoice]:
-    """Return the kinds to read, each in the version that is asked for first and is served."""
-    choices: dict[GroupKind, KindChoice] = {}
+) -> dict[VersionedKind, KindChoice]:
+    """Return the kinds to read, in each version that is asked for."""
+    choices: dict[VersionedKind, KindChoice] = {}
     for item in required:
-        for group in list_groups(item, served):
-            previous = choices.get((group, item.kind), KindChoice(None))
-            choices[group, item.kind] = KindChoice(
-                previous.resource_type or served.find(group, item.kind, item.version),
-                previous.with_status or item.reads_status,
-            )
+        for key in list_versions(item, served):
+            with_status = key in choices and choices[key].with_status
+            choices[key] = KindChoice(served.find(*key), with_status or item.reads_status)
     return choices
 
 
-def find_other_versions(
-    references: Iterable[KindReference],
-    choices: Mapping[GroupKind, KindChoice],
-    served: ServedKinds,
-) -> Iterator[FieldError]:
-    """Yield an error for each reference to a version in which its kind is not read."""
-    for reference in references:
-        kind = reference.kind
-        for group in list_groups(kind, served) if kind.version else ():
-            resource_type = choices[group, kind.kind].resource_type
-            if resource_type is not None and resource_type.version != kind.version:
-                problem = wording.describe_other_version(
-                    resource_type.api_version, kind.kind, kind.version
-                )
-                yield FieldError(reference.field, problem, wording.VERSION_REMEDY)
+def list_versions(kind: RequiredKind, served: ServedKinds) -> Iterator[VersionedKind]:
+    """Yield the kind in each of its groups, in the named version or else the preferred one.
+
+    The version of a kind that is not served is the named one, or "".
+    """
+    for group in list_groups(kind, served):
+        resource_type = served.find(group, kind.kind, kind.version)
+        yield group, kind.kind, resource_type.version if resource_type else kind.version
+
+
+def list_injected(
+    declaration: UpstreamPolicy | PackageVariant, kinds: Iterable[GroupKind], served: ServedKinds
+) -> Iterator[RequiredKind]:
+    """Yield what the injectors without a kind need of the kinds that the package injects."""
+    versions = {version for _, version in find_open_injectors(declaration)}
+    for group, kind in sorted(kinds):
+        # The injection point of another kind may be the one with this version.
+        for version in sorted(versions & {"", *served.versions(group, kind)} or {""}):
+            yield RequiredKind(kind, group, version)
+
+
+def split_versions(
+    objects: Mapping[VersionedKind, Names], served: ServedKinds
+) -> tuple[dict[GroupKind, Names], dict[VersionedKind, Names]]:
+    """Return the objects in the version that the server prefers among those read, and in others.
+
+    Who names no version reads the first, and requires the preferred one of all.
+    """
+    kinds: dict[GroupKind, Names] = {}
+    other_versions: dict[VersionedKind, Names] = {}
+    for group, kind in dict.fromkeys((group, kind) for group, kind, _ in objects):
+        versions = (it for it in served.versions(group, kind) if (group, kind, it) in objects)
+        first, *others = versions
+        kinds[group, kind] = objects[group, kind, first]
+        other_versions |= {(group, kind, it): objects[group, kind, it] for it in others}
+    return kinds, other_versions
 
 
 def find_unread_kinds(
     references: Iterable[KindReference],
-    unread: Mapping[GroupKind, UnreadableKind],
+    unread: Mapping[VersionedKind, UnreadableKind],
     served: ServedKinds,
-) -> Iterator[tuple[GroupKind, FieldError]]:
+) -> Iterator[tuple[VersionedKind, FieldError]]:
     """Yield each referenced kind that cannot be read, with the error of the field that names it."""
     for reference in references:
         name, path = reference.kind.kind, (*reference.field[:-1], "kind")
-        groups = list_groups(reference.kind, served)
-        for group in groups:
-            if (reason := unread.get((group, name))) is not None:
-                yield (group, name), FieldError(path, reason.problem, reason.remedy)
-        if not groups:
+        keys = [*list_versions(reference.kind, served)]
+        for key in keys:
+            if (reason := unread.get(key)) is not None:
+                where = reference.field if reason.is_version else path
+                yield key, FieldError(where, reason.problem, reason.remedy)
+        if not keys:
             problem = wording.describe_unserved_kind(name, "")
-            yield ("", name), FieldError(path, problem, wording.NOT_SERVED_REMEDY)
+            yield ("", name, ""), FieldError(path, problem, wording.NOT_SERVED_REMEDY)
 
 
 def find_unread_injections(
-    declaration: UpstreamPolicy | PackageVariant, unread: Mapping[GroupKind, UnreadableKind]
-) -> Iterator[tuple[GroupKind, FieldError]]:
+    declaration: UpstreamPolicy | PackageVariant, unread: Mapping[VersionedKind, UnreadableKind]
+) -> Iterator[tuple[VersionedKind, FieldError]]:
     """Yield the errors of injectors that name no kind.
 
     `unread`: the kinds that the packages of the declaration inject and that cannot be read.
     """
     if declaration.is_being_deleted:
         return
-    for path in find_open_injectors(declaration):
-        for kind, reason in unread.items():
-            yield kind, FieldError(path, reason.problem, reason.remedy)
+    for path, _ in find_open_injectors(declaration):
+        for key, reason in unread.items():
+            yield key, FieldError(path, reason.problem, reason.remedy)
+
+
+def find_unserved_version(key: VersionedKind, served: ServedKinds) -> UnreadableKind:
+    """Return why a kind that is not served in this version cannot be read."""
+    group, kind, version = key
+    versions: Collection[str] = served.versions(group, kind)
+    if not versions:
+        problem = wording.describe_unserved_kind(kind, group)
+        return UnreadableKind(problem, wording.NOT_SERVED_REMEDY)
+    problem = wording.describe_unserved_version(kind, group, [*versions], version)
+    return UnreadableKind(problem, wording.VERSION_REMEDY, is_version=True)
 
 
 def list_groups(kind: RequiredKind, served: ServedKinds) -> tuple[str, ...]:
     """Return the API groups of a kind; one that names none may be in several."""
-    return served.groups(kind.kind) if kind.group is None else (kind.group,)
+    if kind.group is not None:
+        return (kind.group,)
+    groups = served.groups(kind.kind)
+    return tuple(it for it in groups if served.find(it, kind.kind, kind.version)) or groups

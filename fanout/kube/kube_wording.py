@@ -1,5 +1,7 @@
 """Sentences about the API server of a cluster, and what it serves."""
 
+from collections.abc import Sequence
+
 from fanout.errors import FanoutError
 
 KUBECONFIG_REMEDY = "run `kubectl config get-contexts`, and name one with --context"
@@ -18,7 +20,7 @@ ROLE_REMEDY = "grant the controller get on it, with a RoleBinding in its namespa
 KEYS_REMEDY = "its keys are username and password, or ssh-privatekey and known_hosts"
 SECRETS_UNREAD = "fanout reads no Secrets as targets, sources or checks"
 SECRETS_REMEDY = "name another kind in the policy"
-VERSION_REMEDY = "use one version in all policies; the oldest of them decides which is read"
+VERSION_REMEDY = "name a version that is served"
 ADMISSION_REMEDY = "run `fanout crds --admission | kubectl apply --server-side -f -`"
 DELETED_MEANWHILE = "it was deleted meanwhile"
 DEFINITIONS_REMEDY = "run `fanout crds | kubectl apply --server-side -f -`"
@@ -60,9 +62,10 @@ def describe_unserved_kind(kind: str, group: str) -> str:
     return f"the API server does not serve kind {kind}" + (f" of group {group}" if group else "")
 
 
-def describe_other_version(api_version: str, kind: str, version: str) -> str:
-    """Say that a kind is read in another version than this one."""
-    return f"kind {kind} is read as {api_version} for an older policy, not as {version}"
+def describe_unserved_version(kind: str, group: str, served: Sequence[str], version: str) -> str:
+    """Say that the API server serves a kind in other versions than this one."""
+    name = f"kind {kind}" + (f" of group {group}" if group else "")
+    return f"the API server serves {name} as {' or '.join(served)}, not as {version}"
 
 
 def describe_admission(problem: str) -> str:

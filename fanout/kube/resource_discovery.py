@@ -82,6 +82,10 @@ class ServedKinds:
             return versions.get(version)
         return next(iter(versions.values()), None)
 
+    def versions(self, group: str, kind: str) -> tuple[str, ...]:
+        """Return the versions of a kind, the one that the server prefers first."""
+        return tuple(self._versions.get((group, kind), ()))
+
     def with_kinds(
         self,
         types_by_kind: Mapping[tuple[str, str], Sequence[ResourceType]],

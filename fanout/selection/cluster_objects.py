@@ -11,6 +11,7 @@ from fanout.values import frozen
 
 Names = Mapping[tuple[str, str], Object]  # objects of one kind by namespace and name
 Kinds = Mapping[tuple[str, str], Names]  # by group and kind
+VersionedKind = tuple[str, str, str]  # group, kind and version
 _DIGITS = 12  # hex digits of a version, which distinguishes contents of one object
 
 
@@ -18,6 +19,11 @@ def group_of(api_version: str) -> str:
     """Return the API group: `apps/v1` is in group `apps`, `v1` in the core group ``""``."""
     group, slash, _ = api_version.partition("/")
     return group if slash else ""
+
+
+def version_of(api_version: str) -> str:
+    """Return the version: `v1` of `apps/v1`, and of `v1`."""
+    return api_version.rpartition("/")[2]
 
 
 def group_by_kind(
@@ -71,32 +77,43 @@ class ContentVersions:
 
 
 class ClusterObjectIndex:
-    """Objects by (group, kind), namespace and name. Iteration is in order of namespace and name."""
+    """Objects by (group, kind), namespace and name. Iteration is in order of namespace and name.
+
+    An API server serves an object in each version of its kind. Where a kind is read in several
+    versions, each method that takes a version answers in that one. In all others, and in files,
+    there is one content per object, which answers for every version.
+    """
 
     def __init__(self, objects: Iterable[Object] = ()) -> None:
-        self._kinds: Kinds = {
-            kind: {name: items[name] for name in sorted(items)}
+        # With the version "": the content for callers that name no version, or one that is not
+        # read by itself.
+        self._names: dict[VersionedKind, Names] = {
+            (*kind, ""): {name: items[name] for name in sorted(items)}
             for kind, items in group_by_kind(objects).items()
         }
-        self._label_indexes: dict[tuple[str, str], LabelIndex] = {}  # made on demand
+        self._label_indexes: dict[VersionedKind, LabelIndex] = {}  # made on demand
         self.versions = ContentVersions()
 
-    def with_objects(self, kinds: Kinds) -> "ClusterObjectIndex":
+    def with_objects(
+        self, kinds: Kinds, other_versions: Mapping[VersionedKind, Names] | None = None
+    ) -> "ClusterObjectIndex":
         """Return an index of other objects, which are in order already.
 
-        An object with unchanged content stays the same object, and a kind without changes the same
+        `other_versions`: the same objects in versions of their kinds other than in `kinds`. An
+        object with unchanged content stays the same object, and a kind without changes the same
         mapping, because memos compare by identity. The index shares the computed versions.
         """
         index = ClusterObjectIndex()
+        present = {(*kind, ""): names for kind, names in kinds.items()} | {**(other_versions or {})}
         # Set directly: the constructor would sort a fleet's objects again in every pass.
-        index._kinds = {
-            kind: _retain_unchanged(self._kinds.get(kind, {}), names)
-            for kind, names in kinds.items()
+        index._names = {
+            key: _retain_unchanged(self._names.get(key, {}), names)
+            for key, names in present.items()
         }
         index._label_indexes = {
-            kind: label_index
-            for kind, label_index in self._label_indexes.items()
-            if _have_same_labels(self._kinds[kind], index._kinds.get(kind, {}))
+            key: label_index
+            for key, label_index in self._label_indexes.items()
+            if _have_same_labels(self._names[key], index._names.get(key, {}))
         }
         if len(self.versions) <= 2 * len(index):  # beyond, most versions are of deleted objects
             index.versions = self.versions
@@ -104,54 +121,76 @@ class ClusterObjectIndex:
 
     def with_changes(self, changes: Kinds) -> "ClusterObjectIndex":
         """Return an index with another content of some objects, all of which are in this one."""
-        kinds = {kind: {**self._kinds[kind], **names} for kind, names in changes.items()}
-        return self.with_objects({**self._kinds, **kinds})
+        kinds = {kind: {**self.of_kind(*kind), **names} for kind, names in changes.items()}
+        return self.with_objects({**{it: self.of_kind(*it) for it in self.kinds()}, **kinds})
 
-    def get(self, group: str, kind: str, namespace: str, name: str) -> Object | None:
+    def get(
+        self, group: str, kind: str, namespace: str, name: str, version: str = ""
+    ) -> Object | None:
         """Return the object, or None; a cluster-scoped one has the namespace ``""``."""
-        return self._kinds.get((group, kind), {}).get((namespace, name))
+        return self.of_kind(group, kind, version).get((namespace, name))
 
-    def of_kind(self, group: str, kind: str) -> Names:
+    def of_kind(self, group: str, kind: str, version: str = "") -> Names:
         """Return all objects of the kind by (namespace, name), sorted."""
-        return self._kinds.get((group, kind), {})
+        return self._names.get(self._find_key(group, kind, version), {})
 
     def find_candidates(
-        self, kind: tuple[str, str], namespace: str, selector: MatchableSelector
+        self,
+        kind: tuple[str, str],
+        namespace: str,
+        selector: MatchableSelector,
+        version: str = "",
     ) -> Iterator[tuple[tuple[str, str], Object]]:
         """Yield the objects of a kind in a namespace that a selector may match, and few others."""
-        objects = self._kinds.get(kind, {})
-        if objects and kind not in self._label_indexes:
-            self._label_indexes[kind] = LabelIndex(objects)
-        label_index = self._label_indexes.get(kind)
+        key = self._find_key(*kind, version)
+        objects = self._names.get(key, {})
+        if objects and key not in self._label_indexes:
+            self._label_indexes[key] = LabelIndex(objects)
+        label_index = self._label_indexes.get(key)
         names = label_index.find_candidates(namespace, selector) if label_index else ()
         return ((name, objects[name]) for name in names)
 
     def has_name(self, namespace: str, name: str) -> bool:
         """Return whether an object of any kind has the name."""
-        return any((namespace, name) in names for names in self._kinds.values())
+        return any((namespace, name) in names for names in self._names.values())
+
+    @property
+    def versioned_names(self) -> Mapping[VersionedKind, Names]:
+        """The objects by kind and version; see the class for the version ""."""
+        return self._names
 
     def kinds(self) -> Collection[tuple[str, str]]:
         """Return the kinds of all objects, by group and kind."""
-        return self._kinds.keys()
+        return [(group, kind) for group, kind, version in self._names if not version]
 
     def groups(self, kind: str) -> tuple[str, ...]:
         """Return the groups that have objects of a kind of this name."""
-        return tuple(group for group, name in self._kinds if name == kind)
+        return tuple(group for group, name in self.kinds() if name == kind)
 
     def find_changes(self, previous: "ClusterObjectIndex") -> Iterator["ObjectChange"]:
-        """Yield the objects that were added, changed or removed since a previous index."""
-        for kind in self._kinds.keys() | previous.kinds():
-            present_objects, previous_objects = self.of_kind(*kind), previous.of_kind(*kind)
+        """Yield the objects that were added, changed or removed since a previous index.
+
+        One that is read in several versions is yielded in each in which it differs.
+        """
+        previous_names = previous.versioned_names
+        for key in self._names.keys() | previous_names.keys():
+            group, kind, _ = key
+            present_objects = self._names.get(key, {})
+            previous_objects = previous_names.get(key, {})
             if present_objects is previous_objects:
                 continue
             for name in present_objects.keys() | previous_objects.keys():
                 before, after = previous_objects.get(name), present_objects.get(name)
                 if not has_same_content(before, after):
-                    yield ObjectChange(kind, name, before, after)
+                    yield ObjectChange((group, kind), name, before, after)
 
     def __len__(self) -> int:
-        """Return the number of objects."""
-        return sum(map(len, self._kinds.values()))
+        """Return the number of objects, each counted in each version in which it is read."""
+        return sum(map(len, self._names.values()))
+
+    def _find_key(self, group: str, kind: str, version: str) -> VersionedKind:
+        key = group, kind, version
+        return key if version and key in self._names else (group, kind, "")
 
 
 def _retain_unchanged(previous: Names, present: Names) -> Names:

@@ -12,7 +12,7 @@ from fanout.api.git_repository import Repository
 from fanout.api.stages import Stage
 from fanout.api.upstream_policy import ObjectSelector, TargetEntry, UpstreamPolicy
 from fanout.api.validators.cross_references import is_visible
-from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
+from fanout.selection.cluster_objects import ClusterObjectIndex, group_of, version_of
 from fanout.selection.label_index import read_labels
 from fanout.selection.label_selector import match_raw_labels, matches
 from fanout.selection.variant_spec import Object, TargetFailure, VariantSpec
@@ -86,7 +86,7 @@ def find_unmatched(
         selector = entry.object_selector
         if selector is None or any(True for _ in _select_entry(index, entry, policy, inventory)):
             continue
-        kind = objects.of_kind(*_kind_of(selector))
+        kind = objects.of_kind(*_kind_of(selector), version_of(selector.api_version))
         yield index, sum(namespace in _namespaces(policy) for namespace, _ in kind)
 
 
@@ -163,11 +163,11 @@ def _list_candidates(
     selector: ObjectSelector, policy: UpstreamPolicy, objects: ClusterObjectIndex
 ) -> Iterator[tuple[tuple[str, str], Object]]:
     """Yield the objects that may match, cluster-scoped or in the policy's namespace."""
-    kind = _kind_of(selector)
+    kind, version = _kind_of(selector), version_of(selector.api_version)
     for namespace in _namespaces(policy):
         if not selector.name:
-            yield from objects.find_candidates(kind, namespace, selector)
-        elif cluster_object := objects.get(*kind, namespace, selector.name):
+            yield from objects.find_candidates(kind, namespace, selector, version)
+        elif cluster_object := objects.get(*kind, namespace, selector.name, version):
             yield (namespace, selector.name), cluster_object
 
 

@@ -29,7 +29,9 @@ def find_injection(
         if not _matches_point(injector, point):
             continue
         # Only objects in the variant's own namespace, as in Porch (porch.md §2.1).
-        source = objects.get(point.group, point.kind, spec.namespace, injector.name)
+        source = objects.get(
+            point.group, point.kind, spec.namespace, injector.name, injector.version or ""
+        )
         if source is not None:
             if not _has_content(source, point):
                 return _without_source(point, f"{point.kind} {injector.name} has no {point.field}")

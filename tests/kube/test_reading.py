@@ -332,27 +332,40 @@ def test_a_broken_repository_holds_who_could_name_it(twin: Twin):
     assert "InvalidObject" in {it["reason"] for it in plan["holds"]}
 
 
-def test_a_kind_is_read_in_the_version_of_the_oldest_policy(twin: Twin):
-    path = twin.fleet.policy("newer", ("infra.example.com/v1", "infra.example.com/v1beta1"))
+def test_each_policy_reads_the_version_that_it_names(twin: Twin, tmp_path: Path):
+    """Also beside policies of other namespaces, older or not."""
+    versions = ("infra.example.com/v1", "infra.example.com/v1beta1")
+    twin.fleet.policy("newer", versions)
     twin.move()
     twin.apply()
     told = twin.ask("plan", "-o", "json", "--new-records")
+    assert (told.code, told.err) == (0, "")
+    assert {it["policy"] for it in told.json["actions"]} == {"monitoring", "newer"}
+    assert told.json == twin.show("plan", "-o", "json").json
+    with open_twin(twin.server, tmp_path / "others") as others:
+        path = others.fleet.root / "policies" / "policy.yaml"
+        path.write_text(path.read_text().replace(*versions))
+        others.apply()
+        assert others.ask("plan", "--new-records").code == 0
+        objects = twin.read().objects
+        for version in ("v1", "v1beta1"):
+            clusters = objects.of_kind("infra.example.com", "Cluster", version)
+            assert {it["apiVersion"] for it in clusters.values()} == {
+                f"infra.example.com/{version}"
+            }
+            assert {namespace for namespace, _ in clusters} >= {twin.namespace, others.namespace}
+
+
+def test_a_version_that_is_not_served_holds_the_policy_that_names_it(twin: Twin):
+    twin.fleet.policy("newer", ("infra.example.com/v1", "infra.example.com/v2"))
+    twin.move()
+    twin.apply()
+    told = twin.ask("plan", "-o", "json", "--new-records")
+    assert told.code == 3
     assert {it["policy"] for it in told.json["actions"]} == {"monitoring"}
     place = f"UpstreamPolicy/{twin.namespace}/newer: spec.targets[0].objectSelector.apiVersion: "
-    sentence = "kind Cluster is read as infra.example.com/v1 for an older policy, not as v1beta1"
-    assert place + sentence in " ".join(told.err.split())
-    (path.parent / "policy.yaml").unlink()
-    meta = {"name": "monitoring", "namespace": twin.namespace}
-    policy = {"apiVersion": "fanout.dev/v1alpha1", "kind": "UpstreamPolicy", "metadata": meta}
-    twin.server.delete(policy)
-    told = twin.ask("plan", "-o", "json", "--new-records")
-    assert {it["policy"] for it in told.json["actions"]} == {"newer"}
-    versions = {it["apiVersion"] for it in read_clusters(twin)}
-    assert versions == {"infra.example.com/v1beta1"}
-
-
-def read_clusters(twin: Twin) -> list[Any]:
-    return [*twin.read().objects.of_kind("infra.example.com", "Cluster").values()]
+    sentence = "the API server serves kind Cluster of group infra.example.com as v1 or v1beta1"
+    assert f"{place}{sentence}, not as v2" in " ".join(told.err.split())
 
 
 INJECTED = """\

@@ -204,6 +204,22 @@ def test_a_check_of_an_object_requests_no_probe():
     assert missing.sentence == plan_wording.describe_missing_object("ConfigMap default/state")
 
 
+def test_a_check_reads_its_object_in_the_version_that_it_names():
+    names = {("default", "state"): {"apiVersion": "example.com/v2", "kind": "State"}}
+    earlier = {("default", "state"): {"apiVersion": "example.com/v1", "kind": "State"}}
+    objects = ClusterObjectIndex().with_objects(
+        {("example.com", "State"): names}, {("example.com", "State", "v1"): earlier}
+    )
+    for version in ("v1", "v2"):
+        api_version = f"example.com/{version}"
+        rule = {"apiVersion": api_version, "kind": "State", "name": "state", "cel": "object.ok"}
+        with pytest.raises(InputPending) as pending:
+            read_check(due_check({"name": "health", "object": rule}), objects, {})
+        [request] = pending.value.requests
+        assert isinstance(request, ExpressionRequest)
+        assert request.variables["object"]["apiVersion"] == api_version
+
+
 def test_an_address_without_a_text_leaves_the_check_pending():
     item = http_check("target.url")
     responses = {ExpressionRequest("target.url", item.variables): 3}

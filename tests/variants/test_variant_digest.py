@@ -58,6 +58,19 @@ def test_the_source_of_a_point(text, injectors, objects, expected):
     assert inputs.missing_injections == (() if found.source else (found,))
 
 
+def test_an_injector_with_a_version_reads_the_object_in_it():
+    others = {("platform", "eu"): site("eu", spec={"readAs": "v2"})}
+    named = {("platform", "eu"): site("eu", spec={"readAs": "v1"})}
+    objects = ClusterObjectIndex().with_objects(
+        {("example.com", "Site"): others}, {("example.com", "Site", "v1"): named}
+    )
+    prepared = prepare_package(package({"a.yaml": SITE}), RenderLimits())
+    for version, expected in (("v1", "v1"), (None, "v2")):
+        variant = spec(injectors=(by("eu", version=version),))
+        (found,) = resolve_inputs(prepared, variant, objects).injections
+        assert found.value == {"readAs": expected}
+
+
 def test_only_kinds_that_the_administrator_allows():
     allowed = RenderLimits(
         injectable=InjectionRules(kinds=(InjectableKind(kind="ConfigMap", fields_=("data",)),))

@@ -20,7 +20,7 @@ from fanout.plan import plan_wording
 from fanout.plan.evidence.due_checks import DueCheck
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.evidence.status_readings import read_commit_status
-from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
+from fanout.selection.cluster_objects import ClusterObjectIndex, group_of, version_of
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.values import frozen
 
@@ -114,10 +114,10 @@ def _find_object(
     check: ObjectCheck, name: str, namespace: str, objects: ClusterObjectIndex
 ) -> CheckProbe:
     """Find the object in the check's namespace, the policy's, or cluster-scoped."""
-    group = group_of(check.api_version)
+    group, version = group_of(check.api_version), version_of(check.api_version)
     namespaces = (check.namespace,) if check.namespace else (namespace, "")
     for candidate_namespace in namespaces:
-        observed_object = objects.get(group, check.kind, candidate_namespace, name)
+        observed_object = objects.get(group, check.kind, candidate_namespace, name, version)
         if observed_object is not None:
             object_name = f"{candidate_namespace}/{name}" if candidate_namespace else name
             return CheckProbe(f"{check.kind} {object_name}", ProbeResponse(observed_object))
