@@ -115,7 +115,7 @@ class ObjectWatch(Generic[Value]):
             # that came during the call may have made the values newer than the list.
             if version_before <= version < self._version:
                 return
-            is_same = values == self._values and self._failure is None
+            is_same = self._failure is None and _have_same_content(self._values, values)
             self._values, self._version = values, version
             self._noted.clear()  # a storage that was restored counts from another number
             self._failure, self._must_list = None, False
@@ -245,6 +245,12 @@ class ObjectWatch(Generic[Value]):
                 self._values[name] = value
             self._note_change()
             return True
+
+
+def _have_same_content(previous: Mapping[Any, object], present: Mapping[Any, object]) -> bool:
+    return previous.keys() == present.keys() and all(
+        has_same_content(previous[name], value) for name, value in present.items()
+    )
 
 
 def _choose_pause(attempts: int) -> float:
