@@ -35,6 +35,7 @@ from fanout.kube.kind_choice import (
     find_unread_kinds,
     find_unserved_version,
     list_injected,
+    list_missing,
     list_versions,
     split_versions,
 )
@@ -159,7 +160,7 @@ class ApiInventory:
         reading, self._served = _Reading(), served
         own_kinds = [self._read_own_kind(model, served, reading) for model in _OWN_KINDS]
         named = merge_references(self._list_references(reading))
-        injected = self._list_injected(served, reading)
+        injected = (*self._list_injected(served, reading),)
         choices = choose_kinds((*named, *injected), served)
         listed_kinds = [
             self._read_kind(key, choices[key], served, reading) for key in sorted(choices)
@@ -170,6 +171,7 @@ class ApiInventory:
         self._validated = {key: it for key, it in self._validated.items() if key in present}
         self._injected = {key: it for key, it in self._injected.items() if key in present}
         self._source.retain([*own_kinds, *(it for it in listed_kinds if it is not None)])
+        self._source.expect(list_missing((*named, *injected), served))
         self._objects = self._objects.with_objects(*split_versions(reading.objects, served))
         return assemble_declared(
             Declarations(

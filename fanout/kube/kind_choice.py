@@ -52,6 +52,15 @@ def list_versions(kind: RequiredKind, served: ServedKinds) -> Iterator[Versioned
         yield group, kind.kind, resource_type.version if resource_type else kind.version
 
 
+def list_missing(required: Iterable[RequiredKind], served: ServedKinds) -> list[VersionedKind]:
+    """Return the kinds that are not served in the named version; of one of no group with ""."""
+    missing: dict[VersionedKind, None] = {}
+    for item in required:
+        keys = [*list_versions(item, served)] or [("", item.kind, item.version)]
+        missing |= {key: None for key in keys if served.find(*key) is None}
+    return [*missing]
+
+
 def list_injected(
     declaration: UpstreamPolicy | PackageVariant, kinds: Iterable[GroupKind], served: ServedKinds
 ) -> Iterator[RequiredKind]:

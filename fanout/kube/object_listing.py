@@ -10,7 +10,7 @@ from fanout.declared.declaration_failure import own_kind
 from fanout.kube.api_connection import ApiConnection
 from fanout.kube.object_watch import read_name
 from fanout.kube.resource_discovery import ResourceType, ServedKinds, discover_kinds
-from fanout.selection.cluster_objects import Names
+from fanout.selection.cluster_objects import Names, VersionedKind
 from fanout.selection.variant_spec import Object
 from fanout.values import frozen
 
@@ -62,6 +62,9 @@ class ObjectSource(Protocol):
     def retain(self, kinds: Collection[ListedKind]) -> None:
         """Forget all other kinds."""
 
+    def expect(self, kinds: Collection[VersionedKind]) -> None:
+        """Take note of all kinds that are needed and not served, and may be later."""
+
 
 class ListedObjects:
     """Source of a command: each kind is listed once, when it is asked for."""
@@ -86,6 +89,9 @@ class ListedObjects:
 
     def retain(self, kinds: Collection[ListedKind]) -> None:
         """Do nothing: nothing is kept."""
+
+    def expect(self, kinds: Collection[VersionedKind]) -> None:
+        """Do nothing: a command judges one state of the cluster."""
 
 
 def build_declared(kind: ListedKind, item: Any) -> Object:

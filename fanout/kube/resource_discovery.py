@@ -101,6 +101,21 @@ class ServedKinds:
         custom_types = (it for types in types_by_kind.values() for it in types)
         return ServedKinds((*others, *custom_types), definition_times)
 
+    def with_later(self, later: "ServedKinds") -> "ServedKinds":
+        """Return the kinds of a later discovery, and those of this one that it lacks.
+
+        The same value if the later one has nothing else. A group of which the server is down is
+        missing in a discovery, and lists of its kinds fail by themselves.
+        """
+        previous, present = self.types_by_kind(), later.types_by_kind()
+        if all(previous.get(kind) == types for kind, types in present.items()):
+            return self
+        return self.with_kinds(present, {**self.definition_times, **later.definition_times})
+
+    def types_by_kind(self) -> dict[tuple[str, str], tuple[ResourceType, ...]]:
+        """Return the types of each kind, that of the preferred version first."""
+        return {kind: tuple(versions.values()) for kind, versions in self._versions.items()}
+
     def groups(self, kind: str) -> tuple[str, ...]:
         """Return the API groups that have a kind of this name."""
         return tuple(group for group, name in self._versions if name == kind)

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
+from time import monotonic
 from typing import Any
 
 from fanout.api.object_meta import GROUP
+from fanout.errors import FanoutError
 from fanout.kube.api_connection import ApiConnection
 from fanout.kube.object_listing import ListedKind, build_declared
 from fanout.kube.object_watch import ObjectWatch, read_name
@@ -18,11 +21,14 @@ from fanout.kube.resource_discovery import (
     discover_kinds,
     version_rank,
 )
-from fanout.selection.cluster_objects import Names
+from fanout.selection.cluster_objects import Names, VersionedKind
 from fanout.selection.variant_spec import Object
 from fanout.values import frozen, replace
 
 _ESTABLISHED = "Established"
+# After these an API server is asked again which kinds it serves, if one is missing. Of custom kinds
+# their definitions tell; nothing tells of those that a later release or an APIService adds.
+DISCOVERY_PAUSE = 60.0
 
 
 @frozen
@@ -49,6 +55,9 @@ class WatchedObjects:
         self._watches: dict[ListedKind, ObjectWatch[Object]] = {}
         self._definitions = ObjectWatch(connection, DEFINITION_TYPE.path, _read_definition, notify)
         self._discovered: ServedKinds | None = None
+        self._discovered_at = 0.0  # by the monotonic clock
+        self._discovery_changes = 0
+        self._missing: frozenset[VersionedKind] = frozenset()  # needed, and not served
         self._custom_kinds: frozenset[tuple[str, str]] = frozenset()  # that were ever defined
 
     def start(self) -> None:
@@ -66,16 +75,24 @@ class WatchedObjects:
             watch.stop()
 
     def version(self) -> int:
-        """Return a number that changes whenever objects or kinds change."""
+        """Return a number that changes whenever objects or kinds change.
+
+        Whoever reads again when it changes asks often. So this is where missing kinds are looked
+        for, at most once in `DISCOVERY_PAUSE` seconds.
+        """
+        if self._missing and monotonic() - self._discovered_at >= DISCOVERY_PAUSE:
+            self._discover_again()
         # Counted with the values: a count of its own would be late, and a value unnoticed.
         watches: list[ObjectWatch[Any]] = [self._definitions, *self._watches.values()]
-        return self._ended_changes + sum(it.count_changes() for it in watches)
+        counts = (it.count_changes() for it in watches)
+        return self._ended_changes + self._discovery_changes + sum(counts)
 
     def served(self) -> ServedKinds:
         """Return the kinds that are served now; definitions have the last word."""
         definitions = self._definitions.values().values()
         if self._discovered is None:
             self._discovered = discover_kinds(self._connection)
+            self._discovered_at = monotonic()
         defined = {(it.types[0].group, it.types[0].kind): it for it in definitions}
         self._custom_kinds |= defined.keys()
         return self._discovered.with_kinds(
@@ -85,6 +102,20 @@ class WatchedObjects:
             },
             {kind: it.created_at for kind, it in defined.items()},
         )
+
+    def expect(self, kinds: Collection[VersionedKind]) -> None:
+        """Look for these kinds again from time to time, and for no others."""
+        self._missing = frozenset(kinds)
+
+    def _discover_again(self) -> None:
+        previous = self._discovered
+        if previous is None:
+            return
+        # A failure is none of who reads: what was served may be read all the same.
+        self._discovered_at = monotonic()
+        with suppress(FanoutError):
+            self._discovered = previous.with_later(discover_kinds(self._connection))
+            self._discovery_changes += self._discovered is not previous
 
     def objects(self, kind: ListedKind) -> Names:
         """Return the objects of a kind, which is listed the first time and watched from then on."""

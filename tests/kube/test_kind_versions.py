@@ -9,7 +9,7 @@ from fanout.declared.object_key import own_key
 from fanout.kube.api_inventory import ApiInventory
 from fanout.kube.object_listing import ListedKind
 from fanout.kube.resource_discovery import ResourceType, ServedKinds
-from fanout.selection.cluster_objects import Names
+from fanout.selection.cluster_objects import Names, VersionedKind
 from fanout.selection.target_selection import TargetInventory, select_targets
 
 OWN = ("Repository", "UpstreamPolicy", "PackageVariant", "PromotionPolicy")
@@ -30,6 +30,7 @@ class PlayedServer:
         self.policies = policies
         self.types = [*infra_types("Cluster", "v1", "v1beta1"), *infra_types("Health", "v1")]
         self.listed: list[str] = []
+        self.expected: Collection[VersionedKind] = ()
         self.tier = "dev"
         self.number = 0
 
@@ -57,6 +58,9 @@ class PlayedServer:
 
     def retain(self, kinds: Collection[ListedKind]) -> None:
         pass
+
+    def expect(self, kinds: Collection[VersionedKind]) -> None:
+        self.expected = kinds
 
 
 def policy(name: str, *versions: str, namespace: str = "one", created: int = 1, **template: Any):
@@ -135,8 +139,21 @@ def test_a_version_that_is_not_served_holds_who_names_it_alone():
     place = "UpstreamPolicy/one/lost: spec.targets[0].objectSelector.apiVersion: "
     served = "the API server serves kind Cluster of group infra.example.com as v1 or v1beta1"
     assert problem == f"{place}{served}, not as v1alpha1"
+    assert server.expected == [(*CLUSTER, "v1alpha1")]
     [web] = declared.policies
     assert [*declared.find_unusable_targets(web)] == [], "all its targets were read"
+
+
+def test_a_kind_without_a_group_that_is_not_served_is_expected():
+    injectors = [{"kind": "Site", "name": "ams"}]
+    server = PlayedServer(policy("web", "v1", injectors=injectors))
+    inventory = ApiInventory(server)
+    assert inventory.read().policies == ()
+    assert server.expected == [("", "Site", "")]
+    server.types += infra_types("Site", "v1")
+    server.number = 1
+    assert len(inventory.read().policies) == 1
+    assert server.expected == []
 
 
 def test_a_changed_object_is_a_change_in_each_version_that_is_read():

@@ -1,6 +1,7 @@
 """A watch on a real kube-apiserver, and what ends it: the version, silence, a missing right."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from kube.twin import open_twin
 from kube_server import KubeServer
 
 from fanout.errors import Denied
-from fanout.kube import api_connection, object_watch
+from fanout.kube import api_connection, object_watch, watched_objects
 from fanout.kube.api_connection import ApiConnection, WatchExpired, open_connection
 from fanout.kube.api_inventory import ApiInventory
 from fanout.kube.object_watch import ObjectWatch
@@ -207,6 +208,51 @@ def test_a_large_list_is_compressed(site: Site):
     assert len(listed["items"]) == 3
     assert answers[0].getheader("Content-Encoding") == "gzip"
     assert "resourceVersion=" not in str(answers[0].response.geturl()), "the list is consistent"
+
+
+class Hiding(ApiConnection):
+    """A connection to an API server that does not serve a group yet."""
+
+    hidden = "apps"
+
+    def get(self, path: str, accept: str = api_connection.JSON_TYPE) -> Any:
+        document = super().get(path, accept)
+        if path == "/apis":
+            groups = [it for it in document["items"] if it["metadata"]["name"] != self.hidden]
+            return {**document, "items": groups}
+        return document
+
+
+def test_a_built_in_kind_that_is_served_later_is_read_without_a_restart(
+    server: KubeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(watched_objects, "DISCOVERY_PAUSE", 0.5)
+    with open_twin(server, tmp_path) as twin:
+        selector = ("infra.example.com/v1, kind: Cluster", "apps/v1, kind: Deployment")
+        twin.fleet.policy("late", selector)
+        twin.move()
+        twin.apply()
+        connection = Hiding(open_connection(server.kubeconfig, "admin")._client)
+        source = WatchedObjects(connection, lambda: None)
+        source.start()
+        inventory = ApiInventory(source)
+
+        def read_names() -> set[str]:
+            declared = inventory.read()
+            policies = [it.metadata for it in declared.policies]
+            return {it.name for it in policies if it.namespace == twin.namespace}
+
+        try:
+            assert read_names() == {"monitoring"}
+            problems = [it.problem for it in inventory.read().faults]
+            assert any("does not serve kind Deployment" in it for it in problems)
+            before = inventory.read()
+            time.sleep(1)
+            assert inventory.read() is before, "it is still not served"
+            connection.hidden = ""
+            wait_until(lambda: read_names() == {"monitoring", "late"}, "it is not discovered")
+        finally:
+            source.stop()
 
 
 def test_the_watch_of_a_kind_ends_with_the_last_policy_that_names_it(

@@ -1,12 +1,15 @@
-"""Watches over a played connection."""
+"""Watches and discovery over a played connection."""
 
 from typing import Any, cast
 
 import pytest
 
+from fanout.errors import Unavailable
+from fanout.kube import watched_objects
 from fanout.kube.api_connection import JSON_TYPE, ApiConnection
 from fanout.kube.object_watch import ObjectWatch, read_name
 from fanout.kube.resource_discovery import DEFINITION_TYPE
+from fanout.kube.watched_objects import WatchedObjects
 
 METRICS = ("metrics.k8s.io", "PodMetrics", "v1beta1")
 DEPLOYMENT = ("apps", "Deployment", "v1")
@@ -69,3 +72,82 @@ def test_a_list_with_another_type_of_a_value_is_a_change(before: object, after: 
     watch.refresh()
     assert repr(watch.values()[read_name(connection.items[0])]) == repr({"replicas": after})
     assert (watch.count_changes(), len(notified)) == (count + 1, 2)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Return the present reading of the monotonic clock, as the only item."""
+    reading = [1000.0]
+    monkeypatch.setattr(watched_objects, "monotonic", lambda: reading[0])
+    return reading
+
+
+@pytest.fixture
+def connection() -> PlayedConnection:
+    return PlayedConnection()
+
+
+@pytest.fixture
+def source(connection: PlayedConnection) -> WatchedObjects:
+    return WatchedObjects(open_played(connection), lambda: None)
+
+
+def test_a_kind_that_is_served_later_is_found(
+    connection: PlayedConnection, source: WatchedObjects, clock: list[float]
+):
+    assert source.served().find(*METRICS) is None
+    source.expect([METRICS])
+    connection.groups.append(group(*METRICS))
+    before = source.version()
+    clock[0] += 59
+    assert source.version() == before
+    assert connection.discoveries == 1, "once in a minute is enough"
+    clock[0] += 1
+    after = source.version()
+    assert after != before, "whoever reads when the number changes reads again"
+    assert source.served().find(*METRICS) is not None
+    assert source.served().find(*DEPLOYMENT) is not None
+    clock[0] += 1000
+    source.expect([])
+    assert source.version() == after
+    assert connection.discoveries == 2, "nothing is missing any more"
+
+
+def test_a_kind_that_is_still_not_served_is_no_change(
+    connection: PlayedConnection, source: WatchedObjects, clock: list[float]
+):
+    source.served()
+    source.expect([METRICS])
+    before = source.version()
+    for _ in range(3):
+        clock[0] += 30
+        assert source.version() == before
+    assert connection.discoveries == 2
+
+
+def test_without_a_missing_kind_discovery_is_asked_once(
+    connection: PlayedConnection, source: WatchedObjects, clock: list[float]
+):
+    source.served()
+    clock[0] += 1000
+    before = source.version()
+    source.served()
+    assert (source.version(), connection.discoveries) == (before, 1)
+
+
+def test_a_discovery_that_fails_or_lacks_a_group_takes_no_kind_away(
+    connection: PlayedConnection, source: WatchedObjects, clock: list[float]
+):
+    """A group of which the server is down is missing in the answer."""
+    source.served()
+    source.expect([METRICS])
+    before = source.version()
+    connection.failure = Unavailable("down")
+    clock[0] += 60
+    assert source.version() == before
+    connection.failure, connection.groups = None, [group(*METRICS)]
+    clock[0] += 59
+    assert source.version() == before, "a failure counts as an attempt"
+    clock[0] += 1
+    assert source.version() != before
+    assert all(source.served().find(*it) for it in (METRICS, DEPLOYMENT))
