@@ -17,7 +17,7 @@ from fanout.api.urls import check_http_url
 from fanout.gates.gate_facts import CheckReading
 from fanout.pending_inputs import ExpressionRequest, Responses, get_response, get_responses
 from fanout.plan import plan_wording
-from fanout.plan.evidence.due_checks import DueCheck
+from fanout.plan.evidence.due_checks import DueCheck, list_namespaces
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.evidence.status_readings import read_commit_status
 from fanout.selection.cluster_objects import ClusterObjectIndex, group_of, version_of
@@ -115,7 +115,7 @@ def _find_object(
 ) -> CheckProbe:
     """Find the object in the check's namespace, the policy's, or cluster-scoped."""
     group, version = group_of(check.api_version), version_of(check.api_version)
-    namespaces = (check.namespace,) if check.namespace else (namespace, "")
+    namespaces = list_namespaces(check, namespace)
     for candidate_namespace in namespaces:
         observed_object = objects.get(group, check.kind, candidate_namespace, name, version)
         if observed_object is not None:

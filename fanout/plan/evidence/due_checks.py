@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY
 from datetime import datetime, timedelta
 
 from fanout.api.gate_vocabulary import CheckMethod
-from fanout.api.stages import Check, Stage
+from fanout.api.stages import Check, ObjectCheck, Stage
 from fanout.gates.gate_rules import Variables
 from fanout.plan.evidence.status_readings import (
     StatusSource,
@@ -34,6 +34,12 @@ class DueCheck:
 def machine_checks(checks: Sequence[Check]) -> tuple[Check, ...]:
     """Return the checks that a machine answers."""
     return tuple(it for it in checks if it.approval is None and it.method is not CheckMethod.REPORT)
+
+
+def list_namespaces(check: ObjectCheck, policy_namespace: str) -> tuple[str, ...]:
+    """Return the namespaces in which a check looks for its object, in this order."""
+    # An object of a cluster-scoped kind has the namespace "".
+    return (check.namespace,) if check.namespace else (policy_namespace, "")
 
 
 def has_machine_checks(stage: Stage) -> bool:

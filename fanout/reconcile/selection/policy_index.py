@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from fanout.api.upstream_policy import ObjectSelector, UpstreamPolicy
-from fanout.plan.evidence.due_checks import machine_checks
+from fanout.plan.evidence.due_checks import list_namespaces, machine_checks
 from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
 from fanout.selection.cluster_objects import ObjectChange, group_of
 from fanout.selection.label_index import list_exact_requirements, read_labels
@@ -51,7 +51,8 @@ class PolicyIndex:
         """Return the policies that may inject the object, check it, or know its scope by it."""
         if change.kind == CRD_KIND:
             return set(self._policies)
-        return self._find({(_NAME, *change.name), (_CHECK, *change.kind)})
+        namespace, _ = change.name
+        return self._find({(_NAME, *change.name), (_CHECK, *change.kind, namespace)})
 
     def _put(self, resolved_policy: ResolvedPolicy) -> None:
         key, terms = resolved_policy.key, frozenset(_list_terms(resolved_policy))
@@ -116,4 +117,6 @@ def _list_terms(resolved_policy: ResolvedPolicy) -> Iterator[_Term]:
     for stage in policy.spec.stages:
         for check in (*machine_checks(stage.verification), *machine_checks(stage.requires)):
             if check.object is not None:
-                yield _CHECK, group_of(check.object.api_version), check.object.kind
+                kind = (group_of(check.object.api_version), check.object.kind)
+                for namespace in list_namespaces(check.object, policy.metadata.namespace):
+                    yield _CHECK, *kind, namespace
