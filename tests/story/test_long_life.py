@@ -18,6 +18,30 @@ from fanout.values import replace
 LONG = 1e9  # seconds; listings of that age will do
 SITES = {"s0": ("dev", "edge"), "s1": ("prod", "edge"), "s2": ("dev", "core")}
 SELECTOR = "objectSelector: {apiVersion: infra.example.com/v1, kind: Cluster"
+TIER = "matchExpressions: [{key: tier, operator: "
+SELECTIONS = (  # what is added to the selector
+    "",
+    ", matchLabels: {tier: dev}",
+    ", matchLabels: {tier: prod}",
+    f", {TIER}NotIn, values: [dev]}}]",
+    f", {TIER}Exists}}]",
+)
+E2E = "{name: e2e, report: {}}"
+HEALTH = (
+    "{name: health, settle: 1s, freshFor: 10m, object: {apiVersion: infra.example.com/v1,"
+    " kind: Health, nameExpr: target.metadata.name, cel: object.spec.ok}}"
+)
+BY_REPOSITORY = """\
+apiVersion: fanout.dev/v1alpha1
+kind: UpstreamPolicy
+metadata: {name: everywhere}
+spec:
+  upstream: {repository: blueprints, package: monitoring, revision: {semver: ">=1 <9"}}
+  targets:
+  - repositorySelector: {matchLabels: {ring: early}}
+    template: {stage: dev, downstream: {package: all}}
+  stages: [{name: dev}]
+"""
 EVERYTHING = PassMode()
 
 
@@ -64,11 +88,39 @@ def no_site(name: str) -> Event:
     return event
 
 
-def a_policy(name: str, path: str, tier: str) -> Event:
+def a_policy(name: str, path: str, selection: str, check: str = E2E) -> Event:
     def event(fleet: Fleet) -> bool:
-        chosen = f"{SELECTOR}, matchLabels: {{tier: {tier}}}" if tier else SELECTOR
-        text = POLICY.replace(SELECTOR, chosen).replace("name: monitoring", f"name: {name}", 1)
+        text = POLICY.replace(SELECTOR, SELECTOR + selection).replace(E2E, check)
+        text = text.replace("name: monitoring", f"name: {name}", 1)
         fleet.write(f"policy-{name}.yaml", text.replace("sites/", f"{path}/", 1))
+        return True
+
+    return event
+
+
+def a_health(name: str, ok: str) -> Event:
+    """An object that checks may read."""
+
+    def event(fleet: Fleet) -> bool:
+        meta = f"metadata: {{name: {name}}}"
+        text = f"apiVersion: infra.example.com/v1\nkind: Health\n{meta}\nspec: {{ok: {ok}}}\n"
+        fleet.write(f"health-{name}.yaml", text)
+        return True
+
+    return event
+
+
+def a_ring(ring: str) -> Event:
+    """A repository is in a ring that a policy chooses, or no more."""
+
+    def event(fleet: Fleet) -> bool:
+        fleet.write("policy-everywhere.yaml", BY_REPOSITORY)
+        fleet.write(
+            "repository-core.yaml",
+            "apiVersion: fanout.dev/v1alpha1\nkind: Repository\n"
+            f"metadata: {{name: core, labels: {{ring: {ring}}}}}\n"
+            f"spec: {{url: {fleet.repos['core'].path}}}\n",
+        )
         return True
 
     return event
@@ -123,8 +175,11 @@ EVENTS = st.one_of(
         a_policy,
         st.just("logging"),
         st.sampled_from(["sites", "logs"]),
-        st.sampled_from(["", "dev", "prod"]),
+        st.sampled_from(SELECTIONS),
+        st.sampled_from([E2E, HEALTH]),
     ),
+    st.builds(a_health, NAMES, st.sampled_from(["true", "false", "1"])),
+    st.builds(a_ring, st.sampled_from(["early", "late"])),
     st.builds(automatic, st.sampled_from(["", '"*"', "dev"])),
     st.builds(a_release, st.integers(2, 3)),
     st.just(an_edit),
@@ -138,7 +193,8 @@ EVENTS = st.one_of(
 def test_a_process_that_stays_plans_the_same_as_a_fresh_one(events: list[Event]):
     with tempfile.TemporaryDirectory() as directory:
         fleet = Fleet.build(Path(directory), SITES)
-        a_policy("logging", "logs", "dev")(fleet)
+        a_policy("logging", "logs", SELECTIONS[1], HEALTH)(fleet)
+        a_health("s0", "true")(fleet)
         with open_program(fleet.settings(), long_running=True) as program:
             process = Process(fleet, program)
             settle(process, EVERYTHING)
