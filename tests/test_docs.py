@@ -205,3 +205,41 @@ def test_messages_of_the_troubleshooting_page_are_those_of_the_code():
         if not any(words in message for words in OTHERS_WORDS) and message.strip(" …") not in code
     ]
     assert unknown == []
+
+
+FIELD_PAGE = ROOT / "docs/reference/kinds/fanout-configuration.md"
+FIELD_PATHS = set(re.findall(r"^\| `([^`]+)` \|", FIELD_PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+FIELD_NAMES = {name.removesuffix("[]") for path in FIELD_PATHS for name in path.split(".")}
+FILE_SUFFIXES = (".json", ".yaml", ".md", ".py")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_fields_of_the_configuration_that_pages_name_exist(page):
+    text = re.sub(r"(?ms)^```.*?^```", "", page.read_text(encoding="utf-8"))
+    quoted = re.findall(r"`([\w.\[\]*]+)(?:: [^`]+)?`", text)
+    top_fields = {it.partition(".")[0].removesuffix("[]") for it in FIELD_PATHS if "." in it}
+    paths = {
+        it.replace("[*]", "[]")
+        for it in quoted
+        if re.split(r"[.\[]", it)[0] in top_fields and "." in it
+    }
+    assert {it for it in paths - FIELD_PATHS if not it.endswith(FILE_SUFFIXES)} == set()
+    spellings = {name.lower(): name for name in FIELD_NAMES if name.lower() != name}
+    names = {name for it in quoted for name in re.split(r"[.\[\]*]+", it) if name}
+    assert {it for it in names if it[0].islower() and spellings.get(it.lower(), it) != it} == set()
+
+
+def test_the_page_about_size_has_limits_that_the_benchmark_kept():
+    page = (ROOT / "docs/operations/kubernetes-sizing.md").read_text(encoding="utf-8")
+    benchmark = (ROOT / "docs/reference/benchmarks-kube.md").read_text(encoding="utf-8")
+    (memory,) = re.findall(r"less than (\d+) MB", page)
+    (processor,) = re.findall(r"less than (\d+) seconds of processor time", page)
+    (share,) = re.findall(r"up to (\d+) % more", page)
+
+    def measured(*names):
+        rows = dict(re.findall(r"^(\S+) +([\d.]+) ", benchmark, flags=re.MULTILINE))
+        return max(float(rows[name]) for name in names)
+
+    assert measured("controller/memory", "fan-out-of-cluster/memory") < float(memory)
+    assert measured("fan-out-of-cluster/processor") < float(processor)
+    assert measured("statuses/memory-to-files", "process/peak-to-files") < 1 + float(share) / 100

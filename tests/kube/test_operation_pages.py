@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -17,7 +18,7 @@ from kube.tenants import (
     own,
 )
 from kube.twin import Twin
-from kube_server import running_kube_server
+from kube_server import KubeServer, running_kube_server
 from pages import parts, play_in_shell
 
 pytestmark = pytest.mark.kube
@@ -159,9 +160,41 @@ def test_a_suspension_of_everything_is_not_about_later_policies(
     assert not condition(twin, "UpstreamPolicy", "later", "Suspended")
 
 
+def read_pod(server: KubeServer) -> dict[str, Any]:
+    """Return image, resources and records repository of the pod of the installation."""
+    metadata = {"namespace": "fanout-system"}
+    deployment = server.get(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {**metadata, "name": "fanout-controller"},
+        }
+    )
+    spec = deployment["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    (name,) = (it["configMap"]["name"] for it in spec["volumes"] if "configMap" in it)
+    configuration = server.get(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**metadata, "name": name}}
+    )
+    (text,) = configuration["data"].values()
+    return {
+        "image": container["image"],
+        "resources": container["resources"],
+        "records": yaml.safe_load(text).get("records"),
+    }
+
+
 def test_sizes_and_network_are_applied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     shutil.copytree(ROOT / "deploy", tmp_path / "deploy")
     with running_kube_server(tmp_path / "kubernetes") as server:
         monkeypatch.setenv("PATH", f"{server.programs}{os.pathsep}{os.environ['PATH']}")
         monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
+        play_in_shell(read_page("kubernetes"), tmp_path)
+        installed = read_pod(server)
+        assert installed["records"] == "ssh://git@git.example.com/platform/fanout-records.git"
+        base = yaml.safe_load((tmp_path / "deploy" / "controller.yaml").read_text())
+        assert installed["image"] != base["spec"]["template"]["spec"]["containers"][0]["image"]
         assert play_in_shell(read_page("kubernetes-sizing"), tmp_path) == 3
+        sized = read_pod(server)
+        assert sized.pop("resources")["limits"] == {"memory": "4Gi"}
+        assert sized == {it: installed[it] for it in sized}
