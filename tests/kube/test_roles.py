@@ -253,11 +253,17 @@ def test_the_controller_writes_what_is_its_own_and_nothing_else(server):
         if may(server, CONTROLLER, verb, f"{kind}.fanout.dev", "--all-namespaces")
     }  # fmt: skip
     assert answers == allowed
+    verbs = ("get", "create", "update", "patch", "delete")
     for kind in KINDS:
-        assert may(server, CONTROLLER, "patch", f"{kind}.fanout.dev", "--subresource=status")
+        part = (f"{kind}.fanout.dev", "--subresource=status")
+        assert [it for it in verbs if may(server, CONTROLLER, it, *part)] == ["patch"]
     for verb in VERBS:
         assert not may(server, CONTROLLER, verb, "upstreampolicies.fanout.dev")
-    assert may(server, CONTROLLER, "create", "events")
+    events = [
+        (verb, group) for verb in ("get", "list", *verbs[1:]) for group in ("", ".events.k8s.io")
+        if may(server, CONTROLLER, verb, f"events{group}")
+    ]  # fmt: skip
+    assert events == [("create", ".events.k8s.io")]
     assert not may(server, CONTROLLER, "list", "configmaps")
 
 
@@ -292,6 +298,16 @@ def test_a_labeled_role_gives_the_controller_a_kind_to_read(server):
     aggregate(server)
     await_right(server, "watch", "configmaps", "--all-namespaces")
     assert not may(server, CONTROLLER, "update", "configmaps", "--all-namespaces")
+
+
+def test_cluster_scoped_objects_of_the_base_have_no_namespace(server):
+    lines = server.kubectl("api-resources", "--namespaced=false", "--no-headers").stdout
+    cluster_scoped = {line.split()[-1] for line in lines.splitlines()}
+    manifests = list(yaml.safe_load_all(server.kubectl("kustomize", str(ROOT / "deploy")).stdout))
+    namespaces = {
+        (it["kind"] in cluster_scoped, it["metadata"].get("namespace", "")) for it in manifests
+    }
+    assert namespaces == {(True, ""), (False, "fanout-system")}
 
 
 def test_the_base_is_applied_twice_without_a_change(server):
