@@ -208,7 +208,9 @@ def test_messages_of_the_troubleshooting_page_are_those_of_the_code():
 
 
 FIELD_PAGE = ROOT / "docs/reference/kinds/fanout-configuration.md"
-FIELD_PATHS = set(re.findall(r"^\| `([^`]+)` \|", FIELD_PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+FIELD_PATHS = set(
+    re.findall(r"^\| `([^`]+)` \|", FIELD_PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+)
 FIELD_NAMES = {name.removesuffix("[]") for path in FIELD_PATHS for name in path.split(".")}
 FILE_SUFFIXES = (".json", ".yaml", ".md", ".py")
 

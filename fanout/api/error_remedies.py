@@ -9,8 +9,9 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "The API server does not check who creates evidence, approvals and decisions: a"
         " ValidatingAdmissionPolicy of fanout or its binding is missing, changed, or was written"
         " less than a minute before the record.",
-        "Run `fanout crds --admission`, and apply the output with kubectl. After a minute, create"
-        " the refused records again.",
+        "Run `fanout crds --admission`, and apply the output with kubectl. If the controller's"
+        " service account is not fanout-system/fanout-controller, add `--service-account"
+        " NAMESPACE/NAME`. After a minute, create the refused records again.",
     ),
     Reason.ADOPTION_BASE_MISSING: Remedy(
         "The existing package has no usable `upstreamLock` in its Kptfile, or the files of the "

@@ -53,15 +53,19 @@ class AdmissionCheck:
 
     def read(self) -> AdmissionState:
         """Compare the policies and bindings with those that fanout prints. Raises Unavailable."""
+        account = DEFAULT_SERVICE_ACCOUNT
         try:
-            expected = build_admission_policies(self._service_account)
+            account = self._service_account
+            expected = build_admission_policies(account)
             written = [_check(self._connection, it) for it in expected]
         except (Denied, InvalidInput) as error:
             return AdmissionState(
                 InvalidInput(
                     wording.describe_admission(error.problem),
                     reason="AdmissionMissing",
-                    remedy=wording.ADMISSION_REMEDY,
+                    remedy=wording.advise_admission(
+                        "" if account == DEFAULT_SERVICE_ACCOUNT else account
+                    ),
                 )
             )
         return AdmissionState(since=max(written) + IN_FORCE_AFTER)

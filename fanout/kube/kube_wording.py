@@ -21,7 +21,6 @@ KEYS_REMEDY = "its keys are username and password, or ssh-privatekey and known_h
 SECRETS_UNREAD = "fanout reads no Secrets as targets, sources or checks"
 SECRETS_REMEDY = "name another kind in the policy"
 VERSION_REMEDY = "name a version that is served"
-ADMISSION_REMEDY = "run `fanout crds --admission | kubectl apply --server-side -f -`"
 DELETED_MEANWHILE = "it was deleted meanwhile"
 DEFINITIONS_REMEDY = "run `fanout crds | kubectl apply --server-side -f -`"
 
@@ -71,6 +70,15 @@ def describe_unserved_version(kind: str, group: str, served: Sequence[str], vers
 def describe_admission(problem: str) -> str:
     """Say that nothing proves who created records, so none is taken in."""
     return f"no record is taken in, because nothing proves who created it: {problem}"
+
+
+def advise_admission(service_account: str) -> str:
+    """Advise how to install the admission policies for the controller's account.
+
+    `service_account`: `namespace/name`, "" for the default one.
+    """
+    option = f" --service-account {service_account}" if service_account else ""
+    return f"run `fanout crds --admission{option} | kubectl apply --server-side -f -`"
 
 
 def describe_missing(kind: str, name: str) -> str:
