@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from kube.tenants import (
 from kube.twin import Twin
 from kube_server import KubeServer, running_kube_server
 from pages import parts, play_in_shell
+
+from fanout.git.mirror import create_bare
 
 pytestmark = pytest.mark.kube
 
@@ -198,3 +201,36 @@ def test_sizes_and_network_are_applied(tmp_path: Path, monkeypatch: pytest.Monke
         sized = read_pod(server)
         assert sized.pop("resources")["limits"] == {"memory": "4Gi"}
         assert sized == {it: installed[it] for it in sized}
+
+
+def test_a_pod_that_exits_has_the_code_of_the_table(tmp_path: Path):
+    page = read_page("kubernetes-troubleshooting")
+    rows = re.findall(r"^\| the pod exits with code (\d) \| `([^`]+)` \|", page, flags=re.MULTILINE)
+    create_bare(tmp_path / "records.git")
+    records = ("--records", str(tmp_path / "records.git"))
+
+    def exit_controller(server: KubeServer, user: str, *options: str) -> tuple[str, str]:
+        """Return the exit code of a controller that cannot begin, and the message of the page."""
+        line = (sys.executable, "-m", "fanout", "controller", "--kubeconfig", server.kubeconfig)
+        done = subprocess.run(
+            [*line, "--context", user, *options],
+            cwd=tmp_path,
+            text=True,
+            capture_output=True,
+            check=False,
+            timeout=60,
+        )
+        told = [it for _, it in rows if it.strip("… ") in done.stdout + done.stderr]
+        assert told, done.stdout + done.stderr
+        return str(done.returncode), *told
+
+    with running_kube_server(tmp_path / "kubernetes") as server:
+        codes = [
+            exit_controller(server, "admin"),
+            exit_controller(server, "admin", *records),
+        ]
+        server.kubectl("apply", "--server-side", "-f", str(ROOT / "deploy" / "definitions.yaml"))
+        server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        codes.append(exit_controller(server, "carol", *records))
+    assert sorted(codes) == sorted(rows)
+    assert len(rows) == 3
