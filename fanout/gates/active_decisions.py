@@ -290,7 +290,7 @@ class ActiveDecisions:
         start = effective_from(decision.at)
         self._opening_times.append((decision.stage, start))
         sentence = gate_wording.describe_future_decision(decision.name, decision.by)
-        actor = gate_wording.format_clock_owner(decision.by, gate_wording.ANY_PROMOTER_WITHDRAW)
+        actor = gate_wording.format_clock_owner(decision.by, gate_wording.MAY_WITHDRAW)
         self.holds.append(Hold(Reason.FROM_THE_FUTURE, sentence, actor, until=start))
 
     def _suspension_hold(self, scope: Scope, label: str) -> Hold | None:

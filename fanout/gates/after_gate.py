@@ -231,7 +231,7 @@ def _soak_hold(
         return Hold(
             Reason.SOAK_RUNNING, sentence, upstream_stage.actor, history.left, ready_at
         ), True
-    actor = gate_wording.ANY_PROMOTER_SOAK
+    actor = gate_wording.MAY_OVERRIDE_SOAK
     return Hold(Reason.SOAK_CUT_SHORT, sentence, actor, history.left), False
 
 
@@ -245,4 +245,4 @@ def _not_passed_hold(
         sentence = gate_wording.describe_upstream_wait(revision, stage)
         return Hold(Reason.AFTER_PENDING, sentence, upstream_stage.actor)
     sentence = gate_wording.describe_passed_over(revision, stage)
-    return Hold(Reason.AFTER_PENDING, sentence, gate_wording.ANY_PROMOTER_AFTER)
+    return Hold(Reason.AFTER_PENDING, sentence, gate_wording.MAY_OVERRIDE_AFTER)

@@ -19,12 +19,15 @@ _SHOWN = 3
 
 # Actors: who can end a hold, with the command or field in parentheses.
 ANY_PROMOTER = "any promoter (fanout promote)"
-ANY_PROMOTER_AFTER = "any promoter (fanout promote --override after)"
-ANY_PROMOTER_SOAK = "any promoter (fanout promote --override soak)"
 ANY_PROMOTER_RESUME = "any promoter (fanout resume)"
 ANY_PROMOTER_RETRY = "any promoter (fanout retry)"
 ANY_PROMOTER_ROLLBACK = "any promoter (fanout rollback)"
-ANY_PROMOTER_WITHDRAW = "any promoter (fanout withdraw)"
+# Promoters of a cluster may not: RBAC asks for the verbs of fanout.api.admission_policies.
+MAY_OVERRIDE = "whoever may override gates"
+MAY_OVERRIDE_AFTER = f"{MAY_OVERRIDE} (fanout promote --override after)"
+MAY_OVERRIDE_SOAK = f"{MAY_OVERRIDE} (fanout promote --override soak)"
+MAY_OVERRIDE_WINDOW = f"{MAY_OVERRIDE} (fanout promote --override window)"
+MAY_WITHDRAW = "whoever may withdraw records (fanout withdraw)"
 AUTHOR = "the policy's author"
 OWNER = "the owner of the variant"
 AUTHOR_OF_LIMIT = "the policy's author (rollout.maxInFlight)"
@@ -47,11 +50,8 @@ REPORTER_OF_GROUP = "a reporter of the pending checks in that group"
 TARGET_OPERATOR = "the operator of the target"
 EVALUATION_AWAITED = "this pass"
 TIME_ALONE = "nobody (opens automatically)"
-UNREADABLE_WINDOW_ACTOR = (
-    "the PromotionPolicy's author (fanout validate) or any promoter"
-    " (fanout promote --override window)"
-)
-WINDOW_ACTOR = f"{TIME_ALONE} or any promoter (fanout promote --override window)"
+UNREADABLE_WINDOW_ACTOR = f"the PromotionPolicy's author (fanout validate) or {MAY_OVERRIDE_WINDOW}"
+WINDOW_ACTOR = f"{TIME_ALONE} or {MAY_OVERRIDE_WINDOW}"
 WINDOW_ADMINISTRATOR = "an administrator (PromotionPolicy.windows)"
 REMOVAL_ACTOR = f"{TIME_ALONE} or {WINDOW_ADMINISTRATOR}"
 
@@ -168,7 +168,7 @@ def format_halt_actor(stage: str) -> str:
 
 def format_budget_actor(actor: str) -> str:
     """Format who can act where the in-flight limit is reached; `actor` can free a slot."""
-    return f"{actor} or any promoter (fanout promote --override budget)"
+    return f"{actor} or {MAY_OVERRIDE} (fanout promote --override budget)"
 
 
 def format_stage_actor(stages: Iterable[str]) -> str:
@@ -178,7 +178,12 @@ def format_stage_actor(stages: Iterable[str]) -> str:
 
 def format_removal_actor(policy: str, arguments: str) -> str:
     """Format who can confirm a removal; `arguments` are those of `fanout remove`."""
-    return f"any promoter: run `fanout remove {policy} {arguments} --reason WHY`"
+    return f"whoever may remove variants: run `{format_removal_command(policy, arguments)}`"
+
+
+def format_removal_command(policy: str, arguments: str) -> str:
+    """Format the command that confirms a removal; `arguments` are those of `fanout remove`."""
+    return f"fanout remove {policy} {arguments} --reason WHY"
 
 
 # Suspensions and decisions.

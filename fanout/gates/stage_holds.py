@@ -74,9 +74,11 @@ def list_stage_holds(
     candidate = evaluation.candidate(tally.stage_rule.name)
     holds: list[Hold] = [tally.suspended] if tally.suspended else []
     holds += _emptiness_holds(tally, candidate)
-    if not variant_evaluations or any(
-        item.state not in _AT_CANDIDATE for item in variant_evaluations
-    ):
+    is_everywhere = variant_evaluations and all(
+        item.state in _AT_CANDIDATE for item in variant_evaluations
+    )
+    # Without a candidate there is no revision that upstream stages have to pass.
+    if candidate and not is_everywhere:
         holds += release_evaluator.gate.holds
     holds += [release_evaluator.halted] if release_evaluator.halted is not None else []
     holds += group_holds(sorted(variant_evaluations, key=_is_failed_or_skipped), holds)
@@ -335,7 +337,7 @@ def _pinned_hold(stage_rule: StageRule, revision: str, pin: Pin) -> Hold:
     sentence = gate_wording.describe_decided_pin(
         revision, stage, pin.revision, decision.name, decision.by
     )
-    return Hold(Reason.PINNED, sentence, gate_wording.ANY_PROMOTER_WITHDRAW, decision.at)
+    return Hold(Reason.PINNED, sentence, gate_wording.MAY_WITHDRAW, decision.at)
 
 
 def _dropped(evaluation: GateEvaluation, stage_rule: StageRule) -> tuple[AlternativeRevision, ...]:

@@ -70,7 +70,7 @@ def format_pin_author(stage: str) -> str:
 
 def format_withdraw_command(subject: str, decision: str) -> str:
     """Format who can withdraw a rollback, with the command."""
-    return f"any promoter: run `fanout withdraw {subject} {decision} --reason WHY`"
+    return f"whoever may withdraw records: run `fanout withdraw {subject} {decision} --reason WHY`"
 
 
 def format_promoter(variant: str) -> str:

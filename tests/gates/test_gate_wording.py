@@ -1,15 +1,18 @@
 """The sentences of the gates, as people read them."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 
 import pytest
 
-from fanout.api.gate_vocabulary import Verdict
+from fanout.api.admission_policies import VERBS_BY_ACTION
+from fanout.api.gate_vocabulary import Action, Verdict
 from fanout.api.reasons import Reason
 from fanout.gates import gate_wording as wording
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import ApprovalRule
+from fanout.plan import plan_wording
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 SIGNED = ApprovalRule("signed-off", 2, frozenset({"ann", "bob"}), ("sre",))
@@ -207,8 +210,8 @@ ACTORS = [
     (wording.format_check_source("e2e", "http"), "the source of check e2e (http)"),
     (wording.format_decider("ann"), "ann (record the decision again, with --revision)"),
     (wording.format_withdrawer("ann", "d1"), "ann (fanout withdraw d1)"),
-    (wording.format_clock_owner("ci", wording.ANY_PROMOTER_WITHDRAW),
-     "ci (correct the clock) or any promoter (fanout withdraw)"),
+    (wording.format_clock_owner("ci", wording.MAY_WITHDRAW),
+     "ci (correct the clock) or whoever may withdraw records (fanout withdraw)"),
     (wording.format_spec_owner(wording.AUTHOR), "the policy's author (spec.suspend)"),
     (wording.format_automation_actor(),
      "an administrator (PromotionPolicy.autoPromotion) or any promoter (fanout promote)"),
@@ -217,10 +220,10 @@ ACTORS = [
     (wording.format_halt_actor("prod"),
      "any promoter of stage prod (fanout retry, skip or rollback), or a fixed revision"),
     (wording.format_budget_actor(wording.TIME_ALONE),
-     "nobody (opens automatically) or any promoter (fanout promote --override budget)"),
+     f"nobody (opens automatically) or {wording.MAY_OVERRIDE} (fanout promote --override budget)"),
     (wording.format_stage_actor(["dev"]), "a promoter or reporter of stage dev"),
     (wording.format_removal_actor("edge", "--all-gone"),
-     "any promoter: run `fanout remove edge --all-gone --reason WHY`"),
+     "whoever may remove variants: run `fanout remove edge --all-gone --reason WHY`"),
 ]  # fmt: skip
 
 
@@ -229,3 +232,36 @@ ACTORS = [
 )
 def test_wording(worded, expected):
     assert worded == expected
+
+
+# Actions that the commands of actors record, and who may: a phrase for each set of verbs.
+ACTIONS = {
+    "promote": Action.PUBLISH,
+    "resume": Action.RESUME,
+    "retry": Action.RETRY,
+    "rollback": Action.ROLLBACK,
+    "withdraw": Action.WITHDRAW,
+    "remove": Action.CONFIRM_REMOVAL,
+}
+PERSONS = {
+    frozenset({"promote"}): "any promoter",
+    frozenset({"suspend"}): "any promoter",
+    frozenset({"promote", "override"}): "whoever may override gates",
+    frozenset({"report", "promote", "suspend"}): "whoever may withdraw records",
+    frozenset({"remove"}): "whoever may remove variants",
+}
+NAMED = re.compile(
+    r"(any promoter|whoever may [a-z ]+?)(?: of stage \w+)?(?: \(|: run `)"
+    r"fanout (\w+)((?: [^\s)`,]+)*)"
+)
+
+
+def test_a_command_is_for_those_whom_the_admission_policies_let_run_it():
+    constants = [it for it in vars(wording).values() if isinstance(it, str)]
+    withdrawal = plan_wording.format_withdraw_command("web", "d1")
+    texts = {*constants, *(text for text, _ in ACTORS), withdrawal}
+    named = [match for text in texts for match in NAMED.findall(text)]
+    assert {verb for _, verb, _ in named} == set(ACTIONS)
+    for person, verb, arguments in named:
+        override = {"override"} if "--override" in arguments else set()
+        assert PERSONS[frozenset({*VERBS_BY_ACTION[ACTIONS[verb]], *override})] == person, verb

@@ -57,7 +57,7 @@ ROWS = [
        gate_wording.AUTHOR, None)]),
     ("a person took the stage back", two(BACK),
      [("Pinned", gate_wording.describe_decided_pin("v2", "prod", "v1", "back", "ann"),
-       gate_wording.ANY_PROMOTER_WITHDRAW, None)]),
+       gate_wording.MAY_WITHDRAW, None)]),
     ("people have approved the one in hand",
      two(approved("ann", trees=NEW), soak=0, rule=SIGNING, p=DRAFTED),
      [("RevisionQueued", gate_wording.describe_approved_candidate("v2", "v1"),

@@ -17,7 +17,7 @@ SENTENCES = [
     (wording.format_pin_author("prod"), "the policy's author (pin of stage prod)"),
     (
         wording.format_withdraw_command("web", "d1"),
-        "any promoter: run `fanout withdraw web d1 --reason WHY`",
+        "whoever may withdraw records: run `fanout withdraw web d1 --reason WHY`",
     ),
     (wording.format_promoter("ber"), "any promoter of ber"),
     (wording.describe_postponed_draft(2),
