@@ -112,7 +112,8 @@ def evaluate_removals(removal_facts: RemovalFacts) -> RemovalEvaluation:
     orphaned_before: tuple[OrphanedVariant, ...] = ()
     for level in ordered:
         for orphan in level:
-            holds[orphan.name] = (*inputs.list_holds(orphan), *_earlier_level_hold(orphaned_before))
+            level_hold = _earlier_level_hold(orphaned_before, holds)
+            holds[orphan.name] = (*inputs.list_holds(orphan), *level_hold)
         orphaned_before = (*orphaned_before, *level)
     untils = [hold.until for variant_holds in holds.values() for hold in variant_holds]
     future_times = (
@@ -324,9 +325,16 @@ class _RemovalInputs:
         )
 
 
-def _earlier_level_hold(orphaned: Sequence[OrphanedVariant]) -> tuple[Hold, ...]:
-    """Return the hold for orphaned variants of later stages, which go first."""
+def _earlier_level_hold(
+    orphaned: Sequence[OrphanedVariant], holds: Mapping[str, tuple[Hold, ...]]
+) -> tuple[Hold, ...]:
+    """Return the hold for orphaned variants of later stages, which go first.
+
+    Who can act is who can end the first hold of these; without any they go in this pass.
+    """
     if not orphaned:
         return ()
     sentence = gate_wording.describe_later_stages(orphan.name for orphan in orphaned)
-    return (Hold(Reason.REMOVAL_AWAITS, sentence),)
+    actors = (hold.actor for orphan in orphaned for hold in holds[orphan.name])
+    actor = next(filter(None, actors), gate_wording.NEXT_SWEEP)
+    return (Hold(Reason.REMOVAL_AWAITS, sentence, actor),)

@@ -525,6 +525,11 @@ def describe_orphans(number: int) -> str:
     return f"{pluralize(number, 'variant')} without a target"
 
 
+def advise_confirmation(command: str) -> str:
+    """Advise the command that confirms a removal."""
+    return f"to confirm, run `{command}`"
+
+
 def describe_orphan(variant: str, places: Iterable[str], consequence: str) -> str:
     """Describe a variant without a target."""
     return f"variant {variant} ({', '.join(places)}) has no target any more; {consequence}"

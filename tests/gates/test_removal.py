@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
+from fanout.gates import gate_wording
 from fanout.gates.gate_facts import Hold
 from fanout.gates.removal_gate import (
     OrphanedVariant,
@@ -155,6 +156,13 @@ def test_a_level_waits_for_what_is_held_in_the_one_before():
     answer = evaluate_removals(world(EDITED, OrphanedVariant("d", "dev")))
     assert answer.removable == ()
     assert "p" in answer.holds["d"][0].sentence
+    assert answer.holds["d"][0].actor == answer.holds["p"][0].actor != ""
+
+
+def test_a_level_waits_for_the_sweep_that_removes_the_one_before():
+    answer = evaluate_removals(world(ONE, OrphanedVariant("d", "dev")))
+    assert answer.removable == ("p",)
+    assert answer.holds["d"][0].actor == gate_wording.NEXT_SWEEP
 
 
 LIMITS = [

@@ -83,6 +83,22 @@ def test_its_variants_stay_until_somebody_confirms(fleet: Fleet):
     assert packages(fleet) == []
 
 
+def test_its_status_says_what_to_do_and_no_stage_waits_for_another(fleet: Fleet):
+    delete(fleet).sweep()
+    [policy] = fleet.run("get", "policies", "-o", "json").items
+    message = policy["status"]["conditions"][0]["message"]
+    command = "run `fanout remove monitoring --all-gone --reason WHY"
+    assert message.startswith("2 variants without a target: the policy was deleted")
+    assert command in message.rpartition("; ")[2]
+    stages = fleet.run("get", "stages", "-o", "json").items
+    assert [it["reason"] for stage in stages for it in stage["status"].get("holds", ())] == [
+        "NoTargets"
+    ] * len(SITES)
+    plan = fleet.plan("-o", "json").json
+    awaiting = [it for it in plan["holds"] if it["reason"] == "RemovalAwaits"]
+    assert [command in it["who"] for it in awaiting] == [True]
+
+
 def test_they_go_level_by_level_where_the_author_expects_it(fleet: Fleet):
     delete(fleet, ALL)
     assert fleet.sweep().code == 0

@@ -15,7 +15,7 @@ from fanout.api.upstream_policy import REMOVAL_LIMIT, UpstreamPolicy
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import Hold, PolicyFacts
-from fanout.gates.gate_wording import describe_hold
+from fanout.gates.gate_wording import describe_hold, format_removal_command
 from fanout.gates.percentages import Amount
 from fanout.gates.removal_gate import (
     OrphanedVariant,
@@ -481,13 +481,17 @@ def describe_orphans(
 
 
 def summarize_orphans(
-    orphans: Sequence[OrphanLocations], removal_decision: RemovalEvaluation
-) -> tuple[str, str]:
-    """Return reason and sentence for the policy that has these orphans."""
-    orphan_count = wording.describe_orphans(len(orphans))
-    if removal_decision.limit is not None:
-        return removal_decision.limit.reason, f"{orphan_count}: {removal_decision.limit.sentence}"
-    return Reason.TARGET_GONE, orphan_count
+    policy: str, orphans: Sequence[OrphanLocations], removal_decision: RemovalEvaluation
+) -> tuple[str, str, str]:
+    """Return reason, sentence and remedy for the policy that has these orphans.
+
+    The remedy is "" where nobody has to confirm the removal.
+    """
+    orphan_count, limit = wording.describe_orphans(len(orphans)), removal_decision.limit
+    if limit is None:
+        return Reason.TARGET_GONE, orphan_count, ""
+    remedy = wording.advise_confirmation(format_removal_command(policy, "--all-gone"))
+    return limit.reason, f"{orphan_count}: {limit.sentence}", remedy
 
 
 def _describe_orphan(

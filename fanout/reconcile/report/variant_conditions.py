@@ -100,8 +100,12 @@ def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple
         )
         return "False", hold.reason, f"{summary_text}: {hold.sentence}; {ready_sentence}"
     if policy_result.orphans:
-        reason, orphan_summary = summarize_orphans(policy_result.orphans, policy_result.removals)
-        return "False", reason, f"{orphan_summary}; {ready_sentence}"
+        reason, orphan_summary, remedy = summarize_orphans(
+            policy_result.resolved_policy.name, policy_result.orphans, policy_result.removals
+        )
+        # A policy that was deleted has no targets, of which any could be ready.
+        parts = (orphan_summary, ready_sentence if decisions else "", remedy)
+        return "False", reason, "; ".join(filter(None, parts))
     if decisions and ready_count == len(decisions):
         return "True", Reason.READY, ready_sentence
     if holds:
