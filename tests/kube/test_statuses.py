@@ -589,7 +589,7 @@ def test_what_is_suspended_says_so_beside_whether_it_is_ready(world: StatusWorld
         (row,) = columns(world, "upol")
         assert (row["READY"], row["REASON"], row["SUSPENDED"]) == ("False", "Suspended", "True")
         types = {it["type"] for it in world.server.get(policy)["status"]["conditions"]}
-        assert types == {"Ready", "Suspended"}, "kstatus calls it neither failed nor in progress"
+        assert types == {"Ready", "Suspended"}, "kstatus calls it in progress, as Ready is False"
         world.server.patch(policy, {"spec": {"suspend": False}})
         world.settle()
         (row,) = columns(world, "upol")
