@@ -5,11 +5,13 @@ from datetime import timedelta
 from typing import Any
 
 from fanout.api import durations
+from fanout.api.condition_types import CONDITIONS_BY_KIND, STAGE_CONDITIONS, ConditionType
 from fanout.api.crd_schemas import build_status_schema, to_structural
 from fanout.api.field_errors import FieldPath
 from fanout.api.kind_registry import CUSTOM_RESOURCES, KINDS
 from fanout.api.object_meta import KRMObject
 from fanout.api.record_objects import Approval, Decision, Evidence
+from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.unsupported_fields import (
     UNSUPPORTED_FIELDS,
     UnsupportedField,
@@ -18,6 +20,8 @@ from fanout.api.validators.unsupported_fields import (
 from fanout.values import frozen
 
 _TABLE_HEAD = ("| field | type | limit | default | description |", "|---|---|---|---|---|")
+_CONDITIONS_HEAD = ("| condition | is true while |", "|---|---|")
+_STAGES_INTRODUCTION = "Each entry of `status.stages` has conditions of its own:"
 _STATUS_INTRODUCTION = "`fanout controller` writes it ([{title}]({page})). In files it is ignored."
 _RECORDS = (Evidence, Approval, Decision)
 _STATUS_PAGE = ("Status in a cluster", "../../concepts/status.md")
@@ -46,7 +50,15 @@ def build_kind_page(kind: str) -> str:
     if model in CUSTOM_RESOURCES:
         lines += ["", "## Status", "", _introduce_status(model), ""]
         lines += [*_TABLE_HEAD, *_FieldTable(kind).rows(build_status_schema(model), ("status",))]
+        lines += ["", "## Conditions", "", *_condition_rows(CONDITIONS_BY_KIND[kind])]
+    if model is UpstreamPolicy:
+        lines += ["", _STAGES_INTRODUCTION, "", *_condition_rows(STAGE_CONDITIONS)]
     return "\n".join([*lines, *_unsupported_sections(kind)]) + "\n"
+
+
+def _condition_rows(meanings: Mapping[ConditionType, str]) -> Iterator[str]:
+    yield from _CONDITIONS_HEAD
+    yield from (f"| `{name}` | {meaning} |" for name, meaning in meanings.items())
 
 
 def _introduce_status(model: type[KRMObject]) -> str:

@@ -12,6 +12,7 @@ import yaml
 from fleet import Fleet
 from kube_server import KubeServer
 
+from fanout.api.condition_types import CONDITIONS_BY_KIND, STAGE_CONDITIONS
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program, open_program
 from fanout.errors import FanoutError
@@ -220,8 +221,20 @@ class StatusWorld:
         """Make rounds until there is nothing to do; return how many acted."""
         for count in range(limit):
             if not self.run_round(show=show).outcomes:
+                self.check_conditions()
                 return count
         raise AssertionError("the rounds do not come to an end")
+
+    def check_conditions(self) -> None:
+        """Check that all conditions of the namespace are of types that their kind has."""
+        for kind, types in CONDITIONS_BY_KIND.items():
+            for item in self.server.list("fanout.dev/v1alpha1", kind, self.namespace):
+                status = item.get("status", {})
+                assert {it["type"] for it in status.get("conditions", ())} <= set(types)
+                conditions = [
+                    it for stage in status.get("stages", ()) for it in stage["conditions"]
+                ]
+                assert {it["type"] for it in conditions} <= set(STAGE_CONDITIONS)
 
     def get(self, kind: str, name: str) -> Any:
         return self.server.get(self.manifest(kind, name))
