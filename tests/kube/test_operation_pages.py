@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,32 @@ def test_a_policy_that_lost_its_finalizer_goes_on_when_it_is_created_again(
         )
     )
     assert twin.fleet.repos["edge"].refs() == before
+
+
+def test_a_deleted_policy_goes_when_somebody_confirms_it(
+    tenant: CreateTenant, begin: BeginController
+):
+    twin = tenant()
+    controller = begin(twin, program=HASTY)
+    controller.until(lambda: packages(twin))
+    published = packages(twin)
+    twin.server.kubectl(
+        "delete", "upstreampolicy", "monitoring", "--wait=false", namespace=twin.namespace
+    )
+    ready = partial(condition, twin, "UpstreamPolicy", "monitoring", "Ready")
+    controller.until(lambda: ready().get("reason") == "TooManyRemovals")
+    command = f"fanout remove monitoring --all-gone --reason WHY -n {twin.namespace}"
+    assert ready()["message"].endswith(f"; to confirm, run `{command}`")
+    assert packages(twin) == published
+    # The page has the same command, with a context.
+    page = command_of("kubernetes", "--all-gone")
+    assert sorted(page.replace("POLICY", "monitoring").split()) == sorted(
+        [*command.replace(twin.namespace, "shop").split(), "--context", "production"]
+    )
+    removal = twin.ask("remove", "monitoring", "--all-gone", "--reason", "it closes")
+    assert removal.code == 0, removal.err
+    controller.until(lambda: not exists(twin, "upstreampolicy", "monitoring"))
+    assert packages(twin) == []
 
 
 def test_an_approval_needs_kubectl_alone(tenant: CreateTenant, begin: BeginController):
