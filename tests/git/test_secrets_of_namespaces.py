@@ -5,7 +5,7 @@ import base64
 import pytest
 from http_git import serving
 
-from fanout.errors import Denied
+from fanout.errors import Denied, FanoutError
 from fanout.plan.observation.repository_state import (
     CommitIdentity,
     FileCommit,
@@ -16,6 +16,7 @@ from fanout.plan.observation.repository_state import (
     RepositoryChange,
 )
 from fanout.ports import Credentials
+from fanout.reconcile.observation.mirror_access import PackageContentCache
 
 FANOUT = CommitIdentity("fanout", "fanout@localhost")
 PATTERNS = ("refs/heads/*",)
@@ -61,6 +62,22 @@ def test_each_secret_shows_its_own_refs_and_objects(store, tenants, bare):
     # What others have fetched is not there for whoever comes without a secret.
     with store.reader(nobody) as reader:
         assert not any(map(reader.has, private.values()))
+
+
+def test_files_that_one_namespace_has_read_are_not_in_the_cache_for_another(store, tenants, bare):
+    """A message on a draft of Bob may name the tree that only Ada sees."""
+    commit = bare.commit({"private": "ada"}, branch="ada")
+    tree = bare.git("rev-parse", f"{commit}^{{tree}}")
+    ada, bob, _ = tenants
+    store.list_refs([RefListingRequest(it, PATTERNS) for it in (ada, bob)])
+    cache = PackageContentCache()
+    with store.reader(ada) as reader:
+        files = cache.read_files(reader, ada.namespace, tree)
+    assert files["private"][1] == b"ada"
+    assert cache.get_cached(ada.namespace, tree) is files
+    assert cache.get_cached(bob.namespace, tree) is None
+    with store.reader(bob) as reader, pytest.raises(FanoutError):
+        cache.read_files(reader, bob.namespace, tree)
 
 
 def test_each_pushes_with_its_own_secret(store, tenants, bare):

@@ -50,11 +50,12 @@ class PackagePatch:
 class PackageChangeReader:
     """Reads what drafts change in packages; one per process.
 
-    Patches are kept by the trees before and after.
+    Patches are kept by the namespace and the trees before and after: what one namespace has read
+    is not for another that only knows the ids.
     """
 
     git: GitStore
-    _patches: dict[tuple[str, str], PackagePatch] = field(default_factory=dict)
+    _patches: dict[tuple[str, str, str], PackagePatch] = field(default_factory=dict)
     _lines_kept: int = 0
 
     def read_changes(self, variants: Sequence[RenderedVariant]) -> tuple[PackageChange, ...]:
@@ -88,7 +89,8 @@ class PackageChangeReader:
         draft = find_next_draft(variant)
         if draft is None:
             return PackagePatch(())
-        key = variant.observed.package_state.tree or "", draft.tree or ""
+        old_tree = variant.observed.package_state.tree
+        key = variant.spec.namespace, old_tree or "", draft.tree or ""
         patch = self._patches.get(key)
         if patch is None:
             try:
@@ -98,7 +100,7 @@ class PackageChangeReader:
             self._keep(key, patch)
         return patch
 
-    def _keep(self, key: tuple[str, str], patch: PackagePatch) -> None:
+    def _keep(self, key: tuple[str, str, str], patch: PackagePatch) -> None:
         size = 1 + sum(len(file.lines) for file in patch.files)
         if self._lines_kept + size > _MAX_LINES_KEPT:
             self._patches.clear()
