@@ -76,6 +76,10 @@ def _at(
     ref = draft_branch(spec, install, is_shared=is_shared)
     key = shared_draft_key(ref, spec.path) if is_shared else ref
     draft = repository_state.drafts.get(key)
-    if draft is None or draft.trailers.variant == spec.name:
+    # A variant written by hand may have the name of one in another namespace.
+    if draft is None or (draft.trailers.policy, draft.trailers.variant) == (
+        f"{spec.namespace}/{spec.policy}",
+        spec.name,
+    ):
         return DraftLocation(ref, is_shared, key, draft)
     return DraftLocation(ref, is_shared, key, None, draft)
