@@ -33,7 +33,7 @@ class GitOverHttp(BaseHTTPRequestHandler):
         server.before(self.path)
         if server.redirect:
             self._answer(301, {"Location": server.redirect + self.path})
-        elif not server.admits(self.headers.get("Authorization")):
+        elif not server.admits(self.headers.get("Authorization"), self.path):
             self._answer(401, {"WWW-Authenticate": 'Basic realm="git"'})
         else:
             self._serve(body)
@@ -109,6 +109,7 @@ class GitServer(ThreadingHTTPServer):
         self.authorization = authorization
         # By header, of all who are let in: the refs that they do not see.
         self.users: dict[str, str] = {}
+        self.is_public = False  # anybody may read, and whoever is let in may write
         self.redirect = redirect
         self.old = False  # knows nothing of protocol 2
         self.before: Callable[[str], object] = lambda _: (
@@ -119,8 +120,10 @@ class GitServer(ThreadingHTTPServer):
         self.counting = threading.Lock()
         self.closing = threading.Event()
 
-    def admits(self, authorization: str | None) -> bool:
-        """Return whether requests with this header are answered."""
+    def admits(self, authorization: str | None, path: str) -> bool:
+        """Return whether requests of this path with this header are answered."""
+        if self.is_public and "git-receive-pack" not in path:
+            return True
         if self.users:
             return authorization in self.users
         return not self.authorization or authorization == self.authorization

@@ -8,12 +8,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
-from fanout.api.urls import canonicalize_url
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import group_findings
 from fanout.declared.object_key import ObjectKey, own_key
 from fanout.errors import Bug, FanoutError
-from fanout.plan.observation.repository_state import RefListing, RefListingRequest, RepositoryState
+from fanout.plan.observation.repository_state import (
+    RefListing,
+    RefListingRequest,
+    RepositoryAccess,
+    RepositoryState,
+)
 from fanout.plan.policy_plan import PolicyPlan, join_plans
 from fanout.plan.pull_requests.merge_messages import with_merge_messages
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
@@ -27,7 +31,7 @@ from fanout.reconcile.memo.ownership_memo import OwnershipMemo
 from fanout.reconcile.memo.policy_memo import PolicyMemo
 from fanout.reconcile.memo.resolution_memo import PolicyResolution, ResolutionMemo
 from fanout.reconcile.observation.mirror_access import PackageContentCache
-from fanout.reconcile.observation.repository_listing import build_remote, pushes_tags
+from fanout.reconcile.observation.repository_listing import build_remote, find_untagged
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.observation.upstream_packages import UpstreamPackages
 from fanout.reconcile.ownership.path_ownership import trailer_owner
@@ -171,7 +175,7 @@ class Reconciler:
             listing_age = self._limit_listing_age(scope, mode)
             listing_requests, listings = self._list_repositories(scope, listing_age)
         with phase("views"):
-            repository_states = self._read_repository_states(scope, listings)
+            repository_states = self._read_repository_states(scope, declared, listings)
         context = _PassContext(
             declared,
             scope,
@@ -446,7 +450,10 @@ class Reconciler:
         return "" if isinstance(outcome, FanoutError) else outcome
 
     def _read_repository_states(
-        self, scope: PassScope, listings: Mapping[str, RefListing | FanoutError]
+        self,
+        scope: PassScope,
+        declared: DeclaredObjects,
+        listings: Mapping[str, RefListing | FanoutError],
     ) -> dict[str, RepositoryState]:
         """Read the state of every downstream repository, by Repository identity."""
         repositories = {
@@ -459,15 +466,12 @@ class Reconciler:
             for repository, _ in former_repositories.values():
                 repositories.setdefault(repository_key(repository), repository)
         paths = scope.path_ownership.policy_paths.paths_by_url
-        untagged_urls = {
-            canonicalize_url(repository.spec.url)
-            for repository in repositories.values()
-            if not pushes_tags(repository)
-        }
+        # Of all that are declared, so that tags do not depend on what a pass covers.
+        untagged = find_untagged(declared.repositories)
         repository_states: dict[str, RepositoryState] = {}
-        states_by_access: dict[tuple[str, str], RepositoryState] = {}
+        states_by_access: dict[RepositoryAccess, RepositoryState] = {}
         for key, repository in repositories.items():
-            url, remote = canonicalize_url(repository.spec.url), build_remote(repository)
+            remote = build_remote(repository)
             listing = scope.unusable_repositories.get(key, listings[remote.key])
             if isinstance(listing, FanoutError):
                 repository_states[key] = self._observer.read_state(
@@ -477,14 +481,14 @@ class Reconciler:
             # Two Repository objects may name one repository and secret: its state is read once,
             # with the paths of both, so that it is the same object for all and memos by identity
             # hold.
-            access = url, remote.credentials
+            access = remote.access
             if access not in states_by_access:
                 states_by_access[access] = self._observer.read_state(
                     remote,
                     full_branch_name(repository),
                     listing,
-                    paths.get(url, ()),
-                    pushes_tags=url not in untagged_urls,
+                    paths.get(access[0], ()),
+                    pushes_tags=access not in untagged,
                 )
             repository_states[key] = states_by_access[access]
         return self._request_observer.attach_forges(repositories, repository_states, scope)

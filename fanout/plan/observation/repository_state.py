@@ -19,6 +19,9 @@ from fanout.plan.publication_statement import PublicationStatement
 from fanout.selection.variant_naming import tag_ref
 from fanout.values import frozen
 
+RepositoryAccess = tuple[str, str]
+"""Canonical URL of a repository, and the credentials it is reached with ("": none)."""
+
 
 @frozen
 class Remote:
@@ -38,6 +41,11 @@ class Remote:
         if self.secret:
             return f"{self.namespace}/{self.secret}"
         return "own" if self.is_own else ""
+
+    @property
+    def access(self) -> RepositoryAccess:
+        """Return repository and credentials, equal for all spellings of the URL."""
+        return canonicalize_url(self.url), self.credentials
 
     @property
     def key(self) -> str:

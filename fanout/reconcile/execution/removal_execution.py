@@ -24,7 +24,6 @@ from fanout.reconcile.observation.repository_listing import (
     build_remote,
     list_downstream_refs,
     orphans_packages,
-    pushes_tags,
 )
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.ownership.path_ownership import find_emptied_repositories, trailer_owner
@@ -377,13 +376,7 @@ def _read_state(world: World, repository: Repository, paths: Sequence[str]) -> R
         [RefListingRequest(remote, list_downstream_refs(repository, install))]
     )[remote.key]
     observer = RepositoryObserver(world.git, install)
-    repository_state = observer.read_state(
-        remote,
-        full_branch_name(repository),
-        listing,
-        paths,
-        pushes_tags=pushes_tags(repository),
-    )
+    repository_state = observer.read_state(remote, full_branch_name(repository), listing, paths)
     if repository_state.failure is not None:
         raise repository_state.failure
     if repository.spec.forge.type is ForgeType.NONE:

@@ -1,13 +1,16 @@
 """Ref listings of a pass: one per repository, upstream and downstream alike."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fanout.api.git_repository import Repository, TagPolicy
 from fanout.api.package_variant import AdoptionPolicy, DeletionPolicy
 from fanout.api.upstream_policy import DraftPer
-from fanout.api.urls import canonicalize_url
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.plan.observation.repository_state import RefListingRequest, Remote
+from fanout.plan.observation.repository_state import (
+    RefListingRequest,
+    Remote,
+    RepositoryAccess,
+)
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.selection.policy_resolution import (
     ResolvedPolicy,
@@ -25,9 +28,14 @@ def build_remote(repository: Repository) -> Remote:
     return Remote(repository.spec.url, secret.name, repository.metadata.namespace)
 
 
-def pushes_tags(repository: Repository) -> bool:
-    """Return True if publications in the repository get tags."""
-    return repository.spec.tags is TagPolicy.EACH
+def find_untagged(repositories: Iterable[Repository]) -> frozenset[RepositoryAccess]:
+    """Return the accesses with which publications get no tags.
+
+    One Repository with `tags: None` is enough: of its publications a tag could not be taken back.
+    """
+    return frozenset(
+        build_remote(it).access for it in repositories if it.spec.tags is TagPolicy.NONE
+    )
 
 
 def adopts_existing(resolved_policy: ResolvedPolicy) -> bool:
@@ -103,12 +111,13 @@ def join_upstream_path(repository: Repository, package: str) -> str:
 
 
 def find_branch_conflicts(resolved_policies: Sequence[ResolvedPolicy]) -> dict[str, InvalidInput]:
-    """Return errors for Repository objects with one URL and different branches.
+    """Return errors for Repository objects with one URL, one secret and different branches.
 
     Keyed by identity. A repository has one rendering branch, so only the first object by
-    name can be served.
+    name can be served. Objects with another secret are not compared: without access to the
+    repository they could otherwise make those of others unusable.
     """
-    first_by_url: dict[str, Repository] = {}
+    first_by_access: dict[RepositoryAccess, Repository] = {}
     errors: dict[str, InvalidInput] = {}
     repositories = {
         repository_key(it): it
@@ -118,9 +127,7 @@ def find_branch_conflicts(resolved_policies: Sequence[ResolvedPolicy]) -> dict[s
     for identity in sorted(repositories):
         repository = repositories[identity]
         # Sorted by identity above, so the same object wins in every pass.
-        first_repository = first_by_url.setdefault(
-            canonicalize_url(repository.spec.url), repository
-        )
+        first_repository = first_by_access.setdefault(build_remote(repository).access, repository)
         if first_repository.spec.branch != repository.spec.branch:
             errors[identity] = InvalidInput(
                 wording.describe_second_branch(

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, field
 
 from fanout.api.git_repository import Repository
-from fanout.api.urls import canonicalize_url
 from fanout.plan.moves.move_locations import PathHolder
 from fanout.plan.observation.repository_state import RepositoryState, normalize_identity
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus
+from fanout.reconcile.observation.repository_listing import build_remote
 from fanout.reconcile.selection.policy_resolution import (
     ResolvedPolicy,
     repository_key,
@@ -119,22 +119,18 @@ def find_former_repositories(
             former_by_policy[policy.namespace, policy.name] = former
     if not former_by_policy:
         return {}
-    branch_by_url = {
-        _canonical_url(it): repository_place(it)
+    place_by_access = {
+        build_remote(it).access: repository_place(it)
         for policy in all_policies
-        for it in policy.repositories.values()
+        for it in {id(it): it for it in policy.repositories.values()}.values()
     }
     for former_repositories in former_by_policy.values():
         for place, (repository, _) in list(former_repositories.items()):
             # Each repository is published to on one branch; a second branch would need a listing
             # and a rendering branch of its own.
-            if branch_by_url.setdefault(_canonical_url(repository), place) != place:
+            if place_by_access.setdefault(build_remote(repository).access, place) != place:
                 del former_repositories[place]
     return former_by_policy
-
-
-def _canonical_url(repository: Repository) -> str:
-    return canonicalize_url(repository.spec.url)
 
 
 def _find_former(

@@ -14,17 +14,16 @@ from functools import partial
 
 from fanout.api.git_repository import ForgeType, Repository
 from fanout.api.upstream_policy import DraftPer
-from fanout.api.urls import canonicalize_url
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
 from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.observation.observed_request import RepositoryName
-from fanout.plan.observation.repository_state import RepositoryState
+from fanout.plan.observation.repository_state import RepositoryAccess, RepositoryState
 from fanout.plan.pull_requests.awaited_statuses import StatusSubject, has_status_checks
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RequestLine, parse_status
 from fanout.plan.stage_drafts.draft_location import draft_branch
 from fanout.ports import Forge, ForgeDirectory, GitStore, RequestSearch
-from fanout.reconcile.observation.repository_listing import get_draft_per
+from fanout.reconcile.observation.repository_listing import build_remote, get_draft_per
 from fanout.reconcile.ownership.owned_paths import find_owned_paths, with_observed_paths
 from fanout.reconcile.pass_scope import PassScope
 from fanout.reconcile.pull_requests.forge_reading import ForgeReader, HostedRepository
@@ -70,17 +69,13 @@ class RequestObserver:
         the same object, because memos compare by identity.
         """
         names = {
-            canonicalize_url(it.spec.url): it.identity
-            for it in repositories.values()
-            if _has_forge(it)
+            build_remote(it).access: it.identity for it in repositories.values() if _has_forge(it)
         }
         self.hosted_urls = frozenset()
         if not names:
             return dict(states)
         # Several Repository objects may share one state; it is asked about once.
-        hosted_states = {
-            id(it): it for it in states.values() if canonicalize_url(it.remote.url) in names
-        }
+        hosted_states = {id(it): it for it in states.values() if it.remote.access in names}
         self.hosted_urls = frozenset(it.remote.url for it in hosted_states.values())
         forge_states = self._read_forges(hosted_states.values(), scope, names)
         attached = {key: self._attach(it, forge_states[key]) for key, it in hosted_states.items()}
@@ -137,11 +132,14 @@ class RequestObserver:
         return attached
 
     def _read_forges(
-        self, states: Iterable[RepositoryState], scope: PassScope, names: Mapping[str, str]
+        self,
+        states: Iterable[RepositoryState],
+        scope: PassScope,
+        names: Mapping[RepositoryAccess, str],
     ) -> Mapping[int, ForgeState]:
         """Return the states of the forges, by the id of the repository's state.
 
-        `names` are the identities of the Repositories, by URL.
+        `names` are the identities of the Repositories, by access.
         """
         recorded, subjects = _read_recorded(scope.policy_states), _find_status_subjects(scope)
         granted_heads = _find_granted_heads(scope, self.install)
@@ -151,7 +149,7 @@ class RequestObserver:
         for state in states:
             located = run_isolated(partial(self.forges.forge_of, state.remote.url))
             if isinstance(located, FanoutError):
-                name_of_object = names[canonicalize_url(state.remote.url)]
+                name_of_object = names[state.remote.access]
                 located.where = ErrorLocation(name_of_object, "spec.url")
                 forge_states[id(state)] = ForgeState(host="", failure=located)
                 continue
