@@ -68,7 +68,7 @@ TECHNICAL = """
     access accounting action actions address addresses aggregation alignment ast attributes
     author auto automatic awaited backend backoff barrier bars base baseline batch bug builder
     built builtin cache canonical case catalog changed chars class cleanup client close closed
-    closures characters code connection
+    closures characters claims code connection
     collisions color column command comment completion confirmation content control conversion
     counts
     creation creator

@@ -34,6 +34,7 @@ from fanout.reconcile.observation.mirror_access import PackageContentCache
 from fanout.reconcile.observation.repository_listing import build_remote, find_untagged
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.observation.upstream_packages import UpstreamPackages
+from fanout.reconcile.ownership.path_claims import find_writing_accesses
 from fanout.reconcile.ownership.path_ownership import trailer_owner
 from fanout.reconcile.ownership.repository_drafts import RepositoryDrafts
 from fanout.reconcile.pass_results import NoopSnapshot, PassPlan, PolicyResult
@@ -176,13 +177,15 @@ class Reconciler:
             listing_requests, listings = self._list_repositories(scope, listing_age)
         with phase("views"):
             repository_states = self._read_repository_states(scope, declared, listings)
+        drafted_states = self._repository_drafts.group_states(repository_states.values())
+        scope = self._count_claims(scope, repository_states, drafted_states)
         context = _PassContext(
             declared,
             scope,
             mode,
             listings,
             repository_states,
-            self._repository_drafts.group_states(repository_states.values()),
+            drafted_states,
             self._build_evaluator(declared, now, mode),
         )
         results, plans = self._evaluate_policies(context)
@@ -492,6 +495,23 @@ class Reconciler:
                 )
             repository_states[key] = states_by_access[access]
         return self._request_observer.attach_forges(repositories, repository_states, scope)
+
+    def _count_claims(
+        self,
+        scope: PassScope,
+        repository_states: Mapping[str, RepositoryState],
+        drafted_states: Mapping[str, Sequence[RepositoryState]],
+    ) -> PassScope:
+        """Return the scope where the claims of those count who have written their repository."""
+        ownership = scope.path_ownership
+        writing_accesses = find_writing_accesses(
+            ownership.policy_paths.claims,
+            scope.policy_states,
+            drafted_states,
+            repository_states.values(),
+        )
+        paths = self._ownership_memo.count_claims(ownership.policy_paths, writing_accesses)
+        return replace(scope, path_ownership=replace(ownership, policy_paths=paths))
 
 
 def _stopped_result(resolved_policy: ResolvedPolicy, scope: PassScope) -> PolicyResult:

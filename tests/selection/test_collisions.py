@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanout.selection.path_collisions import find_collisions
+from fanout.selection.path_collisions import find_collisions, find_intrusions
 from fanout.selection.variant_spec import VariantSpec
 
 
@@ -44,16 +44,37 @@ def test_collision(sentence, wanted, had, refused):
 
 def test_variants_of_one_name_in_two_namespaces_are_two_variants():
     holders = {("edge.git#refs/heads/main", "x"): ("blue", "a")}
-    wanted = [
-        variant("a", "x", namespace="blue"),
-        variant("a", "x", namespace="green"),
-        variant("a", "x", "core", namespace="red"),
-    ]
+    wanted = [variant("a", "x", namespace="blue"), variant("a", "x", namespace="green")]
     assert set(find_collisions(wanted, holders)) == {("green", "a")}
 
 
-def test_the_same_path_in_two_repositories_is_two_places():
-    assert find_collisions([variant("a", "x", "edge"), variant("b", "x", "core")], {}) == {}
+def test_the_same_path_on_two_branches_is_one_path():
+    wanted = [(f"edge.git#refs/heads/{it}", variant(it, "x")[1]) for it in ("main", "other")]
+    assert {name for _, name in find_collisions(wanted, {})} == {"main", "other"}
+    holders = {("edge.git#refs/heads/other", "x"): ("default", "other")}
+    assert {name for _, name in find_collisions(wanted, holders)} == {"main"}
+
+
+INTRUSIONS = [
+    ("a free path", ["x"], ["y", "x-y", "z/x"], set()),
+    ("the same path", ["x"], ["x", "y"], {"x"}),
+    ("a path inside", ["x"], ["x/y/z"], {"x/y/z"}),
+    ("a path around", ["x/y/z"], ["x"], {"x"}),
+    ("the whole repository around", ["x/y"], [""], {""}),
+    ("inside the whole repository", [""], ["x"], {"x"}),
+    ("but for case", ["X/y"], ["x/Y"], {"x/Y"}),
+    ("nobody is present", [], ["x", "x"], set()),
+]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "present", "wanted", "refused"), INTRUSIONS, ids=[r[0] for r in INTRUSIONS]
+)
+def test_intrusion(sentence, present, wanted, refused):
+    intrusions = find_intrusions(
+        [variant(path, path) for path in wanted], [variant(f"p-{it}", it) for it in present]
+    )
+    assert {name for _, name in intrusions} == refused
 
 
 def test_the_sentence_says_why_two_spellings_are_one_path():

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fanout.plan.observation.repository_state import RepositoryAccess
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile.ownership.path_ownership import PolicyPaths, list_paths
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
@@ -17,7 +18,9 @@ class OwnershipMemo:
 
     _policies: Sequence[ResolvedPolicy] = ()
     _statuses: _Statuses = field(default_factory=dict)
-    _claims: PolicyPaths | None = None
+    _paths: PolicyPaths | None = None
+    # The last paths with the claims that count for everybody, from the paths and accesses given.
+    _counted: tuple[PolicyPaths, frozenset[RepositoryAccess], PolicyPaths] | None = None
 
     def find_paths(
         self,
@@ -27,14 +30,28 @@ class OwnershipMemo:
         """Return the paths of all policies: the same object if none was added or left."""
         statuses = {key: it.status for key, it in policy_states.items()}
         if (
-            self._claims is None
+            self._paths is None
             # Unchanged status documents are the same objects, so this compares few of them.
             or statuses != self._statuses
             or not have_same_paths(self._policies, all_policies)
         ):
-            self._claims = PolicyPaths.build(all_policies, policy_states)
+            self._paths = PolicyPaths.build(all_policies, policy_states)
         self._policies, self._statuses = all_policies, statuses
-        return self._claims
+        return self._paths
+
+    def count_claims(
+        self, policy_paths: PolicyPaths, writing_accesses: frozenset[RepositoryAccess]
+    ) -> PolicyPaths:
+        """Return the paths where the claims of these accesses count: the same object if neither
+        changed.
+        """
+        if not writing_accesses:
+            return policy_paths
+        counted = self._counted
+        if counted is None or counted[0] is not policy_paths or counted[1] != writing_accesses:
+            paths = policy_paths.with_writers(writing_accesses)
+            counted = self._counted = policy_paths, writing_accesses, paths
+        return counted[2]
 
 
 def have_same_paths(previous: Sequence[ResolvedPolicy], present: Sequence[ResolvedPolicy]) -> bool:

@@ -11,18 +11,23 @@ from dataclasses import KW_ONLY, field
 
 from fanout.api.git_repository import Repository
 from fanout.plan.moves.move_locations import PathHolder
-from fanout.plan.observation.repository_state import RepositoryState, normalize_identity
+from fanout.plan.observation.repository_state import (
+    RepositoryAccess,
+    RepositoryState,
+    normalize_identity,
+)
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.reconcile.observation.repository_listing import build_remote
+from fanout.reconcile.ownership.path_claims import PathClaims, distinct_repositories
 from fanout.reconcile.selection.policy_resolution import (
     ResolvedPolicy,
     repository_key,
     repository_place,
 )
-from fanout.selection.path_collisions import PackagePlace, PathOwner, find_collisions
+from fanout.selection.path_collisions import PackagePlace, PathOwner
 from fanout.selection.target_selection import usable_repositories
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 
 @frozen
@@ -122,7 +127,7 @@ def find_former_repositories(
     place_by_access = {
         build_remote(it).access: repository_place(it)
         for policy in all_policies
-        for it in {id(it): it for it in policy.repositories.values()}.values()
+        for it in distinct_repositories(policy)
     }
     for former_repositories in former_by_policy.values():
         for place, (repository, _) in list(former_repositories.items()):
@@ -263,19 +268,23 @@ class PathOwnership:
         return None if owner == (self.namespace, variant) else owner
 
 
-PathRow = tuple[str, str, str, str, str]
-"""Name, place, path, Repository and target of a variant."""
+PathRow = tuple[str, str, str, str, str, str]
+"""Name, place, path and target of a variant, and its Repository with its credentials."""
 
 
 def list_paths(resolved_policy: ResolvedPolicy) -> tuple[PathRow, ...]:
     """Return everything of a resolved policy that the ownership of paths depends on."""
+    names = {
+        id(it): (repository_key(it), build_remote(it).credentials)
+        for it in distinct_repositories(resolved_policy)
+    }
     return tuple(
         (
             it.name,
             resolved_policy.place_by_variant[it.name],
             it.path,
-            it.repository,
             it.target,
+            *names[id(resolved_policy.repositories[it.name])],
         )
         for it in resolved_policy.variants
     )
@@ -287,6 +296,7 @@ class PolicyPaths:
 
     _: KW_ONLY
     recorded_paths: RecordedPaths
+    claims: PathClaims
     refusals: Mapping[PathOwner, str]  # why a variant may not have its path
     tenants: Mapping[str, Mapping[str, PathHolder]]  # by namespace and variant
     # repositories of the variants written by hand
@@ -301,15 +311,20 @@ class PolicyPaths:
         all_policies: Sequence[ResolvedPolicy],
         policy_states: Mapping[RecordsKey, PolicyRecords],
     ) -> "PolicyPaths":
-        """Build the paths from resolved policies and records."""
+        """Build the paths from resolved policies and records.
+
+        Claims do not refuse those of other credentials yet: see `with_writers`.
+        """
         recorded_paths = read_recorded_paths(policy_states, all_policies)
+        claims = PathClaims.build(all_policies)
         wanted_paths = find_wanted_paths(all_policies)
         tenants: dict[str, dict[str, PathHolder]] = {}
         for (namespace, name), tenant in find_tenants(wanted_paths, recorded_paths).items():
             tenants.setdefault(namespace, {})[name] = tenant
         return cls(
             recorded_paths=recorded_paths,
-            refusals=find_refusals(all_policies, recorded_paths.owner_by_path),
+            claims=claims,
+            refusals=claims.find_refusals(recorded_paths.owner_by_path, ()),
             tenants=tenants,
             places_by_namespace=_find_hand_written_places(all_policies),
             paths_by_url=_group_by_url(
@@ -319,6 +334,11 @@ class PolicyPaths:
                 ]
             ),
         )
+
+    def with_writers(self, writing_accesses: frozenset[RepositoryAccess]) -> "PolicyPaths":
+        """Return the paths where the claims of these accesses count for everybody."""
+        owner_by_path = self.recorded_paths.owner_by_path
+        return replace(self, refusals=self.claims.find_refusals(owner_by_path, writing_accesses))
 
 
 @frozen
@@ -431,18 +451,6 @@ def _group_by_url(places: Iterable[PackagePlace]) -> dict[str, list[str]]:
     for repository, path in places:
         paths_by_url.setdefault(repository.partition("#refs/heads/")[0], set()).add(path)
     return {url: sorted(paths) for url, paths in paths_by_url.items()}
-
-
-def find_refusals(
-    all_policies: Iterable[ResolvedPolicy], owner_by_path: Mapping[PackagePlace, PathOwner]
-) -> dict[PathOwner, str]:
-    """Return the refusal of each variant whose path belongs to another, or to nobody yet."""
-    wanted_variants = (
-        (resolved_policy.place_by_variant[variant.name], variant)
-        for resolved_policy in all_policies
-        for variant in resolved_policy.variants
-    )
-    return find_collisions(wanted_variants, owner_by_path)
 
 
 def _locate_repositories(

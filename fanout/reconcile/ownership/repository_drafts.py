@@ -10,7 +10,7 @@ from fanout.plan.observation.repository_state import RepositoryState
 class RepositoryDrafts:
     """Policies that have drafts in each repository; one per process."""
 
-    # The last state of each repository, and the policies as trailers name them.
+    # By key: the last state of each repository, and the policies as trailers name them.
     _owners: dict[str, tuple[RepositoryState, frozenset[str]]] = field(default_factory=dict)
 
     def group_states(
@@ -24,10 +24,10 @@ class RepositoryDrafts:
         return {owner: tuple(by_id.values()) for owner, by_id in grouped.items()}
 
     def _find_owners(self, state: RepositoryState) -> frozenset[str]:
-        previous, owners = self._owners.get(state.identity, (None, frozenset()))
+        previous, owners = self._owners.get(state.key, (None, frozenset()))
         if previous is not state:
             owners = frozenset(it.trailers.policy for it in state.drafts.values()) | frozenset(
                 it.policy for it in state.removal_drafts.values()
             )
-            self._owners[state.identity] = state, owners
+            self._owners[state.key] = state, owners
         return owners

@@ -19,7 +19,7 @@ from fanout.declared.finding import Finding
 from fanout.errors import InvalidInput
 from fanout.ports import Sandbox
 from fanout.reconcile import validation_wording as wording
-from fanout.reconcile.ownership.path_ownership import find_refusals
+from fanout.reconcile.ownership.path_claims import PathClaims
 from fanout.reconcile.pass_results import PassProblem
 from fanout.reconcile.problem_aggregation import ProblemGroup, group_problems
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, resolve_policies
@@ -65,8 +65,10 @@ def find_target_findings(
         (it.where.object, it.where.field) for it in reported_findings if it.severity == "error"
     }
     resolved_policies = resolve_policies(declared, sandbox)
-    # The present owners of paths are on record, which is not read here.
-    collisions = find_refusals(resolved_policies, {})
+    claims = PathClaims.build(resolved_policies)
+    # The present owners of paths are on record, and who can write a repository shows in it;
+    # neither is read here.
+    collisions = claims.find_refusals({}, claims.claims_by_access)
     return tuple(
         finding
         for resolved_policy in resolved_policies

@@ -1,0 +1,151 @@
+"""Claims of variants on paths, by the credentials that their repository is reached with.
+
+Anybody who may declare objects can claim a path of any URL. So claims refuse those of other
+credentials only where the repository or its publications on record show that fanout has written
+it with these credentials.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from fanout.api.git_repository import Repository
+from fanout.plan.observation.repository_state import (
+    RepositoryAccess,
+    RepositoryState,
+    normalize_identity,
+)
+from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
+from fanout.reconcile.observation.repository_listing import build_remote, find_branch_conflicts
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
+from fanout.selection.path_collisions import (
+    PackagePlace,
+    PathClaim,
+    PathOwner,
+    find_collisions,
+    find_intrusions,
+)
+from fanout.values import frozen
+
+
+def distinct_repositories(resolved_policy: ResolvedPolicy) -> tuple[Repository, ...]:
+    """Return the Repository objects of the policy's variants, each once."""
+    # Thousands of variants share a few Repository objects.
+    return tuple({id(it): it for it in resolved_policy.repositories.values()}.values())
+
+
+@frozen
+class PathClaims:
+    """Claims of all variants that could be written, by access to their repository."""
+
+    claims_by_access: Mapping[RepositoryAccess, Sequence[PathClaim]]
+    # By canonical URL, each group in order.
+    accesses_by_url: Mapping[str, Sequence[RepositoryAccess]]
+    # Of the repositories that are reached with different credentials: who writes with each.
+    policies_by_access: Mapping[RepositoryAccess, Collection[RecordsKey]]
+
+    @classmethod
+    def build(cls, all_policies: Sequence[ResolvedPolicy]) -> "PathClaims":
+        """Build the claims of all policies; a Repository on a second branch has none."""
+        unusable = find_branch_conflicts(all_policies)
+        claims_by_access: dict[RepositoryAccess, list[PathClaim]] = {}
+        policies_by_access: dict[RepositoryAccess, set[RecordsKey]] = {}
+        for policy in all_policies:
+            claims_by_id: dict[int, list[PathClaim]] = {}
+            for repository in distinct_repositories(policy):
+                if repository_key(repository) in unusable:
+                    continue
+                access = build_remote(repository).access
+                claims_by_id[id(repository)] = claims_by_access.setdefault(access, [])
+                policies_by_access.setdefault(access, set()).add(policy.records_key)
+            for variant in policy.variants:
+                claims = claims_by_id.get(id(policy.repositories[variant.name]))
+                if claims is not None:
+                    claims.append((policy.place_by_variant[variant.name], variant))
+        accesses_by_url: dict[str, list[RepositoryAccess]] = {}
+        for access in sorted(claims_by_access):
+            accesses_by_url.setdefault(access[0], []).append(access)
+        shared = (group for group in accesses_by_url.values() if len(group) > 1)
+        return cls(
+            claims_by_access,
+            accesses_by_url,
+            {access: policies_by_access[access] for group in shared for access in group},
+        )
+
+    def find_refusals(
+        self,
+        owner_by_path: Mapping[PackagePlace, PathOwner],
+        writing_accesses: Collection[RepositoryAccess],
+    ) -> dict[PathOwner, str]:
+        """Return the refusal of each variant whose path belongs to another, or to nobody yet.
+
+        `writing_accesses`: those whose claims count for everybody. The claims of any other access
+        count for its own variants alone.
+        """
+        refusals: dict[PathOwner, str] = {}
+        for accesses in self.accesses_by_url.values():
+            counted = [it for it in accesses if it in writing_accesses]
+            claims = [claim for access in counted for claim in self.claims_by_access[access]]
+            refusals |= find_collisions(claims, owner_by_path)
+            for access in accesses:
+                if access not in counted:
+                    own_claims = self.claims_by_access[access]
+                    # The collisions within the access come last, and so replace the others.
+                    refusals |= find_intrusions(own_claims, claims)
+                    refusals |= find_collisions(own_claims, owner_by_path)
+        return refusals
+
+
+def find_writing_accesses(
+    claims: PathClaims,
+    policy_states: Mapping[RecordsKey, PolicyRecords],
+    drafted_states: Mapping[str, Sequence[RepositoryState]],
+    repository_states: Iterable[RepositoryState],
+) -> frozenset[RepositoryAccess]:
+    """Return the accesses with which policies have written a repository that others name, too.
+
+    A draft of a policy shows it, or a publication on record that the repository has. A release
+    alone does not: it is recorded before the push, which may be denied. `drafted_states`: by
+    policy as trailers name it.
+    """
+    if not claims.policies_by_access:
+        return frozenset()
+    states_by_url: dict[str, list[RepositoryState]] = {}
+    for state in repository_states:
+        states_by_url.setdefault(state.remote.access[0], []).append(state)
+    keys = {key for keys in claims.policies_by_access.values() for key in keys}
+    written_urls = {
+        key: _find_drafted_urls(key, drafted_states)
+        | _find_published_urls(policy_states[key], states_by_url)
+        for key in keys
+    }
+    return frozenset(
+        access
+        for access, keys in claims.policies_by_access.items()
+        if any(access[0] in written_urls[key] for key in keys)
+    )
+
+
+def _find_drafted_urls(
+    key: RecordsKey, drafted_states: Mapping[str, Sequence[RepositoryState]]
+) -> set[str]:
+    states = drafted_states.get(f"{key.namespace}/{key.policy}", ())
+    return {state.remote.access[0] for state in states}
+
+
+def _find_published_urls(
+    policy_state: PolicyRecords, states_by_url: Mapping[str, Sequence[RepositoryState]]
+) -> set[str]:
+    """Return the URLs of repositories that have a publication of the policy's records."""
+    urls: set[str] = set()
+    for key, status_line in policy_state.status.items():
+        published = status_line.get("published")
+        if not key.startswith("variant/") or not isinstance(published, Mapping):
+            continue
+        identity = normalize_identity(str(status_line.get("repository")))
+        url, path = identity.partition("#refs/heads/")[0], str(status_line.get("path"))
+        commit = published.get("merge")
+        # One publication of each repository is enough.
+        if commit and url not in urls:
+            states = states_by_url.get(url, ())
+            if any(it.find_publication_commit(path) == commit for it in states):
+                urls.add(url)
+    return urls
