@@ -13,8 +13,24 @@ from fanout.api.kind_registry import field_names_at
 from fanout.api.object_meta import KRMObject
 from fanout.api.package_variant import RESERVED_KEYS
 from fanout.api.record_objects import Record
-from fanout.api.text_fields import NAME
-from fanout.api.urls import REFUSED_HEADERS
+from fanout.api.text_fields import (
+    CONFLICT,
+    DEVICE_NAME,
+    KEY,
+    LABEL_KEY,
+    MAX_PATH_BYTES,
+    NAME,
+    REFUSED_BY_GIT,
+    RESERVED_BEGINNINGS,
+)
+from fanout.api.urls import (
+    GIT_AUTHORITY,
+    GIT_OPTION,
+    HEADER_PATTERN,
+    REFUSED_HEADERS,
+    SECRET_HEADER,
+    SECRET_PARAMETER,
+)
 from fanout.api.validators.field_rules import (
     CHECK_PATHS,
     EXCLUSIVE_FIELDS,
@@ -122,11 +138,53 @@ def _unsupported_rule(row: UnsupportedField) -> SchemaRule:
     )
 
 
+def _path_rules(path: str) -> Iterator[SchemaRule]:
+    beginnings = "|".join(RESERVED_BEGINNINGS)
+    yield _git_rule(path)
+    yield SchemaRule(
+        path,
+        f"!self.matches(r'^({beginnings})(/|$)')",
+        f"the beginnings {' and '.join(RESERVED_BEGINNINGS)} are reserved for drafts",
+    )
+    yield SchemaRule(
+        path,
+        f"!self.matches(r'{DEVICE_NAME}')",
+        "a segment has a name that Windows reserves for a device",
+    )
+    yield SchemaRule(
+        path, f"bytes(self).size() <= {MAX_PATH_BYTES}", f"at most {MAX_PATH_BYTES} bytes in UTF-8"
+    )
+
+
+def _git_rule(path: str) -> SchemaRule:
+    return SchemaRule(
+        path,
+        f"!self.matches(r'{REFUSED_BY_GIT}')",
+        "Git refuses @{, a segment @ and the ending .lock in a branch name",
+    )
+
+
+def _keys_rule(path: str, pattern: str, message: str) -> SchemaRule:
+    """Return the rule for the keys of a map, for which a schema has no keyword."""
+    return SchemaRule(path, f"self.all(key, key.matches(r'{pattern}'))", message)
+
+
+def _label_keys_rule(path: str) -> SchemaRule:
+    return _keys_rule(path, LABEL_KEY, "write keys like team or example.com/team")
+
+
+def _data_keys_rule(path: str) -> SchemaRule:
+    message = "write keys of letters, digits, dashes, dots and underscores"
+    return _keys_rule(path, KEY, message)
+
+
+# A list of one list is what CEL has for a variable: its entries are computed once, and a search in
+# them is estimated at a fraction of a comparison with each field.
 def _stage_reference_rules() -> Iterator[SchemaRule]:
     yield SchemaRule(
         "spec",
-        "self.stages.all(stage, !has(stage.after) || stage.after.stages.all(name,"
-        " self.stages.exists(other, other.name == name)))",
+        "[self.stages.map(stage, stage.name)].all(names, self.stages.all(stage,"
+        " !has(stage.after) || stage.after.stages.all(name, name in names)))",
         "stages[*].after.stages: no stage has this name",
     )
     yield SchemaRule(
@@ -143,8 +201,9 @@ def _stage_reference_rules() -> Iterator[SchemaRule]:
     )
     yield SchemaRule(
         _STAGE,
-        "!has(self.requires) || !has(self.verification) || self.requires.all(check,"
-        " !self.verification.exists(other, other.name == check.name))",
+        "!has(self.requires) || !has(self.verification) ||"
+        " [self.verification.map(check, check.name)].all(names,"
+        " self.requires.all(check, !(check.name in names)))",
         "requires and verification have checks of the same name",
     )
 
@@ -224,11 +283,17 @@ def _check_rules(path: str) -> Iterator[SchemaRule]:
         "!has(self.body) || (has(self.method) && self.method == 'POST')",
         "only a POST has a body",
     )
-    yield SchemaRule(
-        f"{path}.http.headers",
-        f"!self.exists(name, name.lowerAscii() in {sorted(REFUSED_HEADERS)})",
-        "a policy cannot set this header; name a secret in secretRef for credentials",
-    )
+    for condition in (
+        f"name.lowerAscii() in {sorted(REFUSED_HEADERS)}",
+        f"name.lowerAscii().matches(r'{SECRET_HEADER}')",
+    ):
+        yield SchemaRule(
+            f"{path}.http.headers",
+            f"!self.exists(name, {condition})",
+            "a policy cannot set this header; name a secret in secretRef for credentials",
+        )
+    message = "write names of headers of letters, digits and dashes, at most 64"
+    yield _keys_rule(f"{path}.http.headers", HEADER_PATTERN, message)
     yield SchemaRule(
         f"{path}.object",
         "!(self.kind == 'Secret' && self.apiVersion == 'v1')",
@@ -251,6 +316,16 @@ def _context_rules(context: str) -> Iterator[SchemaRule]:
         yield SchemaRule(context, expression, message)
 
 
+def _function_name_rules(pipeline: str) -> Iterator[SchemaRule]:
+    for section in ("mutators", "validators"):
+        yield SchemaRule(
+            f"{pipeline}.{section}",
+            "[self.filter(entry, has(entry.name)).map(entry, entry.name)].all(names,"
+            " names.all(name, names.indexOf(name) == names.lastIndexOf(name)))",
+            "two functions have the same name",
+        )
+
+
 def _selector_rule(selector: str) -> SchemaRule:
     return SchemaRule(
         f"{selector}.matchExpressions[*]",
@@ -271,13 +346,28 @@ def _policy_rules() -> Iterator[SchemaRule]:
         f"!has(self.key) || !(self.key in {list(RESERVED_KEYS)})",
         f"the keys {' and '.join(RESERVED_KEYS)} are reserved for kpt",
     )
-    for selector in ("spec.targets[*].repositorySelector", "spec.targets[*].objectSelector"):
+    for selector in (
+        "spec.targets[*].repositorySelector",
+        "spec.targets[*].objectSelector",
+        f"{_STAGE}.rollout.groups[*]",
+    ):
         yield _selector_rule(selector)
-    yield _selector_rule(f"{_STAGE}.rollout.groups[*]")
+        yield _label_keys_rule(f"{selector}.matchLabels")
+    for field in ("labels", "annotations"):
+        yield _label_keys_rule(f"{_TEMPLATE}.{field}")
+    yield _data_keys_rule(f"{_TEMPLATE}.packageContext.data")
+    yield from _function_name_rules(f"{_TEMPLATE}.pipeline")
+    yield from _path_rules("spec.upstream.package")
+    yield from _path_rules(f"{_TEMPLATE}.downstream.package")
 
 
 def _variant_rules() -> Iterator[SchemaRule]:
+    yield from _path_rules("spec.upstream.package")
+    yield from _path_rules("spec.downstream.package")
     yield from _context_rules("spec.packageContext")
+    yield _data_keys_rule("spec.packageContext.data")
+    for field in ("labels", "annotations"):
+        yield _label_keys_rule(f"spec.{field}")
     yield SchemaRule(
         "spec",
         "self.upstream.repository != self.downstream.repository"
@@ -298,12 +388,12 @@ def _variant_rules() -> Iterator[SchemaRule]:
         " !has(dependency.variant) || dependency.variant != self.metadata.name)",
         "spec.dependsOn: the variant depends on itself",
     )
+    yield from _function_name_rules("spec.pipeline")
     for section in ("mutators", "validators"):
         yield SchemaRule(
-            f"spec.pipeline.{section}",
-            "self.all(entry, !has(entry.name) || self.exists_one(other,"
-            " has(other.name) && other.name == entry.name))",
-            "two functions have the same name",
+            f"spec.pipeline.{section}[*].configMap",
+            "self.all(key, key.size() >= 1 && key.size() <= 1024)",
+            "write keys of 1 to 1024 characters",
         )
 
 
@@ -327,6 +417,14 @@ _PROMOTION_RULES = (
         f"!has(self.atClose) || self.atClose == 'Hold' || {_filled('windows')}",
         "atClose has no effect without windows",
     ),
+    *(
+        SchemaRule(
+            f"spec.windows[*].{field}",
+            "!has(self.duration) || duration(self.duration) > duration('0s')",
+            "the duration is zero",
+        )
+        for field in ("allow", "deny")
+    ),
 )
 
 
@@ -344,8 +442,19 @@ def _repository_rules() -> Iterator[SchemaRule]:
             "!self.matches('^https?://[^/]*@') && !self.matches('^([a-z]+://)?[^/@]*:[^/@]*@')",
             "the URL carries a user name or a password; name a secret in secretRef",
         ),
+        (
+            f"!self.matches('^(https?|ssh)://') || self.matches(r'{GIT_AUTHORITY}')",
+            "the host or the port cannot be read",
+        ),
+        (f"!self.matches(r'{GIT_OPTION}')", "user, host or path begin with a dash"),
+        (
+            f"!self.matches(r'{SECRET_PARAMETER}')",
+            "the URL carries a secret in its query; name a secret in secretRef",
+        ),
     ):
         yield SchemaRule(url, expression, message)
+    yield from _path_rules("spec.directory")
+    yield _git_rule("spec.branch")
     yield SchemaRule(
         "spec.branch", "self != 'HEAD' && !self.startsWith('refs/')", "write a branch's short name"
     )
@@ -409,6 +518,8 @@ def _decision_rules() -> Iterator[SchemaRule]:
         ),
     ):
         yield SchemaRule("spec", f"!({condition}) || {requirement}", message)
+    message = "write the 16 digits that `fanout diff` shows"
+    yield _keys_rule("spec.choices", CONFLICT, message)
     yield SchemaRule(
         "spec",
         f"(self.action == 'Withdraw') == {_filled('withdraws')}",

@@ -102,5 +102,6 @@ Instant = Annotated[
     datetime | None,
     BeforeValidator(_read_instant),
     PlainSerializer(_write_instant),
-    WithJsonSchema({"type": "string", "format": "date-time"}),
+    # the format alone allows a lower-case t and z, and any number of decimals
+    WithJsonSchema({"type": "string", "format": "date-time", "pattern": INSTANT_PATTERN}),
 ]

@@ -19,6 +19,7 @@ from fanout.api.text_fields import (
     LabelValue,
     Name,
     RecordName,
+    SelectorLabels,
 )
 
 GROUP = "fanout.dev"
@@ -210,7 +211,7 @@ class Requirement(Model):
 class LabelSelector(Model):
     """Labels and expressions, all of which must hold; an empty selector chooses everything."""
 
-    match_labels: Labels = Field(
+    match_labels: SelectorLabels = Field(
         default={}, description="Labels that an object must have with exactly these values."
     )
     match_expressions: tuple[Requirement, ...] = Field(

@@ -29,6 +29,7 @@ from fanout.api.git_repository import SecretRef
 from fanout.api.object_meta import LabelSelector, Model
 from fanout.api.text_fields import (
     MAX_ENTRIES,
+    MAX_HEADERS,
     MAX_VALUES,
     ApiVersion,
     Distinct,
@@ -171,7 +172,7 @@ class HttpCheck(Model):
     )
     method: HttpMethod = Field(default=HttpMethod.GET, description="HTTP method of the request.")
     headers: Annotated[
-        Mapping[Text, _HeaderValue], Field(max_length=MAX_ENTRIES), AfterValidator(_check_headers)
+        Mapping[Text, _HeaderValue], Field(max_length=MAX_HEADERS), AfterValidator(_check_headers)
     ] = Field(
         default={},
         description="Further HTTP headers; headers with credentials are taken from the secret.",

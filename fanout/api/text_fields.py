@@ -21,7 +21,9 @@ from fanout.api.field_errors import InvalidValue
 # Bounds of lists and maps. The API server estimates what its rules cost from the product of the
 # bounds of nested lists, and refuses kinds whose rules could cost too much.
 MAX_ENTRIES = 64  # lists of objects with rules
+MAX_HEADERS = 32
 MAX_TARGETS = 500
+MAX_TEMPLATE_LABELS = 500
 MAX_VALUES = 1_000  # plain lists and maps
 MAX_NAMES = 100_000  # variants and trees of a record
 MAX_TEXT = 1_048_576  # as a ConfigMap
@@ -147,6 +149,10 @@ FreeForm = Annotated[
 ]
 LongText = Annotated[str, StringConstraints(max_length=MAX_TEXT)]
 Labels = Annotated[Mapping[LabelKey, LabelValue], Field(max_length=MAX_VALUES)]
+# Fewer where lists are around, because the API server checks every key with a rule.
+TemplateLabels = Annotated[Mapping[LabelKey, LabelValue], Field(max_length=MAX_TEMPLATE_LABELS)]
+TemplateAnnotations = Annotated[Mapping[LabelKey, LongText], Field(max_length=MAX_TEMPLATE_LABELS)]
+SelectorLabels = Annotated[Mapping[LabelKey, LabelValue], Field(max_length=MAX_ENTRIES)]
 Annotations = Annotated[Mapping[LabelKey, LongText], Field(max_length=MAX_VALUES)]
 Data = Annotated[Mapping[Key, LongText], Field(max_length=MAX_VALUES)]
 # Wider than a ConfigMap's keys: set-labels has keys like `team/owner`.
@@ -196,11 +202,12 @@ def format_value(value: Any) -> str:
             return str(value)[:60]
 
 
-_DEVICE = re.compile(
-    r"(?:^|/)(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[1-9\xb9\xb2\xb3])"
-    r" *(?:\.[^/]*)?(?:/|$)",
-    re.IGNORECASE,
+# Names that Windows reserves for a device. RE2 reads the pattern as Python does.
+DEVICE_NAME = (
+    r"(?i)(?:^|/)(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[1-9\xb9\xb2\xb3])"
+    r" *(?:\.[^/]*)?(?:/|$)"
 )
+_DEVICE = re.compile(DEVICE_NAME)
 
 
 def find_reserved_name(path: str) -> str:
@@ -222,7 +229,7 @@ def fold_path(path: str) -> str:
 
 _REF_FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|@\{|\.\.")
 _SIMPLE_PATH = re.compile(r"[a-z0-9][a-z0-9-]{0,79}(?:/[a-z0-9][a-z0-9-]{0,79}){0,2}")
-_MAX_PATH_BYTES = 255
+MAX_PATH_BYTES = 255
 
 
 def _segment_problem(segment: str) -> str:
@@ -240,8 +247,10 @@ def _segment_problem(segment: str) -> str:
     return ""
 
 
+# What `_segment_problem` finds and the pattern of paths does not.
+REFUSED_BY_GIT = r"(?i)@\{|(?:^|/)@(?:/|$)|\.lock(?:/|$)"
 # Below the drafts of an installation, these are no packages.
-_RESERVED_BEGINNINGS = {
+RESERVED_BEGINNINGS = {
     "_stages": "the drafts of whole stages",
     "_removals": "the drafts that remove packages",
 }
@@ -256,13 +265,13 @@ def find_path_problem(path: str) -> str:
         return ""
     if path.startswith("/") or path.endswith("/"):
         return "begins or ends with a slash"
-    if len(path.encode("utf-8", "replace")) > _MAX_PATH_BYTES:
-        return f"is longer than {_MAX_PATH_BYTES} bytes"
+    if len(path.encode("utf-8", "replace")) > MAX_PATH_BYTES:
+        return f"is longer than {MAX_PATH_BYTES} bytes"
     if not path.isprintable():
         return "contains unprintable characters"
     beginning = path.split("/", maxsplit=1)[0]
-    if beginning in _RESERVED_BEGINNINGS:
-        return f"begins with {beginning}, which is reserved for {_RESERVED_BEGINNINGS[beginning]}"
+    if beginning in RESERVED_BEGINNINGS:
+        return f"begins with {beginning}, which is reserved for {RESERVED_BEGINNINGS[beginning]}"
     return next(filter(None, map(_segment_problem, path.split("/"))), "")
 
 
@@ -332,16 +341,16 @@ PackagePath = Annotated[
     str,
     StringConstraints(min_length=1),
     AfterValidator(check_path),
-    schema_keywords(maxLength=_MAX_PATH_BYTES, pattern=PATH_PATTERN),
+    schema_keywords(maxLength=MAX_PATH_BYTES, pattern=PATH_PATTERN),
 ]
 Directory = Annotated[
     str,
     AfterValidator(check_directory),
-    schema_keywords(maxLength=_MAX_PATH_BYTES, pattern=f"^$|{PATH_PATTERN}"),
+    schema_keywords(maxLength=MAX_PATH_BYTES, pattern=f"^$|{PATH_PATTERN}"),
 ]
 PackageFile = Annotated[
     str,
-    StringConstraints(min_length=1, max_length=_MAX_PATH_BYTES),
+    StringConstraints(min_length=1, max_length=MAX_PATH_BYTES),
     AfterValidator(check_file),
     # not absolute, and no `..` in front
     schema_keywords(pattern=r"^([^/.]|\.[^.]|\.\.[^/]).*$"),
@@ -351,7 +360,7 @@ Executable = Annotated[
 ]
 Branch = Annotated[
     str,
-    StringConstraints(min_length=1, max_length=_MAX_PATH_BYTES),
+    StringConstraints(min_length=1, max_length=MAX_PATH_BYTES),
     AfterValidator(check_branch),
     schema_keywords(pattern=PATH_PATTERN),
 ]

@@ -26,16 +26,16 @@ from fanout.api.text_fields import (
     MAX_ENTRIES,
     MAX_TARGETS,
     MAX_VALUES,
-    Annotations,
     ApiVersion,
     Distinct,
     Expression,
     Kind,
-    Labels,
     LongText,
     Name,
     ObjectName,
     PackagePath,
+    TemplateAnnotations,
+    TemplateLabels,
     Text,
 )
 
@@ -163,7 +163,7 @@ class VariantTemplate(Model):
         default=PipelineTemplate(),
         description="Functions that run before those of the package's own pipeline.",
     )
-    labels: Labels = Field(
+    labels: TemplateLabels = Field(
         default={}, description="Labels to set in the Kptfile and the PackageVariant."
     )
     label_exprs: tuple[MapExpression, ...] = Field(
@@ -171,7 +171,7 @@ class VariantTemplate(Model):
         max_length=MAX_ENTRIES,
         description="Further labels, with expressions; they take precedence over `labels`.",
     )
-    annotations: Annotations = Field(
+    annotations: TemplateAnnotations = Field(
         default={}, description="Annotations to set in the Kptfile and the PackageVariant."
     )
     annotation_exprs: tuple[MapExpression, ...] = Field(

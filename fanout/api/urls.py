@@ -14,7 +14,7 @@ Policies may have many authors, and checks reach what their authors cannot (desi
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -51,6 +51,26 @@ _SECRET_SUFFIXES = ("apikey", "password", "secret", "signature", "token")  # as 
 _KEY_QUALIFIERS = frozenset(
     {"access", "account", "api", "auth", "private", "secret", "subscription"}
 )
+
+
+def _any_case(words: Iterable[str]) -> str:
+    return "|".join(it for word in words for it in (word, word.capitalize(), word.upper()))
+
+
+def _build_secret_pattern() -> str:
+    """Return a pattern of the usual spellings of what `check_no_secret_parameter` refuses.
+
+    It refuses nothing else. Percent-encoded names and the first words of camelCase are not in it.
+    """
+    between = "[^A-Za-z0-9%=&;#]"
+    key = _any_case(["key"])
+    keys = f"({_any_case(sorted(_KEY_QUALIFIERS))}){between}+({key})"
+    word = f"{_any_case(sorted(_SECRET_WORDS))}|[A-Za-z0-9]*({_any_case(_SECRET_SUFFIXES)})|{keys}"
+    name = f"([^=&;#]*{between})?({word})({between}[^=&;#]*)?|{between}*({key}){between}*"
+    return rf"^https?://[^?#]*\?([^#]*[&;])?({name})([=&;#]|$)"
+
+
+SECRET_PARAMETER = _build_secret_pattern()
 _SECRET_REMEDY = "remove it from the URL and name a secret in secretRef"  # noqa: S105 - advice, no secret
 
 
@@ -94,6 +114,12 @@ class GitProtocol(StrEnum):
 _SCP = re.compile(r"(?:(?P<user>[^@/:]+)@)?(?P<host>[^/:@]+|\[[0-9A-Fa-f:.]+\]):(?P<path>(?!//).+)")
 # Git reads user:password@host:path as host:path.
 _SCP_PASSWORD = re.compile(r"[^@/:]+:[^@/]+@[^@/:]+:")
+# Host and port of a URL, and what must not begin with a dash: user, host or path.
+GIT_AUTHORITY = (
+    r"^(https?|ssh)://([^/?#]*@)?(\[[0-9A-Fa-f:.]+(%[0-9A-Za-z._~-]+)?\]|[^/?#@:\[\]]+)"
+    r"(:([0-9]{0,4}|[0-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?([/?#]|$)"
+)
+GIT_OPTION = r"^((https?|ssh)://([^/@]*@)?([^/]*/+)?-|([^@/:]+@)?(-[^/:@]*:|[^/:@]+:/?-))"
 _GIT_REMEDY = "write a path, or a URL that begins with file://, https://, http:// or ssh://"
 
 
@@ -305,7 +331,7 @@ REFUSED_HEADERS = frozenset(
 )
 _HTTP_REMEDY = "write one like https://deploy.example.com/status"
 _HTTP_SECRET_REMEDY = "remove it and name a secret in secretRef"  # noqa: S105 - advice, no secret
-_SECRET_HEADER = re.compile(r"(?i)(^|[-_])(api[-_]?key|auth|password|secret|token)([-_]|$)")
+SECRET_HEADER = r"(^|[-_])(api[-_]?key|auth|password|secret|token)([-_]|$)"  # noqa: S105 - a pattern
 
 
 def check_http_url(text: str) -> str:
@@ -361,7 +387,7 @@ def check_header(name: str, value: str) -> None:
     """Raise InvalidValue for a header that a policy may not set."""
     if not re.fullmatch(HEADER_PATTERN[1:-1], name):
         raise InvalidValue(f"{name!r} is no name of a header", "write letters, digits and dashes")
-    if name.lower() in REFUSED_HEADERS or _SECRET_HEADER.search(name):
+    if name.lower() in REFUSED_HEADERS or re.search(SECRET_HEADER, name.lower()):
         raise InvalidValue(f"the header {name} is not for a policy to write", _HTTP_SECRET_REMEDY)
     if not value.isprintable() or not value.isascii():
         raise InvalidValue(
@@ -369,17 +395,20 @@ def check_header(name: str, value: str) -> None:
         )
 
 
-_HTTP_PATTERN = r"^[hH][tT][tT][pP][sS]?://[^/?#@\\\s]+"
+_HTTP_PATTERN = (
+    r"^[hH][tT][tT][pP][sS]?://"
+    r'(\[[0-9A-Fa-f:.]+(%[0-9A-Za-z._~-]+)?\]|[!"$-.0-9;->A-Z^-~]+)(:[0-9]{0,5})?'
+)
 HttpUrl = Annotated[
     str,
     StringConstraints(min_length=1),
     AfterValidator(check_http_url),
-    schema_keywords(maxLength=MAX_URL_LENGTH, pattern=rf"{_HTTP_PATTERN}([/?][^#\\\s]*)?$"),
+    schema_keywords(maxLength=MAX_URL_LENGTH, pattern=rf'{_HTTP_PATTERN}([/?][!"$-\[\]-~]*)?$'),
 ]
 ServerUrl = Annotated[
     str,
     StringConstraints(min_length=1),
     AfterValidator(_check_server_url),
-    schema_keywords(maxLength=MAX_URL_LENGTH, pattern=rf"{_HTTP_PATTERN}(/[^?#\\\s]*)?$"),
+    schema_keywords(maxLength=MAX_URL_LENGTH, pattern=rf'{_HTTP_PATTERN}(/[!"$->@-\[\]-~]*)?$'),
 ]
 Origin = Annotated[str, StringConstraints(min_length=1), AfterValidator(_check_origin)]
