@@ -114,10 +114,11 @@ class GitProtocol(StrEnum):
 _SCP = re.compile(r"(?:(?P<user>[^@/:]+)@)?(?P<host>[^/:@]+|\[[0-9A-Fa-f:.]+\]):(?P<path>(?!//).+)")
 # Git reads user:password@host:path as host:path.
 _SCP_PASSWORD = re.compile(r"[^@/:]+:[^@/]+@[^@/:]+:")
+_PORT = "([0-9]{0,4}|[0-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
 # Host and port of a URL, and what must not begin with a dash: user, host or path.
 GIT_AUTHORITY = (
     r"^(https?|ssh)://([^/?#]*@)?(\[[0-9A-Fa-f:.]+(%[0-9A-Za-z._~-]+)?\]|[^/?#@:\[\]]+)"
-    r"(:([0-9]{0,4}|[0-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?([/?#]|$)"
+    rf"(:{_PORT})?([/?#]|$)"
 )
 GIT_OPTION = r"^((https?|ssh)://([^/@]*@)?([^/]*/+)?-|([^@/:]+@)?(-[^/:@]*:|[^/:@]+:/?-))"
 _GIT_REMEDY = "write a path, or a URL that begins with file://, https://, http:// or ssh://"
@@ -397,7 +398,8 @@ def check_header(name: str, value: str) -> None:
 
 _HTTP_PATTERN = (
     r"^[hH][tT][tT][pP][sS]?://"
-    r'(\[[0-9A-Fa-f:.]+(%[0-9A-Za-z._~-]+)?\]|[!"$-.0-9;->A-Z^-~]+)(:[0-9]{0,5})?'
+    r'(\[[0-9A-Fa-f:.]+(%[0-9A-Za-z._~-]+)?\]|[!"$-.0-9;->A-Z^-~]+)'
+    rf"(:{_PORT})?"
 )
 HttpUrl = Annotated[
     str,
