@@ -5,15 +5,16 @@ that is deleted stays. It is asked here with the standard library and kubectl, s
 fanout's client by what other clients see.
 """
 
+import contextlib
 import json
 import os
 import shutil
 import ssl
 import subprocess
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,7 @@ class KubeServer:
     ports: list[int]
     memory: str = MEMORY  # from which on Go collects more often
     supervisors: list[subprocess.Popen[bytes]] = field(default_factory=list)  # empty: stopped
+    _stopped_peak: int = 0  # MB that it took before it was stopped, at most
     _collections: dict[tuple[str, str], tuple[str, bool]] = field(default_factory=dict)
 
     @property
@@ -128,18 +130,25 @@ class KubeServer:
 
     def stop(self) -> None:
         """Stop the server; its objects and the address stay for another `start`."""
+        self._stopped_peak = self.peak_memory()
         while self.supervisors:
             stop_supervised(self.supervisors.pop())
 
     def peak_memory(self) -> int:
-        """Return the most memory that etcd and the API server have taken since they started, in MB.
+        """Return the most memory that etcd and the API server have taken, in MB.
 
-        The peak of each, whenever it was. From /proc, which Linux alone has.
+        The peak of each, whenever it was; the most of all starts. From /proc, which Linux alone
+        has: elsewhere it is 0.
         """
-        pids = [pid for it in self.supervisors for pid in list_children(it.pid)]
-        texts = [Path(f"/proc/{pid}/status").read_text() for pid in pids]
-        lines = [line for text in texts for line in text.splitlines() if line.startswith("VmHWM:")]
-        return sum(int(line.split()[1]) // 1024 for line in lines)
+        if sys.platform != "linux":
+            return 0
+        with contextlib.suppress(OSError):  # a process that has ended leaves nothing to read
+            pids = [pid for it in self.supervisors for pid in list_children(it.pid)]
+            texts = [Path(f"/proc/{pid}/status").read_text() for pid in pids]
+            lines = [it for text in texts for it in text.splitlines() if it.startswith("VmHWM:")]
+            present = sum(int(line.split()[1]) // 1024 for line in lines)
+            return max(self._stopped_peak, present)
+        return self._stopped_peak
 
     def ask(
         self,
@@ -250,7 +259,7 @@ class KubeServer:
             self.url + path,
             method=method,
             data=None if body is None else json.dumps(body).encode(),
-            headers={"Authorization": f"Bearer {_token(by)}", "Content-Type": content},
+            headers={"Authorization": f"Bearer {user_token(by)}", "Content-Type": content},
         )
 
 
@@ -260,7 +269,8 @@ _OPENER = urllib.request.build_opener(
 )
 
 
-def _token(user: str) -> str:
+def user_token(user: str) -> str:
+    """Return the token by which the server knows a user of GROUPS."""
     return f"token-{list(GROUPS).index(user)}"
 
 
@@ -270,7 +280,7 @@ def _kubeconfig(url: str) -> dict[str, Any]:
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "tests", "cluster": cluster}],
-        "users": [{"name": user, "user": {"token": _token(user)}} for user in GROUPS],
+        "users": [{"name": user, "user": {"token": user_token(user)}} for user in GROUPS],
         "contexts": [
             {"name": user, "context": {"cluster": "tests", "user": user}} for user in GROUPS
         ],
@@ -278,20 +288,25 @@ def _kubeconfig(url: str) -> dict[str, Any]:
     }
 
 
-@contextmanager
+@contextlib.contextmanager
 def running_kube_server(root: Path, memory: str = MEMORY) -> Iterator[KubeServer]:
-    """A new, empty server in a new directory, for as long as the block lasts."""
+    """A new, empty server in a new directory, for as long as the block lasts.
+
+    Fails after the block if the server took more than BUDGET, unless its memory has no limit.
+    """
     programs = kubernetes_folder()
     if missing := find_missing(programs, tuple(KUBERNETES_PROGRAMS)):
         pytest.fail(f"there is no {missing[0]}; `make servers` builds it")
     root.mkdir(parents=True)
     server = KubeServer(root, programs, choose_ports(3), memory)
     server.kubeconfig.write_text(json.dumps(_kubeconfig(server.url)))
-    lines = [f'{_token(user)},{user},{user},"{",".join(it)}"\n' for user, it in GROUPS.items()]
+    lines = [f'{user_token(user)},{user},{user},"{",".join(it)}"\n' for user, it in GROUPS.items()]
     (root / "tokens").write_text("".join(lines))
     try:
         server.start()
         yield server
+        if memory != UNLIMITED:
+            assert server.peak_memory() <= BUDGET, "the server takes more memory than it may"
     finally:
         server.stop()
         shutil.rmtree(root, ignore_errors=True)
