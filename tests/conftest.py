@@ -3,7 +3,6 @@
 import gc
 import os
 import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -81,12 +80,10 @@ def gitea(tmp_path_factory: pytest.TempPathFactory):
 @pytest.fixture(scope="session")
 def kube_server(tmp_path_factory: pytest.TempPathFactory):
     """Return the kube-apiserver of this session; tests use namespaces of their own."""
-    from kube_server import BUDGET, running_kube_server
+    from kube_server import running_kube_server
 
     with running_kube_server(tmp_path_factory.mktemp("servers") / "kubernetes") as server:
         yield server
-        if sys.platform == "linux":  # elsewhere there is no /proc
-            assert server.peak_memory() <= BUDGET, "the server takes more memory than it may"
 
 
 @pytest.fixture
