@@ -83,6 +83,7 @@ bench: $(VENV)/test ## Measure against the yardsticks, into build/bench/
 	$(PY) -m benchmarks.merge
 	$(PY) -m benchmarks.gates
 	$(PY) -m benchmarks.views
+	$(PY) -m benchmarks.policies
 	$(PY) -m benchmarks
 
 bench-quick: $(VENV)/test ## The same with 1,000 targets, once

@@ -90,15 +90,15 @@ def _counts(name: str, found: Measured) -> Iterator[Row]:
         most = 1 + _fetched(found) + pushes
         yield at_most(f"{name}/git-processes-per-touched", per_touched(found), most, unit="")
     listings = found.size.repositories + _UPSTREAM_AND_RECORDS
-    yield _exactly(f"{name}/listings", counts["listings"], listings)
-    yield _exactly(f"{name}/pushes", downstream_pushes(found), pushes * found.touched)
+    yield exactly(f"{name}/listings", counts["listings"], listings)
+    yield exactly(f"{name}/pushes", downstream_pushes(found), pushes * found.touched)
     renders = 0 if found.case in _PUBLISHED else found.variants
-    yield _exactly(f"{name}/renders", counts["renders"], renders)
-    yield _exactly(f"{name}/merges", counts["merges"], found.merges)  # of what nobody edited: none
+    yield exactly(f"{name}/renders", counts["renders"], renders)
+    yield exactly(f"{name}/merges", counts["merges"], found.merges)  # of what nobody edited: none
     yield Row(f"{name}/evaluations", counts["evaluations"], "")
     for number in ("objects_written", "record_writes"):
         told = Row(f"{name}/{number.replace('_', '-')}", counts[number], "")
-        yield _exactly(told.name, counts[number], 0) if found.case in _QUIET else told
+        yield exactly(told.name, counts[number], 0) if found.case in _QUIET else told
 
 
 def downstream_pushes(found: Measured) -> int:
@@ -194,7 +194,8 @@ def _of_two(all_measured: Sequence[Measured]) -> Iterator[Row]:
             yield at_most(f"{title(found)}/{what}", found.time / least, bar)
 
 
-def _exactly(name: str, value: int, bar: int) -> Row:
+def exactly(name: str, value: int, bar: int) -> Row:
+    """A row that holds at one number alone."""
     return Row(name, value, "", f"= {bar}", value == bar)
 
 
