@@ -29,7 +29,7 @@ from fanout.reconcile.pass_scope import PassMode, PassSubject, list_requests
 from fanout.reconcile.records.record_intake import RecordIntake
 from fanout.reconcile.validation.object_findings import ObjectFindings
 from fanout.schedule.loop_health import LoopObserver, ScheduledPass
-from fanout.schedule.run_loop import LoopDependencies, RunLoop, TakenRecords
+from fanout.schedule.run_loop import IntakeReport, LoopDependencies, RunLoop
 from fanout.schedule.status_thread import StatusThread
 from fanout.telemetry.redaction import Redactor
 from fanout.values import replace
@@ -184,7 +184,7 @@ class _Operation:
             self._cluster.notify_records()  # some may have waited for the first pass
         return report
 
-    def take_in(self, now: datetime) -> TakenRecords:
+    def take_in(self, now: datetime) -> IntakeReport:
         """Take in the records that wait; return the policies and variants they are about.
 
         Those that were taken in during the last pass are among them.
@@ -192,7 +192,7 @@ class _Operation:
         self._delete_recorded(now)
         changed, self._changed = self._changed | self._take_in(now), frozenset()
         is_complete = not self._problems and self._cluster.admission_problem is None
-        return TakenRecords(changed, is_complete)
+        return IntakeReport(changed, is_complete)
 
     def _delete_recorded(self, now: datetime) -> None:
         result = self._intake.delete_recorded(now)

@@ -45,7 +45,7 @@ _LISTING_TRIGGERS = frozenset(
 
 
 @frozen
-class TakenRecords:
+class IntakeReport:
     """Result of taking in records that people created."""
 
     subjects: frozenset[PassSubject] = frozenset()  # policies and variants they are about
@@ -63,7 +63,7 @@ class LoopDependencies:
     sweep_log: SweepLog
     clock: Callable[[], datetime]
     observers: Sequence[LoopObserver] = ()
-    take_in: Callable[[datetime], TakenRecords] | None = None  # records that people created
+    take_in: Callable[[datetime], IntakeReport] | None = None  # records that people created
     # the values by which people ask for a pass over a policy or variant
     list_requests: Callable[[DeclaredObjects], Mapping[PassSubject, str]] | None = None
 

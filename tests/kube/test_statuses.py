@@ -228,40 +228,6 @@ def test_an_edited_variant_is_put_right(world: StatusWorld, change: Any, part: s
         assert world.fleet.refs() == refs
 
 
-@pytest.mark.parametrize(
-    ("kind", "plural", "name"),
-    [
-        ("UpstreamPolicy", "upstreampolicies", "monitoring"),
-        ("Repository", "repositories", "edge"),
-        ("PromotionPolicy", "promotionpolicies", "everything"),
-    ],
-)
-def test_a_status_that_somebody_removed_is_written_again(
-    world: StatusWorld, kind: str, plural: str, name: str
-):
-    def shown() -> dict[str, Any]:
-        """Return the status without instants, which no record has."""
-        status: dict[str, Any] = copy.deepcopy(world.get(kind, name).get("status", {}))
-        for condition in status.get("conditions", ()):
-            del condition["lastTransitionTime"]
-        return status
-
-    with world.process():
-        world.settle()
-        before, others = shown(), versions(world)
-        assert before["conditions"]
-        removed = world.get(kind, name)
-        del removed["status"]
-        path = f"/apis/fanout.dev/v1alpha1/namespaces/{world.namespace}/{plural}/{name}/status"
-        world.server.ask("PUT", f"{path}?fieldManager=somebody", removed)
-        assert shown() == {}
-        world.await_change()
-        world.show()
-        assert shown() == before
-        changed = {key for key, it in versions(world).items() if others[key] != it}
-        assert changed == {(kind, name)}
-
-
 def test_a_deleted_variant_is_back(world: StatusWorld):
     with world.process():
         world.settle()
