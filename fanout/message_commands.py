@@ -115,6 +115,8 @@ class MessageCommands:
         return MessageCommands((*files, ("namespace", namespace), *others), self.in_cluster)
 
     def _complete_kubectl(self, command: str) -> str:
+        if command.startswith("kubectl config "):  # about the kubeconfig file itself
+            return command
         settings = _OF_KUBECTL
         if " apply " in command:  # to objects that name their namespaces
             settings -= _NAMESPACES

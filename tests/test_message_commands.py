@@ -58,6 +58,7 @@ COMPLETED = [
     (ALL, "fanout explain edge -n shop", "{}"),
     (ALL, "fanout crds --admission | kubectl apply --server-side -f -", "{}"),
     (ALL.for_namespace("shop"), "fanout sweep", f"{REQUEST} -n shop"),
+    (ALL, "kubectl config get-contexts", "{}"),
     # The namespace of the context is that of the next command, too.
     (MessageCommands((), in_cluster=True), "fanout sweep", REQUEST),
     (MessageCommands(), "fanout sweep", "{}"),

@@ -10,11 +10,13 @@ from collections.abc import Collection, Iterable
 from typing import Any, Protocol
 
 from fanout.api.object_meta import DEFAULT_NAMESPACE
+from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.cli.command_errors import not_found
 from fanout.cli.lazy_import import load_extra, load_module
 from fanout.cli.settings import POD_VARIABLE, STANDARD_INPUT, Settings
 from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.manifest_cache import ManifestCache
+from fanout.declared.declaration_failure import own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
 from fanout.gates.gate_wording import format_names
@@ -49,7 +51,23 @@ def check_declared(settings: Settings, declared: DeclaredObjects) -> None:
             places, remedy = "the cluster", "create objects of fanout.dev in it"
         raise InvalidInput(f"{places}: no objects", reason="NoFiles", remedy=remedy)
     if namespace and namespace not in _find_namespaces(declared) and not declared.unread:
+        if settings.uses_cluster:
+            # It exists: kubectl knows it, and this may be the default of the context.
+            names = format_names(_find_namespaces(declared))
+            raise not_found(
+                f"namespace {namespace} has no objects of fanout",
+                f"use -A, or -n with one of: {names}",
+            )
         raise build_not_found("namespace", [namespace], _find_namespaces(declared))
+
+
+def are_policies_unread(declared: DeclaredObjects, namespace: str) -> bool:
+    """Return whether there may be policies in a namespace, or in any (""), that are not read."""
+    kind = own_kind(UpstreamPolicy)
+    return any(
+        it.kind in (None, kind) and (not namespace or it.namespace in ("", namespace))
+        for it in declared.unread
+    )
 
 
 def check_policies(names: Collection[str], declared: DeclaredObjects, namespace: str) -> None:

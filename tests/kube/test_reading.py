@@ -232,13 +232,35 @@ def test_without_files_the_cluster_and_namespace_are_those_of_kubectl(own_kubeco
     assert "monitoring" in implied.out
     assert (implied.code, implied.out) == (named.code, named.out)
     elsewhere = twin.fleet.run("plan", *shared, "-n", "kube-public", files=False)
-    assert "there is no namespace kube-public" in " ".join(elsewhere.err.split())
+    message = " ".join(elsewhere.err.split())
+    assert "namespace kube-public has no objects of fanout" in message
+    assert f"use -A, or -n with one of: {twin.namespace}" in message
     for option in ((), ("-A",), ("-n", twin.namespace)):
         explained = twin.fleet.run("explain", "monitoring/dev", *shared, *option, files=False)
         commands = explained.out.partition("To unblock:")[2].split("\n  fanout ")[1:]
         assert commands, explained.out + explained.err
         # A next command without an option means the namespace of the context, too.
         assert all(" ".join(option) in " ".join(it.split()) for it in commands), explained.out
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (("report", "monitoring", "--stage", "dev", "--check", "e2e", "--status", "passed"), 1),
+        (("approve", "monitoring", "--stage", "dev", "--revision", "v1"), 1),
+        (("suspend", "monitoring", "--reason", "incident"), 1),
+        (("suspend", "--all", "--reason", "incident"), 3),
+    ],
+    ids=lambda it: " ".join(it[:2]) if isinstance(it, tuple) else str(it),
+)
+def test_a_verb_that_records_says_what_it_must_not_read(
+    twin: Twin, line: tuple[str, ...], code: int
+):
+    refused = twin.ask(*line, *(("--revision", "v1") if line[0] == "report" else ()), by="bob")
+    message = " ".join(refused.err.split())
+    assert 'User "bob" cannot list resource "upstreampolicies"' in message
+    assert "that can be read" in message or "that cannot be read" in message
+    assert refused.code == code
 
 
 def test_a_cluster_that_was_not_meant_is_no_riddle(own_kubeconfig: Twin):

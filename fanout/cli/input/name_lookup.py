@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fanout.api.field_errors import suggest_name
 from fanout.api.reasons import Reason
 from fanout.cli.command_errors import not_found
+from fanout.cli.declarations import are_policies_unread
+from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.startup import Program
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput, Stopped
@@ -179,16 +181,24 @@ def find_policy(program: Program, policy: str) -> PolicyResult:
 
 
 def _build_missing_policy(program: Program, policy: str) -> InvalidInput:
-    """Build the error for a policy that is not declared, or that has errors."""
+    """Build the error for a policy that is not declared, or that has errors.
+
+    One that must not be read looks as if it did not exist, so that is reported instead.
+    """
     identities = {f"{kind}/{policy}" for kind in ("UpstreamPolicy", "PackageVariant")}
-    for finding in program.read_declared().faults:
-        if finding.is_error_in(program.settings.namespace) and finding.where.object in identities:
+    declared, namespace = program.read_declared(), program.settings.namespace
+    for finding in declared.faults:
+        if finding.is_error_in(namespace) and finding.where.object in identities:
             return InvalidInput(
                 finding.problem,
                 reason="InvalidObject",
                 remedy=finding.remedy,
                 where=finding.where,
             )
+    if are_policies_unread(declared, namespace):
+        report_input_errors(declared, namespace)
+        problem = f"there is no policy {policy} among those that can be read"
+        return not_found(problem, "correct the errors above")
     return not_found(f"there is no policy {policy}", "run `fanout get policies`")
 
 

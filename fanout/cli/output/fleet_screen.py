@@ -95,7 +95,9 @@ def _format_urgent(
 def _format_urgent_item(
     fleet_status: FleetStatus, explanation: Explanation, blocker: Blocker, layout: ExplanationLayout
 ) -> Iterator[str]:
-    place = "/".join(filter(None, (explanation.policy or explanation.variant, blocker.stage)))
+    namespace = explanation.namespace if _has_namespaces(fleet_status) else ""
+    name = explanation.policy or explanation.variant
+    place = "/".join(filter(None, (namespace, name, blocker.stage)))
     keys = [it.key for it in explanation.conflicts if it.variant in blocker.variants]
     if blocker.reason == Reason.MERGE_CONFLICT and keys:
         number = pluralize(len(keys), "undecided merge conflict")
@@ -124,13 +126,14 @@ def _format_stages(
     for stage in fleet_status.stages:
         by_policy.setdefault((stage.namespace, stage.policy), []).append(stage)
     policies = sorted(by_policy.values(), key=lambda stages: all(it.is_done for it in stages))
+    with_namespace = _has_namespaces(fleet_status)
     rows: list[Sequence[str]] = []
     shown = 0
     for stages in policies:
         # The heads, and the line that counts the rest.
         if limit is not None and shown and len(rows) + len(stages) > limit - 2:
             break
-        rows += (_format_stage(it, layout) for it in stages)
+        rows += (_format_stage(it, layout, with_namespace=with_namespace) for it in stages)
         shown += 1
     # Without any instant the last column would only narrow the others.
     columns = len(_HEADS) - all(row[-1] == "-" for row in rows)
@@ -168,10 +171,17 @@ def _count_further(policies: Sequence[Sequence[StageStatus]]) -> str:
     return f"and {len(policies)} more {noun}, {state}"
 
 
-def _format_stage(stage: StageStatus, layout: ExplanationLayout) -> Sequence[str]:
+def _has_namespaces(fleet_status: FleetStatus) -> bool:
+    """Return whether policies are of several namespaces, in which names may be the same."""
+    return len({it.namespace for it in fleet_status.stages}) > 1
+
+
+def _format_stage(
+    stage: StageStatus, layout: ExplanationLayout, *, with_namespace: bool
+) -> Sequence[str]:
     further = f" +{len(stage.reasons) - 1}" if len(stage.reasons) > 1 else ""
     cells = (
-        stage.policy,
+        f"{stage.namespace}/{stage.policy}" if with_namespace else stage.policy,
         stage.stage or "-",
         stage.candidate or "-",
         f"{stage.ready}/{stage.total}",

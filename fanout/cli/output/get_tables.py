@@ -84,6 +84,7 @@ def _created(item: Object) -> str:
     return str(item["metadata"].get("creationTimestamp") or _UNKNOWN_AGE)
 
 
+_NAMESPACE = TableColumn("NAMESPACE", lambda item: item["metadata"]["namespace"], priority=0)
 _NAME = TableColumn("NAME", lambda item: item["metadata"]["name"], priority=0)
 _LONG_NAME = TableColumn("NAME", lambda item: item["metadata"]["name"], priority=5)
 _TARGET = TableColumn("TARGET", _target_name, priority=0)
@@ -289,12 +290,18 @@ def describe_unread(history: PolicyHistory) -> list[str]:
     return [f"repository {url}: {error}" for url, error in history.failures.items()]
 
 
-def build_columns(resource_type: str, now: datetime, *, wide: bool) -> Sequence[TableColumn]:
-    """Return the columns of the table of a resource type; ages are those at `now`."""
+def build_columns(
+    resource_type: str, now: datetime, *, wide: bool, with_namespace: bool = False
+) -> Sequence[TableColumn]:
+    """Return the columns of the table of a resource type; ages are those at `now`.
+
+    `with_namespace`: the items are of several namespaces, in which names may be the same.
+    """
     if resource_type in KINDS_BY_TYPE:
         columns = _record_columns(resource_type, wide=wide)
     else:
         columns = COLUMNS[resource_type]
+    columns = (*((_NAMESPACE,) if with_namespace else ()), *columns)
     return [
         replace(it, cell=partial(_format_instant_cell, it.cell, _INSTANT_FORMATS[it.head], now))
         if it.head in _INSTANT_FORMATS

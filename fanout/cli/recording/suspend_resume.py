@@ -6,9 +6,11 @@ import click
 
 from fanout.api.gate_vocabulary import Action
 from fanout.cli.command_errors import invalid_setting
+from fanout.cli.declarations import are_policies_unread
 from fanout.cli.input.completion import complete_policies
 from fanout.cli.input.name_lookup import find_recordable_policy, refuse_unrecordable
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
+from fanout.cli.output.pass_output import report_input_errors
 from fanout.cli.process_exit import ExitCode, exit_code_after
 from fanout.cli.recording.dry_run import print_consequences, print_new_records, print_recorded
 from fanout.cli.recording.record_options import (
@@ -129,6 +131,7 @@ def _record_all(
     failed: list[str] = []
     recorded = unchanged = 0
     effect = False
+    declared, namespace = program.read_declared(), program.settings.namespace
     for item in program.observe(PassMode(namespace=program.settings.namespace)).policies:
         try:
             refuse_unrecordable(item)
@@ -142,6 +145,9 @@ def _record_all(
         _print_recorded(result, program.settings, f" for {item.title}")
     if program.settings.dry_run:
         print_new_records(program)
+    if are_policies_unread(declared, namespace):
+        report_input_errors(declared, namespace)
+        failed.append("policies that cannot be read")
     past_action = "suspended" if action is Action.SUSPEND else "resumed"
     counts = f"{past_action}: {recorded}; nothing to do: {unchanged}; failed: {len(failed)}"
     print_message(counts, program.settings.color)

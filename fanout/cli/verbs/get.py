@@ -285,7 +285,12 @@ def command(
         object_filter.refuse_unknown(items)
         matching = object_filter.select(items)
         is_wide = settings.output is OutputFormat.WIDE
-        build_columns = partial(get_tables.build_columns, resource_type, wide=is_wide)
+        build_columns = partial(
+            get_tables.build_columns,
+            resource_type,
+            wide=is_wide,
+            with_namespace=len({it["metadata"]["namespace"] for it in matching}) > 1,
+        )
         # A program that reads JSON or YAML gets an empty List; only people need the message.
         is_single = len(names) == 1 and resource_type not in RECORD_TYPES
         if matching or not settings.output.is_table:
