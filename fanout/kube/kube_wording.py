@@ -7,8 +7,9 @@ from fanout.errors import FanoutError
 KUBECONFIG_REMEDY = "run `kubectl config get-contexts`, and name one with --context"
 CLUSTER_REMEDY = "check the address of the kubeconfig file, and that the API server runs"
 PERMISSION_REMEDY = (
-    "have an administrator grant it: to people with a role of deploy/roles.yaml, to the controller"
-    " with a ClusterRole that has the label rbac.fanout.dev/aggregate-to-reader"
+    "have an administrator grant it: for fanout's kinds bind the ClusterRole fanout-viewer,"
+    " -reporter, -approver, -promoter or -admin; for kinds that policies name bind fanout-reader,"
+    " which has the rules of ClusterRoles with the label rbac.fanout.dev/aggregate-to-reader"
 )
 NOT_SERVED_REMEDY = "install its CustomResourceDefinition, or correct the policy that names it"
 SERVICE_ACCOUNT_REMEDY = "name a kubeconfig file with --kubeconfig, or run it in a pod"
