@@ -89,7 +89,7 @@ def run_pass(
     Raises Conflict when records, or what is declared, keep changing for half a minute.
     """
 
-    report = _plan_and_execute(world, reconciler, declared, now, mode, confirm)
+    report, declared = _plan_and_execute(world, reconciler, declared, now, mode, confirm)
     return finish_merges(world, reconciler, declared, mode, report, confirm)
 
 
@@ -105,7 +105,8 @@ def _plan_and_execute(
     now: datetime,
     mode: PassMode,
     confirm: Confirmation | None,
-) -> PassReport:
+) -> tuple[PassReport, DeclaredObjects]:
+    """Return the report of a pass, and what was declared when its plan was made last."""
     done_outcomes: list[ActionResult] = []
 
     def attempt() -> PassReport:
@@ -122,7 +123,7 @@ def _plan_and_execute(
         return report
 
     report = retry_conflicts(attempt)
-    return replace(report, outcomes=(*done_outcomes, *report.outcomes))
+    return replace(report, outcomes=(*done_outcomes, *report.outcomes)), declared
 
 
 def finish_merges(
@@ -146,7 +147,7 @@ def finish_merges(
     if not merged:
         return report
     now, following = report.pass_plan.now, replace(mode, subjects=merged)
-    later = _plan_and_execute(world, reconciler, declared, now, following, confirm)
+    later, _ = _plan_and_execute(world, reconciler, declared, now, following, confirm)
     return PassReport(
         replace(report.pass_plan, snapshot=None),
         (*report.outcomes, *later.outcomes),
