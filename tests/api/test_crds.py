@@ -80,10 +80,10 @@ def bounded(value, field):
 
 
 def test_validation_names_what_exceeds_a_bound():
-    labels = {f"l{number}": "x" for number in range(1001)}
+    labels = {f"l{number}": "x" for number in range(501)}
     path = "spec.targets[0].template"
     assert bounded(labels, "labels") == [
-        (f"{path}.labels", "has more than 1000 entries", "write fewer")
+        (f"{path}.labels", "has more than 500 entries", "write fewer")
     ]
     injectors = [{"name": f"i{number}"} for number in range(65)]
     assert bounded(injectors, "injectors") == [
