@@ -108,6 +108,8 @@ class World:
     def declare(self, objects: list[Object]) -> None:
         """Make the objects of the files and those of the API server these."""
         self.fleet.write("all.yaml", yaml.safe_dump_all(objects))
+        # Without them, kinds of files are in namespaces.
+        self.fleet.write("definitions.yaml", define_kinds())
         self.remove()
         for item in objects:
             self.server.create({name: it for name, it in item.items() if name != "status"})
@@ -141,12 +143,17 @@ class World:
         return text.replace(f"/{self.namespace}/", "/")
 
 
+def define_kinds() -> str:
+    """Return the definitions of the kinds of the samples."""
+    fields = ("group", "kind", "plural", "scope")
+    definitions = [DEFINITION.format(**dict(zip(fields, it, strict=True))) for it in KINDS]
+    return "\n---\n".join(definitions)
+
+
 @pytest.fixture(scope="module")
 def sample_server(server: KubeServer) -> KubeServer:
     """The server with the kinds of the samples."""
-    fields = ("group", "kind", "plural", "scope")
-    definitions = [DEFINITION.format(**dict(zip(fields, it, strict=True))) for it in KINDS]
-    server.kubectl("apply", "-f", "-", stdin="\n---\n".join(definitions))
+    server.kubectl("apply", "-f", "-", stdin=define_kinds())
     server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
     return server
 
