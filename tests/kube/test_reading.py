@@ -345,7 +345,7 @@ def test_a_broken_repository_holds_who_could_name_it(twin: Twin):
     twin.show("sweep")
     assert not twin.ask("plan", "-o", "json").json["actions"]
     # No rule of the definition can say this.
-    broken = {"spec": {"url": "https://git.example.com/edge.git?token=secret"}}
+    broken = {"spec": {"url": "https://git.example.com/edge.git?to%6ben=secret"}}
     meta = {"name": "edge", "namespace": twin.namespace}
     repository = {"apiVersion": "fanout.dev/v1alpha1", "kind": "Repository", "metadata": meta}
     twin.server.patch(repository, broken)

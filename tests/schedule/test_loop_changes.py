@@ -77,8 +77,9 @@ def test_records_that_could_not_be_taken_in_are_tried_again(files, monkeypatch):
     monkeypatch.setattr(module, "FIRST_PAUSE", 0.01)
     monkeypatch.setattr(module, "FILE_CHECK_INTERVAL", 0.01)
     files.policy("a").policy("b")
-    with Taking(files) as play:
-        play.complete = False
+    play = Taking(files)
+    play.complete = False  # before the first round
+    with play:
         play.until(lambda: play.intakes >= 4)
         play.complete = True
         play.waiting.add(A)
