@@ -176,18 +176,8 @@ class Reconciler:
             listing_age = self._limit_listing_age(scope, mode)
             listing_requests, listings = self._list_repositories(scope, listing_age)
         with phase("views"):
-            repository_states = self._read_repository_states(scope, declared, listings)
-        drafted_states = self._repository_drafts.group_states(repository_states.values())
-        scope = self._count_claims(scope, repository_states, drafted_states)
-        context = _PassContext(
-            declared,
-            scope,
-            mode,
-            listings,
-            repository_states,
-            drafted_states,
-            self._build_evaluator(declared, now, mode),
-        )
+            context = self._build_context(declared, scope, mode, listings, now)
+        scope, repository_states = context.scope, context.repository_states
         results, plans = self._evaluate_policies(context)
         messages = self._build_messages(scope.covered, plans, declared)
         writing = CommitSettings(setup.install, setup.identity, messages.texts)
@@ -222,6 +212,27 @@ class Reconciler:
             else self._build_snapshot(context, listing_requests, results),
         )
         return without_failed_policies(pass_plan, policy_errors)
+
+    def _build_context(
+        self,
+        declared: DeclaredObjects,
+        scope: PassScope,
+        mode: PassMode,
+        listings: Mapping[str, RefListing | FanoutError],
+        now: datetime,
+    ) -> _PassContext:
+        """Read the states of all repositories, and count the claims of those who have written."""
+        repository_states = self._read_repository_states(scope, declared, listings)
+        drafted_states = self._repository_drafts.group_states(repository_states.values())
+        return _PassContext(
+            declared,
+            self._count_claims(scope, repository_states, drafted_states),
+            mode,
+            listings,
+            repository_states,
+            drafted_states,
+            self._build_evaluator(declared, now, mode),
+        )
 
     def _read_records(
         self, resolved_policies: Sequence[ResolvedPolicy]

@@ -10,9 +10,10 @@ from fanout.api.event_reasons import EventReason
 from fanout.api.object_statuses import STATUSES, ResourceStatus
 from fanout.api.package_variant import PackageVariant
 from fanout.cli.startup import Program
-from fanout.declared.declared_objects import key_of
+from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.errors import Denied
 from fanout.plan.written_objects import ObjectName, WrittenObject, add_transition_times
+from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.report.status_queue import MAX_PUT_OFF, StatusBatch, StatusQueue
 from fanout.values import replace
@@ -181,17 +182,23 @@ def test_variants_stay_while_their_policy_cannot_be_read(fleet: Fleet):
         assert not list(queue.find_obsolete(made, queue.take(())))
 
 
+def request_pass(program: Program, queue: StatusQueue) -> tuple[PassReport, DeclaredObjects]:
+    """Ask for a pass when all is written; return the last pass, and what is declared."""
+    settle(program, queue)
+    declared = program.read_declared()
+    report = program.sweep(PassMode())
+    queue.update(report, declared)
+    queue.finish(queue.take(()))
+    (policy,) = declared.policies
+    metadata = declared.positions[key_of(policy)].value["metadata"]
+    metadata["annotations"] = {"reconcile.fanout.dev/requestedAt": "now"}
+    return report, declared
+
+
 def test_a_request_for_a_pass_that_changed_nothing_is_shown(fleet: Fleet):
     with fleet.opened() as program:
         queue = StatusQueue()
-        settle(program, queue)
-        declared = program.read_declared()
-        report = program.sweep(PassMode())
-        queue.update(report, declared)
-        queue.finish(queue.take(()))
-        (policy,) = declared.policies
-        metadata = declared.positions[key_of(policy)].value["metadata"]
-        metadata["annotations"] = {"reconcile.fanout.dev/requestedAt": "now"}
+        report, declared = request_pass(program, queue)
         queue.update(None, declared)
         objects = list(queue.take(()).list_objects({}))
         assert "UpstreamPolicy" not in kinds(objects), "not handled yet"
@@ -208,14 +215,7 @@ def test_a_request_for_a_pass_that_changed_nothing_is_shown(fleet: Fleet):
 def test_a_status_that_is_written_for_another_reason_shows_no_request_that_waits(fleet: Fleet):
     with fleet.opened() as program:
         queue = StatusQueue()
-        settle(program, queue)
-        declared = program.read_declared()
-        report = program.sweep(PassMode())
-        queue.update(report, declared)
-        queue.finish(queue.take(()))
-        (policy,) = declared.policies
-        metadata = declared.positions[key_of(policy)].value["metadata"]
-        metadata["annotations"] = {"reconcile.fanout.dev/requestedAt": "now"}
+        report, declared = request_pass(program, queue)
         # A round that made no pass over the policy, after which all policies show a problem.
         queue.update(None, declared, Denied("no right", reason="AdmissionMissing"))
         batch = queue.take(())

@@ -174,6 +174,9 @@ def find_policy(program: Program, policy: str) -> PolicyResult:
     mode = PassMode(only=frozenset([policy]), namespace=program.settings.namespace)
     policies = program.observe(mode).policies
     if not policies:
+        declared = program.read_declared()
+        if are_policies_unread(declared, program.settings.namespace):
+            report_input_errors(declared, program.settings.namespace)
         raise _build_missing_policy(program, policy)
     if len(policies) > 1:
         raise not_found(f"several namespaces have policy {policy}", "choose one with -n")
@@ -183,7 +186,7 @@ def find_policy(program: Program, policy: str) -> PolicyResult:
 def _build_missing_policy(program: Program, policy: str) -> InvalidInput:
     """Build the error for a policy that is not declared, or that has errors.
 
-    One that must not be read looks as if it did not exist, so that is reported instead.
+    One that must not be read looks as if it did not exist; `find_policy` reports why it is not.
     """
     identities = {f"{kind}/{policy}" for kind in ("UpstreamPolicy", "PackageVariant")}
     declared, namespace = program.read_declared(), program.settings.namespace
@@ -196,7 +199,6 @@ def _build_missing_policy(program: Program, policy: str) -> InvalidInput:
                 where=finding.where,
             )
     if are_policies_unread(declared, namespace):
-        report_input_errors(declared, namespace)
         problem = f"there is no policy {policy} among those that can be read"
         return not_found(problem, "correct the errors above")
     return not_found(f"there is no policy {policy}", "run `fanout get policies`")

@@ -78,9 +78,11 @@ def _format_urgent(
     if not fleet_status.urgent:
         return
     yield layout.paint("Needs a person:", bold=True)
+    with_namespace = _has_namespaces(fleet_status)
     printed, line_count = 0, 2  # with the line that counts the rest
     for explanation, blocker in fleet_status.urgent:
-        lines = list(_format_urgent_item(fleet_status, explanation, blocker, layout))
+        namespace = explanation.namespace if with_namespace else ""
+        lines = list(_format_urgent_item(fleet_status, explanation, blocker, layout, namespace))
         if limit is not None and printed and line_count + len(lines) > limit:
             break
         yield from lines
@@ -93,9 +95,13 @@ def _format_urgent(
 
 
 def _format_urgent_item(
-    fleet_status: FleetStatus, explanation: Explanation, blocker: Blocker, layout: ExplanationLayout
+    fleet_status: FleetStatus,
+    explanation: Explanation,
+    blocker: Blocker,
+    layout: ExplanationLayout,
+    namespace: str,
 ) -> Iterator[str]:
-    namespace = explanation.namespace if _has_namespaces(fleet_status) else ""
+    """Yield the lines of one blocker; `namespace`: to be shown, "" for none."""
     name = explanation.policy or explanation.variant
     place = "/".join(filter(None, (namespace, name, blocker.stage)))
     keys = [it.key for it in explanation.conflicts if it.variant in blocker.variants]

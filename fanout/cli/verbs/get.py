@@ -284,11 +284,10 @@ def command(
         items, now, is_partial = _read_items(program, resource_type, names)
         object_filter.refuse_unknown(items)
         matching = object_filter.select(items)
-        is_wide = settings.output is OutputFormat.WIDE
         build_columns = partial(
             get_tables.build_columns,
             resource_type,
-            wide=is_wide,
+            wide=settings.output is OutputFormat.WIDE,
             with_namespace=len({it["metadata"]["namespace"] for it in matching}) > 1,
         )
         # A program that reads JSON or YAML gets an empty List; only people need the message.
