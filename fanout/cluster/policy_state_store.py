@@ -40,7 +40,6 @@ from fanout.cluster.policy_state_files import (
 )
 from fanout.cluster.records_repository import RecordsRepository
 from fanout.cluster.status_history import read_status_revisions
-from fanout.conflict_retry import retry_conflicts
 from fanout.disk_cache import read_cache_file, write_cache_file
 from fanout.errors import Bug, Denied, ErrorLocation, FanoutError, InvalidInput, Unavailable
 from fanout.package.tree_ids import blob_id
@@ -55,6 +54,7 @@ from fanout.plan.records.policy_records import (
     SubmittedRecord,
     last_acceptance,
 )
+from fanout.retries import retry_conflicts
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import frozen, replace
 

@@ -15,11 +15,11 @@ from fanout.api.field_errors import InvalidValue
 from fanout.cluster import cluster_wording as wording
 from fanout.cluster.policy_state_files import STATE_LIMITS, encode_canonical
 from fanout.cluster.records_repository import RecordsRepository
-from fanout.conflict_retry import retry_conflicts
 from fanout.errors import InvalidInput
 from fanout.plan.observation.repository_state import CommitIdentity, FileCommit
 from fanout.plan.records.logged_sweep import LoggedSweep
 from fanout.ports import ObjectReader
+from fanout.retries import retry_conflicts
 
 LOG_FILE = "sweeps.json"
 

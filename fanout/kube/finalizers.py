@@ -15,7 +15,6 @@ import structlog
 from fanout.api.object_meta import API_VERSION, GROUP
 from fanout.api.package_variant import PackageVariant
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.conflict_retry import retry_conflicts
 from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.declared.finding import Finding
 from fanout.declared.object_key import ObjectKey
@@ -23,6 +22,7 @@ from fanout.errors import Conflict, Denied, FanoutError, InvalidInput
 from fanout.kube import kube_wording as wording
 from fanout.kube.api_connection import MERGE_TYPE, ApiConnection, NotServed
 from fanout.ports import Inventory
+from fanout.retries import retry_conflicts
 from fanout.values import replace
 
 FINALIZER = f"{GROUP}/removal"

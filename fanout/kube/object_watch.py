@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from math import inf
-from random import uniform
 from threading import Event, Lock, Thread
 from time import monotonic
 from typing import Any, Generic, TypeVar
@@ -12,6 +11,7 @@ import structlog
 
 from fanout.errors import Bug, Denied, FanoutError
 from fanout.kube.api_connection import ApiConnection, NotServed, WatchExpired
+from fanout.retries import choose_pause
 from fanout.selection.cluster_objects import has_same_content
 from fanout.telemetry.error_isolation import BARRIER
 
@@ -256,7 +256,7 @@ def _have_same_content(previous: Mapping[Any, object], present: Mapping[Any, obj
 def _choose_pause(attempts: int) -> float:
     """Return the seconds before another attempt, after a number of failed ones in a row."""
     # Full jitter: all watches end together when an API server restarts.
-    return uniform(0, min(FIRST_PAUSE * 2.0 ** min(attempts, 10), MAX_PAUSE))  # noqa: S311
+    return choose_pause(0, min(FIRST_PAUSE * 2.0 ** min(attempts, 10), MAX_PAUSE))
 
 
 def read_name(item: Any) -> tuple[str, str]:

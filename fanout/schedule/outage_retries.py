@@ -7,13 +7,13 @@ policies before the next check of all repositories.
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from math import ceil
-from random import uniform
 
 from fanout.api.reasons import Reason
 from fanout.errors import Denied, FanoutError, RateLimited, Unavailable
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject, subject_of
+from fanout.retries import choose_pause
 from fanout.values import frozen
 
 
@@ -42,7 +42,7 @@ class OutageRetries:
         evaluated = {_subject_of(it) for it in report.pass_plan.policies}
         stopped = frozenset(_find_stopped(report))
         # One for all: policies that wait for the same repository are evaluated together.
-        jitter = uniform(0.5, 1)  # noqa: S311  # nothing secret
+        jitter = choose_pause(0.5, 1)
         for subject in evaluated - stopped:
             self._outages.pop(subject, None)
         for subject in stopped:

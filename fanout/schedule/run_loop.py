@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from math import inf
-from random import uniform
 from time import monotonic
 
 from fanout.api.reasons import Reason
@@ -19,6 +18,7 @@ from fanout.ports import Inventory, SweepLog
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode, PassSubject, subject_of
 from fanout.reconcile.variant_dependencies import find_dependents
+from fanout.retries import choose_pause
 from fanout.schedule.log_throttling import LoopLog
 from fanout.schedule.loop_health import LoopHealth, LoopObserver, ScheduledPass
 from fanout.schedule.outage_retries import OutageRetries
@@ -417,7 +417,7 @@ class RunLoop:
         self._lost_races = self._lost_races + 1 if lost else 0
         if lost and self._lost_races <= MAX_LOST_RACES:
             # Full jitter: with a fixed part, writers that collided once would stay in step.
-            self._resume_at = monotonic() + uniform(0, self._lost_races * RACE_PAUSE)  # noqa: S311
+            self._resume_at = monotonic() + choose_pause(0, self._lost_races * RACE_PAUSE)
             for subject in sorted(lost):
                 self._queue.put(TriggerKey(Trigger.FOLLOW_UP, *subject))
 

@@ -31,7 +31,7 @@ def test_a_record_goes_through_though_others_win_many_races(world, monkeypatch):
             lost.append(world.process().append(KEY, [evidence(f"check-{len(lost)}")], KIM, AT))
         return change(commits, by)
 
-    monkeypatch.setattr("fanout.conflict_retry._MAX_PAUSE", 0.1)
+    monkeypatch.setattr("fanout.retries._MAX_PAUSE", 0.1)
     monkeypatch.setattr(records, "_push_commits", late)
     records.append(KEY, [evidence()], JO, AT)
     assert len(world.process().read([KEY])[KEY].records) == 13

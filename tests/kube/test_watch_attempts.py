@@ -72,7 +72,7 @@ def watch_played(
     """Return the longest pauses between watches of that length, and the number of lists."""
     connection = Played(seconds, error)
     monkeypatch.setattr(object_watch, "monotonic", lambda: connection.clock)
-    monkeypatch.setattr(object_watch, "uniform", lambda low, high: high)
+    monkeypatch.setattr(object_watch, "choose_pause", lambda low, high: high)
     watch = ObjectWatch(connection, "/sites", lambda item: item["spec"]["text"], lambda: None)
     pauses = Pauses(connection, attempts)
     watch._stopped = pauses  # type: ignore[assignment]

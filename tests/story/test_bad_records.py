@@ -203,7 +203,7 @@ def test_records_that_always_move_end_the_pass_before_anything_is_published(
         return put(self, *args)
 
     monkeypatch.setattr(PolicyStateStore, "put_status", late)
-    monkeypatch.setattr("fanout.conflict_retry.RETRY_TIMEOUT", 0.5)
+    monkeypatch.setattr("fanout.retries.RETRY_TIMEOUT", 0.5)
     before = fleet.refs()
     swept = fleet.sweep()
     assert swept.code == 1

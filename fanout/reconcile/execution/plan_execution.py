@@ -10,7 +10,6 @@ from datetime import datetime
 from functools import partial
 
 from fanout.api.reasons import Reason
-from fanout.conflict_retry import retry_conflicts
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Bug, Conflict, FanoutError, InvalidInput
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction, undone_result
@@ -40,6 +39,7 @@ from fanout.reconcile.policy_isolation import (
 from fanout.reconcile.pull_requests.request_execution import RequestOutcome, execute_requests
 from fanout.reconcile.reconciler import Reconciler
 from fanout.reconcile.world import World
+from fanout.retries import retry_conflicts
 from fanout.telemetry.error_isolation import BARRIER, run_isolated
 from fanout.values import frozen, replace
 

@@ -1,12 +1,11 @@
-"""Retries of lost races.
+"""Retries: pauses of random length, and attempts repeated after a lost race.
 
-Writers of a branch that all retry at once lose again; pauses of random length spread them
-out.
+Whoever retries at once with all others loses again with them; random pauses spread them out.
 """
 
-import random
 import time
 from collections.abc import Callable
+from random import SystemRandom
 from typing import TypeVar
 
 from fanout.errors import Conflict
@@ -16,6 +15,14 @@ _FIRST_PAUSE = 0.05  # seconds; the longest first pause
 _MAX_PAUSE = 4.0
 
 _Result = TypeVar("_Result")
+
+# Not the state of the module `random`, which forked processes share: they would stay in step.
+_RANDOM = SystemRandom()
+
+
+def choose_pause(shortest: float, longest: float) -> float:
+    """Return a random number of seconds between both."""
+    return _RANDOM.uniform(shortest, longest)
 
 
 def retry_conflicts(attempt: Callable[[], _Result]) -> _Result:
@@ -29,5 +36,5 @@ def retry_conflicts(attempt: Callable[[], _Result]) -> _Result:
             if remaining <= 0:
                 raise
         # Full jitter: with a fixed part, writers that collided once would stay in step.
-        time.sleep(min(random.uniform(0, max_pause), remaining))  # noqa: S311 - no secret
+        time.sleep(min(choose_pause(0, max_pause), remaining))
         max_pause = min(2 * max_pause, _MAX_PAUSE)
