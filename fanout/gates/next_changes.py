@@ -113,6 +113,9 @@ def next_change_of_waiting(
 
 def last_end(instants: Iterable[datetime | None]) -> datetime | None:
     """Return the last of the instants; None if any of them is unknown or there are none."""
-    all_instants = list(instants)
-    finite = [end for end in all_instants if end is not None]
-    return max(finite) if finite and len(finite) == len(all_instants) else None
+    last: datetime | None = None
+    for instant in instants:
+        if instant is None:
+            return None
+        last = instant if last is None else max(last, instant)
+    return last

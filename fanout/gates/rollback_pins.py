@@ -40,6 +40,7 @@ class Rollbacks:
     """
 
     variants: Iterable[VariantFacts] = ()
+    has_any: bool = field(default=False, init=False)
     _decisions: list[DecisionFacts] = field(default_factory=list)
     _named_variants: set[str] = field(default_factory=set)  # variants named by any rollback
     _stage_pins: dict[str, Pin | None] = field(default_factory=dict)  # memo by stage
@@ -47,12 +48,10 @@ class Rollbacks:
     def add(self, decision: DecisionFacts) -> None:
         """Add one decision. A Publish before the first Rollback ends none and is ignored."""
         if self._decisions or decision.action is Action.ROLLBACK:
+            self.has_any = True
             self._decisions.append(decision)
             self._named_variants.update(decision.variants)
             self._stage_pins.clear()
-
-    def __bool__(self) -> bool:
-        return bool(self._decisions)
 
     def find_pin(self, stage: str, variant_name: str = "") -> Pin | None:
         """Return the rollback in force for the stage as a whole, or for a variant in it.
@@ -106,6 +105,9 @@ class Rollbacks:
 
 def find_pin(stage_rule: StageRule, rollbacks: Rollbacks, variant_name: str = "") -> Pin | None:
     """Return the pin of the stage, or of a variant in it; None if it goes on."""
+    # The common case, asked twice for every variant in every pass.
+    if not (rollbacks.has_any or stage_rule.pin):
+        return None
     rollback_pin = rollbacks.find_pin(stage_rule.name, variant_name)
     if rollback_pin is None and stage_rule.pin:
         return Pin(stage_rule.pin)

@@ -20,10 +20,9 @@ class SharedObjects:
     """Readers of each cluster object, by stage."""
 
     def __init__(self, stage_rules: Iterable[StageRule], tallies: Mapping[str, StageTally]) -> None:
-        self._readers = {name: _find_readers(tally) for name, tally in tallies.items()}
+        self._tallies = tallies
+        self._readers_by_stage: dict[str, _Readers] = {}  # made on demand
         self._upstream_stages: dict[str, tuple[str, ...]] = {}
-        if not any(self._readers.values()):
-            return
         for stage_rule in stage_rules:  # upstream stages first
             direct = stage_rule.after.stages if stage_rule.after else ()
             indirect = (name for stage in direct for name in self._upstream_stages[stage])
@@ -31,7 +30,8 @@ class SharedObjects:
 
     def find_hold(self, stage: str, variant_facts: VariantFacts, draft: DraftFacts) -> Hold | None:
         """Return the hold for a changed object that upstream stages lack, or None."""
-        if not draft.reads or not self._upstream_stages:
+        upstream_stages = self._upstream_stages[stage]
+        if not draft.reads or not upstream_stages:
             return None
         published_reads = (
             variant_facts.published.reads if variant_facts.published is not None else {}
@@ -40,11 +40,16 @@ class SharedObjects:
             # Unchanged content is published already, so it waits for no stage.
             if published_reads.get(key) == version:
                 continue
-            for upstream in self._upstream_stages[stage]:
-                for variant in self._readers[upstream].get(key, ()):
+            for upstream in upstream_stages:
+                for variant in self._readers(upstream).get(key, ()):
                     if not _is_ready_with(variant, key, version):
                         return _build_hold(key, upstream, variant)
         return None
+
+    def _readers(self, stage: str) -> _Readers:
+        if stage not in self._readers_by_stage:
+            self._readers_by_stage[stage] = _find_readers(self._tallies[stage])
+        return self._readers_by_stage[stage]
 
 
 def _find_readers(tally: StageTally) -> _Readers:

@@ -59,6 +59,7 @@ class StageReleaseEvaluator:
         self._evaluation = evaluation
         self._stage_rule = stage_rule
         self._gates: dict[frozenset[OverridableGate], AfterGate] = {}
+        self._stage_holds: dict[frozenset[OverridableGate], tuple[Hold, ...]] = {}
         self._tally: StageTally = evaluation.tallies[stage_rule.name]
         self.candidate = evaluation.candidate(stage_rule.name)
         self.budget = RolloutBudget(self._tally, self.candidate)
@@ -259,9 +260,7 @@ class StageReleaseEvaluator:
         holds: list[Hold] = []
         # What goes back waits for the window alone: it passed the other gates when it came.
         if pin is None:
-            holds += self._evaluate_gate(overrides).holds
-            if self.halted is not None:
-                holds.append(self.halted)
+            holds += self._find_stage_holds(overrides)
             if variant.facts.depends_on:
                 holds += _dependency_holds(variant)
                 self.check_times.update(it.until for it in variant.facts.depends_on if it.until)
@@ -318,6 +317,13 @@ class StageReleaseEvaluator:
             # yes asks what comes next as well: in a few rounds, and not in one for each variant.
             self.budget.take(variant)
         return holds
+
+    def _find_stage_holds(self, overrides: frozenset[OverridableGate]) -> tuple[Hold, ...]:
+        """Return the holds that are the same for all variants with these overrides."""
+        if overrides not in self._stage_holds:
+            halted = (self.halted,) if self.halted is not None else ()
+            self._stage_holds[overrides] = (*self._evaluate_gate(overrides).holds, *halted)
+        return self._stage_holds[overrides]
 
     def _evaluate_gate(self, overrides: frozenset[OverridableGate]) -> AfterGate:
         if overrides not in self._gates:

@@ -61,28 +61,25 @@ def _choose_step(
     variant: RenderedVariant, decision: VariantEvaluation, *, publish: bool
 ) -> _StepRelease:
     """Choose the step, and whether it releases the variant."""
+    observed = variant.observed
     if variant.changes_nothing:
         return VariantStep.ADOPT, False
     if variant.is_declined:
         return VariantStep.KEEP, False
-    if variant.observed.shares_draft:
+    if observed.shares_draft:
         shared_step = _choose_shared_step(variant, decision, publish=publish)
         if shared_step is not None:
             return shared_step
     elif variant.draft_content is not None:
         return VariantStep.WRITE, False
     if publish and decision.publish:
-        has_forge = variant.observed.repository_state.forge is not None
+        has_forge = observed.repository_state.forge is not None
         how = VariantStep.MERGE if has_forge else VariantStep.PUBLISH
         return how, decision.release
-    if variant.observed.is_unrecorded:
+    if observed.is_unrecorded:
         return VariantStep.SETTLE, False
     # A draft with edits is kept: its branch is the only place that has them.
-    if (
-        variant.observed.draft is not None
-        and variant.selected.is_in_force
-        and not variant.observed.draft.has_edits
-    ):
+    if observed.draft is not None and variant.selected.is_in_force and not observed.draft.has_edits:
         return VariantStep.REMOVE, False
     return VariantStep.KEEP, publish and decision.release
 

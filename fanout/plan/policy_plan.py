@@ -37,6 +37,7 @@ _ACTION_KINDS = {
     VariantStep.PUBLISH: ActionKind.PUBLISH,
     VariantStep.REMOVE: ActionKind.REMOVE_DRAFT,
 }
+_STEPS_OF_DRAFTS = (VariantStep.KEEP, VariantStep.WRITE, VariantStep.REMOVE)
 
 
 @frozen
@@ -195,18 +196,18 @@ def join_plans(plans: Iterable[PolicyPlan], further_actions: Iterable[PlanAction
 
 def _has_draft_only(planned: DecidedVariant) -> bool:
     """Return whether the variant has at most a draft, so that nothing needs recording."""
-    line = planned.rendered.observed.status_line
-    recorded_parts = (
-        line.grant,
-        line.published,
-        line.left,
-        line.answers,
-        planned.release,
-        planned.answers,
+    observed = planned.rendered.observed
+    line = observed.status_line
+    needs_record = (
+        observed.is_unrecorded
+        or line.grant
+        or line.published
+        or line.left
+        or line.answers
+        or planned.release
+        or planned.answers
     )
-    if planned.rendered.observed.is_unrecorded or any(recorded_parts):
-        return False
-    return planned.step in (VariantStep.KEEP, VariantStep.WRITE, VariantStep.REMOVE)
+    return not needs_record and planned.step in _STEPS_OF_DRAFTS
 
 
 def _line_before_push(planned: DecidedVariant, moment: RecordPosition) -> VariantLine:

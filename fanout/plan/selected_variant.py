@@ -108,9 +108,10 @@ class SelectedVariant:
         return (
             self.inputs is not None
             and self.preparation_failure is None
-            and not self.spec.suspended
-            and not self.is_in_force
+            # First what is true of most variants.
             and not self.has_current_draft
+            and not self.is_in_force
+            and not self.spec.suspended
             and self.draft_hold is None
         )
 

@@ -14,11 +14,13 @@ def find_injection(
     spec: VariantSpec,
     objects: ClusterObjectIndex,
     injectable_keys: Container[str],
+    previous: Injection | None = None,
 ) -> Injection:
     """Return the injection from the first injector whose object exists.
 
-    Without such an object it has a `problem` and no source, which holds the draft if the
-    point is required.
+    `previous` is the one that the same point and spec had before; it is returned again if its
+    content is the same object. Without an object it has a `problem` and no source, which holds
+    the draft if the point is required.
     """
     if point.key not in injectable_keys:
         return _without_source(point, f"objects of kind {point.kind} must not be injected")
@@ -35,11 +37,18 @@ def find_injection(
         if source is not None:
             if not _has_content(source, point):
                 return _without_source(point, f"{point.kind} {injector.name} has no {point.field}")
+            content = source[point.field]
+            if (
+                previous is not None
+                and previous.value is content
+                and previous.source == injector.name
+            ):
+                return previous
             return Injection(
                 point=point.key,
                 required=point.required,
                 source=injector.name,
-                value=source[point.field],
+                value=content,
                 key=f"{point.group}/{point.kind}/{spec.namespace}/{injector.name}",
             )
         missing_names.append(injector.name)

@@ -32,10 +32,12 @@ def resolve_inputs(
     not an error. Equal digests mean equal renderings (design §4); policy, stage, target,
     priority, suspension and being offline are not part of the digest.
     """
+    points, keys = prepared.points, prepared.injectable_keys
+    before = previous.injections if previous is not None else [None] * len(points)
     injections = tuple(
         [
-            find_injection(point, spec, objects, prepared.injectable_keys)
-            for point in prepared.points
+            find_injection(point, spec, objects, keys, injection)
+            for point, injection in zip(points, before, strict=True)
         ]
     )
     # Returning the same object also lets later phases compare by identity whether anything
