@@ -9,6 +9,7 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,13 @@ def discover_manifests(roots: Sequence[Path]) -> ManifestDiscovery:
     return discovery
 
 
+# A process that stays finds the same files every two seconds. A path that is there already has its
+# parts and its hash, which is half of the time that a reading without a change takes.
+@lru_cache(1 << 16)
+def _intern_path(path: str) -> Path:
+    return Path(path)
+
+
 def _parts(path: Path) -> tuple[str, ...]:
     return path.parts
 
@@ -102,7 +110,7 @@ def _walk(directory: Path, root: str, discovery: ManifestDiscovery, visited: set
     for entry in entries:
         if entry.name.startswith("."):
             continue
-        path, is_link = Path(entry.path), entry.is_symlink()
+        path, is_link = _intern_path(entry.path), entry.is_symlink()
         if is_link and not _is_inside(path, root, discovery):
             continue
         if entry.is_dir():

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import sha256
 from json import dumps
 
-from fanout.selection.label_index import LabelIndex, read_labels
+from fanout.selection.label_index import LabelIndex
 from fanout.selection.label_selector import MatchableSelector
 from fanout.selection.variant_spec import Object
 from fanout.values import frozen
@@ -103,26 +103,37 @@ class ClusterObjectIndex:
         object with unchanged content stays the same object, and a kind without changes the same
         mapping, because memos compare by identity. The index shares the computed versions.
         """
-        index = ClusterObjectIndex()
         present = {(*kind, ""): names for kind, names in kinds.items()} | {**(other_versions or {})}
+        return self._with_names(
+            {
+                key: _retain_unchanged(self._names.get(key, {}), names)
+                for key, names in present.items()
+            }
+        )
+
+    def with_changes(self, changes: Kinds) -> "ClusterObjectIndex":
+        """Return an index with another content of some objects, all of which are in this one."""
+        names = {(*it, ""): self.of_kind(*it) for it in self.kinds()}
+        for kind, present in changes.items():
+            # What is not among the changes need not be compared object by object.
+            previous = {it: names[*kind, ""][it] for it in present}
+            retained = _retain_unchanged(previous, present)
+            if retained is not previous:
+                names[*kind, ""] = {**names[*kind, ""], **retained}
+        return self._with_names(names)
+
+    def _with_names(self, names: dict[VersionedKind, Names]) -> "ClusterObjectIndex":
+        index = ClusterObjectIndex()
         # Set directly: the constructor would sort a fleet's objects again in every pass.
-        index._names = {
-            key: _retain_unchanged(self._names.get(key, {}), names)
-            for key, names in present.items()
-        }
+        index._names = names
         index._label_indexes = {
-            key: label_index
+            key: label_index.with_objects(self._names[key], index._names[key])
             for key, label_index in self._label_indexes.items()
-            if _have_same_labels(self._names[key], index._names.get(key, {}))
+            if key in index._names
         }
         if len(self.versions) <= 2 * len(index):  # beyond, most versions are of deleted objects
             index.versions = self.versions
         return index
-
-    def with_changes(self, changes: Kinds) -> "ClusterObjectIndex":
-        """Return an index with another content of some objects, all of which are in this one."""
-        kinds = {kind: {**self.of_kind(*kind), **names} for kind, names in changes.items()}
-        return self.with_objects({**{it: self.of_kind(*it) for it in self.kinds()}, **kinds})
 
     def get(
         self, group: str, kind: str, namespace: str, name: str, version: str = ""
@@ -181,7 +192,7 @@ class ClusterObjectIndex:
                 continue
             for name in present_objects.keys() | previous_objects.keys():
                 before, after = previous_objects.get(name), present_objects.get(name)
-                if not has_same_content(before, after):
+                if before is not after and not has_same_content(before, after):
                     yield ObjectChange((group, kind), name, before, after)
 
     def __len__(self) -> int:
@@ -198,24 +209,15 @@ def _retain_unchanged(previous: Names, present: Names) -> Names:
     if present is previous:
         return previous
     retained = {
-        name: previous[name] if has_same_content(previous.get(name), item) else item
+        name: previous[name]
+        if previous.get(name) is not item and has_same_content(previous.get(name), item)
+        else item
         for name, item in present.items()
     }
     is_unchanged = len(retained) == len(previous) and all(
         item is previous.get(name) for name, item in retained.items()
     )
     return previous if is_unchanged else retained
-
-
-def _have_same_labels(previous: Names, present: Names) -> bool:
-    """Return whether two versions of a kind have the same objects with the same labels."""
-    return previous is present or (
-        previous.keys() == present.keys()
-        and all(
-            item is previous[name] or read_labels(item) == read_labels(previous[name])
-            for name, item in present.items()
-        )
-    )
 
 
 def has_same_content(previous: object, present: object) -> bool:
