@@ -286,8 +286,8 @@ MEASURES: tuple[Measure, ...] = (
     measure_statuses,
     measure_processes,
     measure_latency,
-    measure_heartbeats,
     measure_latency_beside_fan_out,
+    measure_heartbeats,  # last: it takes an hour
 )
 
 
