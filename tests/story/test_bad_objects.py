@@ -125,7 +125,7 @@ def test_what_cannot_be_read_may_be_a_promotion_policy_so_automation_is_off(stor
     """Fail closed: it may have been there to restrict somebody."""
     before = story.fleet.refs()
     swept = story.fleet.sweep()
-    assert (swept.code, swept.out) == (3, "nothing to do; failed: 10 errors in the files\n")
+    assert (swept.code, swept.out) == (3, "nothing to do; failed: 10 errors in the objects\n")
     assert story.fleet.refs() == before
     file = story.fleet.root / story.fleet.policies / "bad-tabs.yaml"
     assert wording.describe_unreadable_promotion(str(file)) in swept.err

@@ -78,6 +78,8 @@ def test_its_variants_stay_until_somebody_confirms(fleet: Fleet):
     assert "the policy was deleted; 2 variants would be removed" in swept.err
     [policy] = fleet.run("get", "policies", "-o", "json").items
     assert policy["status"]["conditions"][0]["reason"] == "TooManyRemovals"
+    explained = fleet.run("explain", "monitoring", "-o", "json").json
+    assert explained["status"]["state"] == "Held"
     removed = fleet.run("remove", "monitoring", "--all-gone", *ANN)
     assert removed.code == 0, removed.err
     assert packages(fleet) == []

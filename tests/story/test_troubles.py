@@ -195,7 +195,7 @@ def test_a_sweep_with_a_faulty_policy_does_not_say_that_all_is_done(at_rest: Fle
     fleet.write("policy-broken.yaml", broken.replace("stages:", "stagez:"))
     for said in (fleet.plan(), fleet.sweep()):
         assert said.code == 3
-        assert said.out == "nothing to do; failed: 1 error in the files\n"
+        assert said.out == "nothing to do; failed: 1 error in the objects\n"
 
 
 def test_a_push_that_fails_is_not_nothing_to_do(at_rest: Fleet):

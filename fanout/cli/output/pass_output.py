@@ -104,7 +104,7 @@ def print_plan(
 
     As JSON or YAML with problems and holds.
 
-    `error_count`: number of errors in the files.
+    `error_count`: number of errors in the objects.
     """
     print_problems(observed, settings)
     variants = [variant for item in observed.policies for variant in item.variants]
@@ -148,7 +148,7 @@ def _serialize_planned(observed: PassPlan) -> dict[str, object]:
 def _format_nothing_done(observed: PassPlan, error_count: int, undone_actions: int = 0) -> str:
     """Return the line for a pass without actions, with what failed if anything did."""
     actions = pluralize(undone_actions, "action") if undone_actions else ""
-    file_errors = f"{pluralize(error_count, 'error')} in the files" if error_count else ""
+    file_errors = f"{pluralize(error_count, 'error')} in the objects" if error_count else ""
     failed = ", ".join(filter(None, (count_failures(observed.problems), actions, file_errors)))
     return f"nothing to do; failed: {failed}" if failed else "nothing to do"
 
@@ -186,7 +186,7 @@ def print_report(
     With -o json the outcomes. In a dry run, and on a cluster, the planned actions.
 
     `effect`: line about the decision that the pass acted on; `error_count`: number of
-    errors in the files; `new_records`: records of a dry run, for -o json.
+    errors in the objects; `new_records`: records of a dry run, for -o json.
     """
     if settings.plans_only:
         if settings.output.is_data:

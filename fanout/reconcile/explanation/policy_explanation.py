@@ -1,7 +1,7 @@
 """Explanation of a policy, a stage or a variant: state, blockers, conflicts, next instants."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 from fanout.api.reasons import Reason
@@ -121,7 +121,7 @@ class PolicyExplainer:
         return Explanation(
             policy.name,
             policy.namespace,
-            _policy_state(decision),
+            _policy_state(decision, blockers),
             candidate=next((it for it in reversed(facts.revisions) if it in candidates), ""),
             counts=_count(decision.variants.values()),
             blockers=blockers,
@@ -235,8 +235,11 @@ def open_explainers(
     ]
 
 
-def _policy_state(decision: PolicyEvaluation) -> str:
+def _policy_state(decision: PolicyEvaluation, blockers: Sequence[Blocker]) -> str:
     """Return the state of a policy; what only a person can end comes first."""
+    # A policy that is being deleted has no variants any more, but those to be removed.
+    if not decision.variants and blockers:
+        return VariantState.HELD.value
     if all(it.state is VariantState.READY for it in decision.variants.values()):
         return VariantState.READY.value
     holds = [*decision.holds, *(it for stage in decision.stages.values() for it in stage.holds)]
