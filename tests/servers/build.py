@@ -17,8 +17,11 @@ from functools import cache
 from pathlib import Path
 
 HERE = Path(__file__).parent
-GITEA_MODULE, KUBERNETES_MODULE = HERE / "gitea", HERE / "kubernetes"  # each has a go.mod
+# Each has a go.mod.
+GITEA_MODULE, KUBERNETES_MODULE = HERE / "gitea", HERE / "kubernetes"
+KSTATUS_MODULE = HERE / "kstatus"  # a program that asks the library
 GITEA, KUBERNETES, ETCD = "code.gitea.io/gitea", "k8s.io/kubernetes", "go.etcd.io/etcd/server/v3"
+KSTATUS = "sigs.k8s.io/cli-utils"
 # What a server reads at run time, beside its binary. The module has no built front end.
 GITEA_DATA = ("options", "templates")
 # As in the folders that controller-runtime's setup-envtest makes.
@@ -54,6 +57,11 @@ def kubernetes_folder() -> Path:
     return _cache() / "kubernetes-{}-etcd-{}".format(*versions)
 
 
+def kstatus_folder() -> Path:
+    """Return the folder of `kstatus`, which computes the status of objects as tools do."""
+    return _cache() / f"kstatus-{pinned(KSTATUS_MODULE, KSTATUS)}"
+
+
 def find_missing(folder: Path, programs: tuple[str, ...]) -> list[Path]:
     """Return the paths of the programs that are not in the folder."""
     return [folder / name for name in programs if not (folder / name).exists()]
@@ -67,6 +75,7 @@ def _cache() -> Path:
 def build_missing() -> None:
     """Build every server that is not in the cache. Raises MissingError."""
     _build_once(gitea_folder(), ("gitea",), _build_gitea)
+    _build_once(kstatus_folder(), ("kstatus",), _build_kstatus)
     if "KUBEBUILDER_ASSETS" in os.environ:
         if missing := find_missing(kubernetes_folder(), tuple(KUBERNETES_PROGRAMS)):
             raise MissingError(f"KUBEBUILDER_ASSETS is set, but there is no {missing[0]}")
@@ -111,6 +120,12 @@ def _build_gitea(target: Path) -> None:
         shutil.copytree(source / name, target / name, copy_function=shutil.copyfile)
         for folder, _, _ in os.walk(target / name):
             Path(folder).chmod(0o755)
+
+
+def _build_kstatus(target: Path) -> None:
+    go = _obtain_go(KSTATUS_MODULE)
+    command = [go, "build", "-trimpath", "-ldflags", "-s -w", "-o", str(target / "kstatus"), "."]
+    _run(command, KSTATUS_MODULE, {**os.environ, "CGO_ENABLED": "0"})
 
 
 def _build_kubernetes(target: Path) -> None:
@@ -196,7 +211,7 @@ def main() -> int:
     except MissingError as error:
         print(f"make servers: {error}", file=sys.stderr)
         return 1
-    for folder in (gitea_folder(), kubernetes_folder()):
+    for folder in (gitea_folder(), kstatus_folder(), kubernetes_folder()):
         print(folder)
     return 0
 

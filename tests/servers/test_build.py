@@ -13,6 +13,7 @@ from servers.build import (
     KUBERNETES_MODULE,
     KUBERNETES_PROGRAMS,
     gitea_folder,
+    kstatus_folder,
     kubernetes_folder,
     pinned,
 )
@@ -20,10 +21,11 @@ from servers.build import (
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch):
-    """Return an empty cache in which Gitea is built."""
+    """Return an empty cache in which Gitea and kstatus are built."""
     monkeypatch.setenv("TEST_SERVERS", str(tmp_path / "cache"))
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     place(gitea_folder(), "gitea")
+    place(kstatus_folder(), "kstatus")
     return tmp_path / "cache"
 
 
@@ -43,14 +45,18 @@ def make_servers() -> tuple[int, str, str]:
 
 def test_what_is_in_the_cache_is_not_built_again(cache: Path):
     place(kubernetes_folder(), *KUBERNETES_PROGRAMS)
-    assert make_servers() == (0, f"{gitea_folder()}\n{kubernetes_folder()}\n", "")
+    assert make_servers() == (
+        0,
+        f"{gitea_folder()}\n{kstatus_folder()}\n{kubernetes_folder()}\n",
+        "",
+    )
 
 
 def test_the_programs_of_kubebuilder_assets_come_first(cache: Path, tmp_path: Path, monkeypatch):
     assets = tmp_path / "assets"
     place(assets, *KUBERNETES_PROGRAMS)
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(assets))
-    assert make_servers() == (0, f"{gitea_folder()}\n{assets}\n", "")
+    assert make_servers() == (0, f"{gitea_folder()}\n{kstatus_folder()}\n{assets}\n", "")
 
 
 def test_a_program_that_kubebuilder_assets_lacks_is_named(cache: Path, tmp_path: Path, monkeypatch):

@@ -1,0 +1,93 @@
+"""What kstatus computes of the objects: the library by which tools wait for what they apply."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kube.status_world import StatusWorld
+from kube_server import KubeServer
+from servers.build import kstatus_folder
+
+pytestmark = pytest.mark.kube
+KINDS = ("Repository", "PromotionPolicy", "UpstreamPolicy", "PackageVariant")
+
+
+@pytest.fixture
+def world(server: KubeServer, tmp_path: Path) -> Iterator[StatusWorld]:
+    """A site in dev before one in prod."""
+    created = server.create(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "test-"}}
+    )
+    namespace = created["metadata"]["name"]
+    sites = {"ams": ("dev", "edge"), "cph": ("prod", "core")}
+    yield StatusWorld.build(server, namespace, tmp_path, sites)
+    plurals = "repositories.fanout.dev,promotionpolicies.fanout.dev,packagevariants.fanout.dev"
+    server.kubectl("delete", f"{plurals},upstreampolicies.fanout.dev", "--all", namespace=namespace)
+
+
+def ask(items: list[dict[str, Any]]) -> dict[str, str]:
+    """Return what kstatus computes, by the names of the objects."""
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    program = str(kstatus_folder() / "kstatus")
+    done = subprocess.run([program], input=text, text=True, capture_output=True, check=True)
+    return dict(line.split("\t") for line in done.stdout.splitlines())
+
+
+def statuses(world: StatusWorld) -> dict[str, set[str]]:
+    """Return what kstatus computes of all objects, by kind."""
+    return {
+        kind: {*ask(world.server.list("fanout.dev/v1alpha1", kind, world.namespace)).values()}
+        for kind in KINDS
+    }
+
+
+def of_site(world: StatusWorld, site: str) -> str:
+    [status] = ask([world.variants()[site]]).values()
+    return status
+
+
+def test_a_rollout_is_in_progress_until_all_is_ready(world: StatusWorld):
+    with world.process():
+        world.settle()
+        assert (of_site(world, "ams"), of_site(world, "cph")) == ("InProgress", "InProgress")
+        assert statuses(world)["UpstreamPolicy"] == {"InProgress"}
+        world.report("dev", "v1")
+        for _ in range(2):
+            world.fleet.later(hours=2)
+            world.settle()
+        assert statuses(world) == {key: {"Current"} for key in KINDS}
+
+
+def test_a_change_is_in_progress_until_a_round_has_seen_it(world: StatusWorld):
+    policy = world.manifest("UpstreamPolicy", "monitoring")
+    with world.process():
+        world.settle()
+        world.report("dev", "v1")
+        for _ in range(2):
+            world.fleet.later(hours=2)
+            world.settle()
+        world.server.patch(policy, {"spec": {"removalLimit": 5}})
+        assert statuses(world)["UpstreamPolicy"] == {"InProgress"}
+        world.settle()
+        assert statuses(world)["UpstreamPolicy"] == {"Current"}
+
+
+def test_what_only_a_person_can_end_has_failed(world: StatusWorld):
+    with world.process():
+        world.settle()
+        world.report("dev", "v1", "failed")
+        world.settle()
+        assert of_site(world, "ams") == "Failed"
+        assert statuses(world)["UpstreamPolicy"] == {"Failed"}
+
+
+def test_what_is_suspended_before_it_is_ready_is_in_progress(world: StatusWorld):
+    policy = world.manifest("UpstreamPolicy", "monitoring")
+    with world.process():
+        world.settle()
+        world.server.patch(policy, {"spec": {"suspend": True}})
+        world.settle()
+        assert statuses(world)["UpstreamPolicy"] == {"InProgress"}
