@@ -148,8 +148,8 @@ def _serialize_planned(observed: PassPlan) -> dict[str, object]:
 def _format_nothing_done(observed: PassPlan, error_count: int, undone_actions: int = 0) -> str:
     """Return the line for a pass without actions, with what failed if anything did."""
     actions = pluralize(undone_actions, "action") if undone_actions else ""
-    file_errors = f"{pluralize(error_count, 'error')} in the objects" if error_count else ""
-    failed = ", ".join(filter(None, (count_failures(observed.problems), actions, file_errors)))
+    object_errors = f"{pluralize(error_count, 'error')} in the objects" if error_count else ""
+    failed = ", ".join(filter(None, (count_failures(observed.problems), actions, object_errors)))
     return f"nothing to do; failed: {failed}" if failed else "nothing to do"
 
 
