@@ -159,6 +159,11 @@ class ActiveDecisions:
                 for key in list_scopes(decision.stage, decision.variants):
                     self._suspensions[key] = decision
 
+    @property
+    def has_steps(self) -> bool:
+        """Return whether any decision promotes or rolls back."""
+        return bool(self._publishes) or self.rollbacks.has_any
+
     def next_change(self, now: datetime, stage: str | None = None) -> datetime | None:
         """Return when a decision starts or ends; for a stage, when one lets more through."""
         instants = [at for name, at in self._opening_times if stage is None or name in ("", stage)]

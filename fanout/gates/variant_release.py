@@ -39,6 +39,9 @@ from fanout.values import replace
 
 _NO_OVERRIDES: frozenset[OverridableGate] = frozenset()
 
+_Wait = tuple[tuple[Hold, ...], tuple[CheckResult, ...], datetime | None]
+"""Holds and checks of a variant that waits, and the next change by time."""
+
 
 class _ReleaseInputs(NamedTuple):
     """Inputs of the release of one variant: draft, decisions about it, and pin."""
@@ -60,6 +63,8 @@ class StageReleaseEvaluator:
         self._stage_rule = stage_rule
         self._gates: dict[frozenset[OverridableGate], AfterGate] = {}
         self._stage_holds: dict[frozenset[OverridableGate], tuple[Hold, ...]] = {}
+        # By identity of the hold of automation, of which a stage has one or two objects.
+        self._common_waits: dict[int, _Wait | None] = {}
         self._tally: StageTally = evaluation.tallies[stage_rule.name]
         self.candidate = evaluation.candidate(stage_rule.name)
         self.budget = RolloutBudget(self._tally, self.candidate)
@@ -143,6 +148,9 @@ class StageReleaseEvaluator:
             return self._waiting_result(
                 variant, VariantState.FAILED, (variant.early_failure,), variant.required
             )
+        common_wait = self._find_common_wait(variant, draft)
+        if common_wait is not None:
+            return self._build_result(variant, VariantState.DRAFTED, *common_wait)
         return self._evaluate_draft(variant, draft)
 
     def _evaluate_published(
@@ -166,6 +174,49 @@ class StageReleaseEvaluator:
             None if is_settled else next_change_of_published(variant, holds, self._evaluation.now)
         )
         return self._build_result(variant, state, holds, variant.checks, next_change)
+
+    def _find_common_wait(self, variant: TalliedVariant, draft: DraftFacts) -> _Wait | None:
+        """Return what a draft waits for that has nothing of its own to wait for, else None.
+
+        It is what `_evaluate_draft` returns. Most drafts of a large stage are such, and wait for
+        the stage's gate, the window or automation.
+        """
+        variant_facts = variant.facts
+        if (
+            self._is_decided
+            or variant.required
+            or variant_facts.grant is not None
+            or variant_facts.depends_on
+            or draft.conflict_count
+        ):
+            return None
+        automation_hold = self._automation.blocked(variant, draft, None)
+        if id(automation_hold) not in self._common_waits:
+            holds = (*self._find_stage_holds(_NO_OVERRIDES), *self._window_holds)
+            holds += (automation_hold,) if automation_hold is not None else ()
+            gate = self._evaluate_gate(_NO_OVERRIDES)
+            next_change = next_change_of_waiting(holds, (), gate, self._evaluation.now)
+            # Without a hold the draft may be released, which is counted draft by draft.
+            self._common_waits[id(automation_hold)] = (holds, (), next_change) if holds else None
+        shared_objects = self._evaluation.shared_objects
+        if shared_objects.find_hold(self._stage_rule.name, variant_facts, draft) is not None:
+            return None
+        return self._common_waits[id(automation_hold)]
+
+    @cached_property
+    def _is_decided(self) -> bool:
+        """Return whether a decision or the spec promotes or rolls back any variant."""
+        active_decisions = self._evaluation.active_decisions
+        return active_decisions.has_steps or bool(self._stage_rule.pin)
+
+    @cached_property
+    def _window_holds(self) -> tuple[Hold, ...]:
+        """Return the hold of a closed window, for what no decision lets through it."""
+        closed = self._evaluation.windows.closed_hold(rollout_begun=self._is_under_way)
+        if closed is None:
+            return ()
+        self.check_times.update([closed.until] if closed.until is not None else [])
+        return (closed,)
 
     def _evaluate_draft(self, variant: TalliedVariant, draft: DraftFacts) -> VariantEvaluation:
         inputs = self._collect_inputs(variant, draft)
@@ -269,12 +320,9 @@ class StageReleaseEvaluator:
             )
             if source is not None:
                 holds.append(source)
-        closed = self._evaluation.windows.closed_hold(rollout_begun=self._is_under_way)
-        if closed is not None:
-            pin_overrides = pin.decision.overrides if pin and pin.decision else _NO_OVERRIDES
-            if OverridableGate.WINDOW not in overrides | pin_overrides:
-                holds.append(closed)
-                self.check_times.update([closed.until] if closed.until is not None else [])
+        pin_overrides = pin.decision.overrides if pin and pin.decision else _NO_OVERRIDES
+        if OverridableGate.WINDOW not in overrides | pin_overrides:
+            holds += self._window_holds
         return tuple(holds)
 
     def _automation_hold(self, inputs: _ReleaseInputs) -> Hold | None:
@@ -385,9 +433,7 @@ class StageReleaseEvaluator:
         )
 
     @cached_property
-    def _undrafted_result(
-        self,
-    ) -> tuple[tuple[Hold, ...], tuple[CheckResult, ...], datetime | None]:
+    def _undrafted_result(self) -> _Wait:
         """Return the holds, checks and next change common to all variants without a draft."""
         no_draft_hold = Hold(
             Reason.NO_DRAFT,

@@ -159,7 +159,8 @@ def _plan_variants(
         # A draft's branch has all data about it. Without this, every first draft of a
         # large fleet would cost a line in the records.
         if recorded is None and _has_draft_only(planned):
-            actions += _step_actions(planned)
+            if planned.step is not VariantStep.KEEP:
+                actions += _step_actions(planned)
             continue
         line = _line_before_push(planned, moment)
         if line is not recorded:

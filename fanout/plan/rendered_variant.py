@@ -58,11 +58,12 @@ class RenderedVariant:
         Equal content does not make an unmanaged package fanout's own: adoption is published like
         any other draft.
         """
+        content = self.draft_content
+        if content is None:
+            return False
         observed = self.observed
-        return (
-            self.draft_content is not None
-            and self.draft_content.tree == observed.path_state.tree
-            and not (observed.is_unmanaged or observed.is_moving)
+        return content.tree == observed.path_state.tree and not (
+            observed.is_unmanaged or observed.is_moving
         )
 
     @property

@@ -79,22 +79,23 @@ class SelectedVariant:
         """Return whether the open draft is up to date with the candidate."""
         observed = self.observed
         draft = observed.draft
+        if draft is None or self.inputs is None:
+            return False
+        trailers = draft.trailers
         return (
-            draft is not None
-            and self.inputs is not None
-            and draft.trailers.digest == self.inputs.digest
-            and draft.trailers.revision == self.revision
-            and draft.trailers.onto == observed.onto_tree
-            and (
-                self.earlier_publication is None
-                or draft.trailers.tree == self.earlier_publication.tree
-            )
+            trailers.digest == self.inputs.digest
+            and trailers.revision == self.revision
+            and trailers.onto == observed.onto_tree
+            and (self.earlier_publication is None or trailers.tree == self.earlier_publication.tree)
             and observed.follows_choices(draft)
             # The branch of renderings may have been put back or edited: a draft whose
             # pristine tree is not there has no base for the next merge, so it is written
             # again.
-            and draft.trailers.rendered == observed.drafted_rendering
-            and all(it.is_contained_in(draft) for it in observed.misplaced_drafts)
+            and trailers.rendered == observed.drafted_rendering
+            and (
+                not observed.misplaced_drafts
+                or all(it.is_contained_in(draft) for it in observed.misplaced_drafts)
+            )
         )
 
     @property

@@ -274,8 +274,16 @@ class PolicyEvaluator:
 
     def _render_drafts(self, selected: SelectedPolicy) -> RenderedPolicy:
         """Render the drafts that are missing or outdated, as many as a policy may write."""
-        due = find_due_drafts(selected.variants, selected.suspended, self.draft_limit)
-        return RenderedPolicy(selected, self.renderer.render_due(selected.variants, due))
+        variant_memo = selected.observed.variant_memo
+        rendered = variant_memo.find_undue(selected.variants)
+        others = [it for it in selected.variants if it.spec.name not in rendered]
+        due = find_due_drafts(others, selected.suspended, self.draft_limit)
+        undue = {it.spec.name for it in others} - due.written - due.postponed - selected.suspended
+        for variant in self.renderer.render_due(others, due):
+            rendered[variant.spec.name] = variant
+            if variant.spec.name in undue:
+                variant_memo.store_undue(variant)
+        return RenderedPolicy(selected, tuple([rendered[it.spec.name] for it in selected.variants]))
 
     def _decide_gates(self, rendered: RenderedPolicy) -> DecidedPolicy:
         """Decide for each variant whether it may be released and published."""

@@ -1,6 +1,6 @@
 """Phases of the evaluation of one policy, each holding the one before."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY
 
 from fanout.gates.evaluation_results import PolicyEvaluation
@@ -45,7 +45,7 @@ class SelectedPolicy:
     observed: ObservedPolicy
     variants: tuple[SelectedVariant, ...]
     pins: Mapping[str, Pin]  # by variant that is rolled back
-    suspended: Collection[str]  # names of variants that get no draft
+    suspended: frozenset[str]  # names of variants that get no draft
 
 
 @frozen

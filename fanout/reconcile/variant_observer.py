@@ -5,7 +5,7 @@ granted path is recorded first: a pass may have ended between a push and its rec
 a person may have merged a draft there.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 
@@ -132,11 +132,15 @@ class VariantObserver:
             self._wanted_paths[spec.name] = place, spec.path
         self._find_misplaced_drafts()
         self.variant_memo.retain(self._wanted_paths)
+        variant_by_name = self._find_memoized(variants)
         # Ordered by repository, because only one mirror reader is open at a time.
-        in_order = sorted(variants, key=lambda spec: self._wanted_paths[spec.name])
+        changed = sorted(
+            (spec for spec in variants if spec.name not in variant_by_name),
+            key=lambda spec: self._wanted_paths[spec.name],
+        )
         with open_one_at_a_time(self.git) as self._open_reader:
-            variant_by_name = {spec.name: self._observe_contained(spec) for spec in in_order}
-        return tuple(variant_by_name[spec.name] for spec in variants)
+            variant_by_name.update((spec.name, self._observe_contained(spec)) for spec in changed)
+        return tuple([variant_by_name[spec.name] for spec in variants])
 
     def find_emptied_repositories(self) -> frozenset[str]:
         """Return recorded repositories that no longer contain anything of the policy."""
@@ -154,27 +158,22 @@ class VariantObserver:
         """Collect drafts of this policy's variants that are not at their variant's path."""
         owner = trailer_owner(self.resolved_policy)
         for place, located in self.path_ownership.repository_by_place.items():
-            for draft in located.state.drafts.values():
+            state = located.state
+            are_shared = shares_drafts(self._shared_context.draft_per, state)
+            for draft in state.drafts.values():
                 variant = draft.trailers.variant
-                if draft.trailers.policy == owner and self._is_misplaced(place, draft):
-                    misplaced_draft = MisplacedDraft(
-                        located.state, located.repository, draft.path, draft
-                    )
-                    self._misplaced_drafts.setdefault(variant, []).append(misplaced_draft)
-                    self._departing_drafts[place, draft.key] = draft
-
-    def _is_misplaced(self, place: str, draft: OpenDraft) -> bool:
-        """Return whether the draft is of a present variant that has its draft elsewhere."""
-        spec = self._specs.get(draft.trailers.variant)
-        if spec is None:
-            return False
-        if self._wanted_paths[spec.name] != (place, draft.path):
-            return True
-        state = self.path_ownership.repository_by_place[place].state
-        # Most drafts are on the variant's own branch, as they are to be.
-        if not draft.is_shared and not shares_drafts(self._shared_context.draft_per, state):
-            return False
-        return self._locate_draft(spec, state).key != draft.key
+                wanted_path = self._wanted_paths.get(variant)
+                if wanted_path is None or draft.trailers.policy != owner:
+                    continue
+                # Most drafts are at their path, on the variant's own branch, as they are to be.
+                if wanted_path == (place, draft.path) and (
+                    not (draft.is_shared or are_shared)
+                    or self._locate_draft(self._specs[variant], state).key == draft.key
+                ):
+                    continue
+                misplaced_draft = MisplacedDraft(state, located.repository, draft.path, draft)
+                self._misplaced_drafts.setdefault(variant, []).append(misplaced_draft)
+                self._departing_drafts[place, draft.key] = draft
 
     def _locate_draft(self, spec: VariantSpec, repository_state: RepositoryState) -> DraftLocation:
         return locate_draft(
@@ -184,18 +183,43 @@ class VariantObserver:
             self._shared_context.draft_per,
         )
 
+    def _find_memoized(self, variants: Iterable[VariantSpec]) -> dict[str, ObservedVariant]:
+        """Return the variants of which nothing differs from an earlier pass, by name."""
+        # `onConflict` can change while spec, status line and repository state stay the same.
+        choices, lines = self._shared_context.choices, self.status.variants
+        memoized_variants: dict[str, ObservedVariant] = {}
+        for spec in variants:
+            memoized = self.variant_memo.find_observed(
+                spec, self._get_state(spec), lines.get(spec.name)
+            )
+            if (
+                memoized is not None
+                and memoized.choices is choices
+                and not self._is_special(spec.name)
+            ):
+                memoized_variants[spec.name] = memoized
+        return memoized_variants
+
+    def _get_state(self, spec: VariantSpec) -> RepositoryState:
+        return self.path_ownership.repository_states[
+            repository_key(self.resolved_policy.repositories[spec.name])
+        ]
+
     def _observe_contained(self, spec: VariantSpec) -> ObservedVariant:
         """Observe the variant; an internal error holds this variant alone.
 
         The variant is then held like one whose repository cannot be read, and its records stay.
         """
-        repository_state = self.path_ownership.repository_states[
-            repository_key(self.resolved_policy.repositories[spec.name])
-        ]
+        repository_state = self._get_state(spec)
         status_line = self.status.variants.get(spec.name)
         try:
             with BARRIER:
-                return self._observe_or_reuse(spec, repository_state, status_line)
+                variant = self._inspect(
+                    self._observe_recovered(spec, repository_state, status_line)
+                )
+                if self._is_special(spec.name):
+                    return variant
+                return self.variant_memo.store_observed(status_line, variant)
         except Bug as error:
             unreadable_state = RepositoryState(
                 remote=repository_state.remote,
@@ -204,19 +228,6 @@ class VariantObserver:
                 failure=error,
             )
             return observe_variant(spec, unreadable_state, status_line, self._shared_context)
-
-    def _observe_or_reuse(
-        self, spec: VariantSpec, repository_state: RepositoryState, status_line: VariantLine | None
-    ) -> ObservedVariant:
-        """Return the variant as memoized, or observe it if any input may differ."""
-        is_special = self._is_special(spec.name)
-        if not is_special:
-            memoized = self.variant_memo.find_observed(spec, repository_state, status_line)
-            # `onConflict` can change while spec, status line and repository state stay the same.
-            if memoized is not None and memoized.choices is self._shared_context.choices:
-                return memoized
-        variant = self._inspect(self._observe_recovered(spec, repository_state, status_line))
-        return variant if is_special else self.variant_memo.store_observed(status_line, variant)
 
     def _is_special(self, name: str) -> bool:
         """Return True if more than spec, status line and repository state determine the variant."""

@@ -139,7 +139,11 @@ class ClusterObjectIndex:
         self, group: str, kind: str, namespace: str, name: str, version: str = ""
     ) -> Object | None:
         """Return the object, or None; a cluster-scoped one has the namespace ``""``."""
-        return self.of_kind(group, kind, version).get((namespace, name))
+        # Asked for each injection of each variant in every pass.
+        names = self._names.get((group, kind, version))
+        if names is None and version:
+            names = self._names.get((group, kind, ""))
+        return names.get((namespace, name)) if names is not None else None
 
     def of_kind(self, group: str, kind: str, version: str = "") -> Names:
         """Return all objects of the kind by (namespace, name), sorted."""

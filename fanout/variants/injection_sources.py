@@ -35,15 +35,17 @@ def find_injection(
             point.group, point.kind, spec.namespace, injector.name, injector.version or ""
         )
         if source is not None:
-            if not _has_content(source, point):
-                return _without_source(point, f"{point.kind} {injector.name} has no {point.field}")
-            content = source[point.field]
+            # First what is true of most variants: a value that was injected before is content.
             if (
                 previous is not None
-                and previous.value is content
+                and previous.value is not None
+                and previous.value is source.get(point.field)
                 and previous.source == injector.name
             ):
                 return previous
+            if not _has_content(source, point):
+                return _without_source(point, f"{point.kind} {injector.name} has no {point.field}")
+            content = source[point.field]
             return Injection(
                 point=point.key,
                 required=point.required,

@@ -29,9 +29,11 @@ def find_declined(variants: Sequence[ObservedVariant]) -> Mapping[RequestKey, Ma
     """Return the revision of each variant in a request that a person has closed, by request."""
     declined: dict[RequestKey, dict[str, str]] = {}
     for variant in variants:
-        state, revision = variant.repository_state, _requested_revision(variant)
-        facts = _find_facts(variant)
-        if facts is None or state.forge is None or not revision:
+        state = variant.repository_state
+        if state.forge is None:
+            continue
+        facts, revision = _find_facts(variant), _requested_revision(variant)
+        if facts is None or not revision:
             continue
         if is_closed_by_person(facts, state.forge):
             key = state.identity, variant.draft_ref

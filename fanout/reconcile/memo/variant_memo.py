@@ -14,6 +14,7 @@ from fanout.plan.gates.variant_facts import VariantFactsMemo
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine, parse_status
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.selected_variant import SelectedVariant
 from fanout.selection.variant_spec import VariantSpec
 
@@ -27,6 +28,7 @@ class VariantMemo:
     _status: tuple[Mapping[str, Mapping[str, Any]], RecordedStatus] | None = None
     _observed: dict[str, tuple[VariantLine | None, ObservedVariant]] = field(default_factory=dict)
     _selected: dict[str, SelectedVariant] = field(default_factory=dict)
+    _undue: dict[str, RenderedVariant] = field(default_factory=dict)  # that need no draft
     _preliminary_facts: VariantFactsMemo = field(default_factory=dict)
     _gate_facts: VariantFactsMemo = field(default_factory=dict)
 
@@ -43,11 +45,13 @@ class VariantMemo:
         self, spec: VariantSpec, repository_state: RepositoryState, status_line: VariantLine | None
     ) -> ObservedVariant | None:
         """Return the memoized variant if all its inputs are the same objects, else None."""
-        previous_line, variant = self._observed.get(spec.name, (None, None))
+        memoized = self._observed.get(spec.name)
+        if memoized is None:
+            return None
+        previous_line, variant = memoized
         # By identity, because comparing values costs as much as observing it again.
         is_unchanged = (
-            variant is not None
-            and variant.spec is spec
+            variant.spec is spec
             and variant.repository_state is repository_state
             and previous_line is status_line
         )
@@ -81,6 +85,22 @@ class VariantMemo:
             self._selected[selected.spec.name] = selected
         return selected
 
+    def find_undue(self, variants: Iterable[SelectedVariant]) -> dict[str, RenderedVariant]:
+        """Return those of the variants that need no draft, as in an earlier pass, by name."""
+        undue_variants: dict[str, RenderedVariant] = {}
+        for variant in variants:
+            name = variant.observed.spec.name
+            rendered = self._undue.get(name)
+            if rendered is not None and rendered.selected is variant:
+                undue_variants[name] = rendered
+        return undue_variants
+
+    def store_undue(self, rendered: RenderedVariant) -> None:
+        """Store the variant, which needs no draft for its candidate, whoever is suspended."""
+        # Others are new objects in each pass, and would never be found again.
+        if self._selected.get(rendered.spec.name) is rendered.selected:
+            self._undue[rendered.spec.name] = rendered
+
     @property
     def preliminary_facts(self) -> VariantFactsMemo | None:
         """Memo of gate facts before candidates are chosen; None if variants are not kept."""
@@ -98,6 +118,7 @@ class VariantMemo:
         memos: tuple[dict[str, Any], ...] = (
             self._observed,
             self._selected,
+            self._undue,
             self._preliminary_facts,
             self._gate_facts,
         )
