@@ -207,12 +207,14 @@ def _active_drafts(tally: StageTally) -> list[tuple[TalliedVariant, DraftFacts]]
 def _current_revision(tally: StageTally, ages: RevisionAges) -> str:
     """Return the newest revision of the drafts, else of the grants, else published."""
     drafted = {draft.revision for _, draft in _active_drafts(tally)}
+    if newest_drafted := ages.newest(drafted):
+        return newest_drafted
     granted = {
         variant.facts.grant.revision
         for variant in tally.variants
         if variant.facts.grant is not None
     }
-    return ages.newest(drafted) or ages.newest(granted) or ages.newest(tally.published)
+    return ages.newest(granted) or ages.newest(tally.published)
 
 
 def _has_approvals(tally: StageTally, revision: str, approvals: ApprovalIndex) -> bool:

@@ -151,11 +151,10 @@ class GateEvaluation:
         self._gates.clear()
         self._ready_at.clear()
         for stage_rule in self.stages:
+            candidate = self.candidate(stage_rule.name)
             for variant in self.tallies[stage_rule.name].variants:
-                self._evaluate_required(stage_rule, variant, required_checks)
-            self.verdicts[stage_rule.name] = self.compute_verdicts(
-                stage_rule, histories, self.candidate(stage_rule.name)
-            )
+                self._evaluate_required(stage_rule, candidate, variant, required_checks)
+            self.verdicts[stage_rule.name] = self.compute_verdicts(stage_rule, histories, candidate)
 
     def record_actor(self, stage: str, actor: str) -> None:
         """Record who can unblock an evaluated stage; the gates of later stages name them."""
@@ -164,14 +163,18 @@ class GateEvaluation:
         self._gates.clear()  # memoized holds name the actors
 
     def _evaluate_required(
-        self, stage_rule: StageRule, variant: TalliedVariant, required_checks: RequiredChecks
+        self,
+        stage_rule: StageRule,
+        stage_candidate: str,
+        variant: TalliedVariant,
+        required_checks: RequiredChecks,
     ) -> None:
         """Evaluate the required checks of the variant's current draft."""
         variant_facts = variant.facts
         pin = self.pin(stage_rule, variant_facts.name)
-        variant.candidate = candidate = pin.revision if pin else self.candidate(stage_rule.name)
+        variant.candidate = candidate = pin.revision if pin else stage_candidate
         variant.draft = draft = find_current_draft(variant_facts, candidate)
-        if candidate != self.candidate(stage_rule.name):
+        if candidate != stage_candidate:
             variant.rolled_back = _rolled_back_hold(pin)
         # Before the verdicts are computed anew: a cleared failure must not fail the candidate.
         if draft is not None and variant.state is VariantState.FAILED:

@@ -461,7 +461,10 @@ def _find_hold(decision: VariantEvaluation) -> Hold | None:
     """Return the hold of a held variant; in other states, the hold that a person must fix."""
     if decision.state is VariantState.HELD:
         return next(iter(decision.holds), None)
-    return next((hold for hold in decision.holds if hold.reason in NEEDS_REPAIR), None)
+    for hold in decision.holds:
+        if hold.reason in NEEDS_REPAIR:
+            return hold
+    return None
 
 
 def _count_undecided(variant: RenderedVariant, open_conflicts: int) -> int:

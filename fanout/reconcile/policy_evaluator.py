@@ -270,6 +270,7 @@ class PolicyEvaluator:
         variants = self.renderer.choose_candidates(
             observed, observed.variants, choose_candidates(preliminary_facts), pins
         )
+        observed.variant_memo.store_selected(variants, self.renderer.objects.stamp)
         return SelectedPolicy(observed, variants, pins, find_suspended(preliminary_facts))
 
     def _render_drafts(self, selected: SelectedPolicy) -> RenderedPolicy:

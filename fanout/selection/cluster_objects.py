@@ -93,6 +93,11 @@ class ClusterObjectIndex:
         }
         self._label_indexes: dict[VersionedKind, LabelIndex] = {}  # made on demand
         self.versions = ContentVersions()
+        self.stamp = object()  # of these contents; other contents have another one
+        # The stamp of the contents before these, and the objects that differ from them. A stamp
+        # and not the index, which would keep the index before it, and so all indexes.
+        self._previous_stamp = self.stamp
+        self._changed_names: Collection[tuple[str, str]] = ()
 
     def with_objects(
         self, kinds: Kinds, other_versions: Mapping[VersionedKind, Names] | None = None
@@ -133,7 +138,21 @@ class ClusterObjectIndex:
         }
         if len(self.versions) <= 2 * len(index):  # beyond, most versions are of deleted objects
             index.versions = self.versions
+        index._previous_stamp = self.stamp
+        index._changed_names = frozenset(_list_changed_names(self._names, names))
+        if not index._changed_names:
+            index.stamp, index._previous_stamp = self.stamp, self._previous_stamp
+            index._changed_names = self._changed_names
         return index
+
+    def find_changed_names(self, stamp: object) -> Collection[tuple[str, str]] | None:
+        """Return namespace and name of all objects that differ from the contents of the stamp.
+
+        None: that is unknown, because the stamp is not of these contents or of those before.
+        """
+        if stamp is self.stamp:
+            return ()
+        return self._changed_names if stamp is self._previous_stamp else None
 
     def get(
         self, group: str, kind: str, namespace: str, name: str, version: str = ""
@@ -222,6 +241,18 @@ def _retain_unchanged(previous: Names, present: Names) -> Names:
         item is previous.get(name) for name, item in retained.items()
     )
     return previous if is_unchanged else retained
+
+
+def _list_changed_names(
+    previous: Mapping[VersionedKind, Names], present: Mapping[VersionedKind, Names]
+) -> Iterator[tuple[str, str]]:
+    """Yield namespace and name of the objects that were added, changed or removed."""
+    for key in previous.keys() | present.keys():
+        before, after = previous.get(key, {}), present.get(key, {})
+        if before is not after:
+            yield from before.keys() ^ after.keys()
+            # By identity: what has the same content is the same object in both.
+            yield from (name for name, it in after.items() if before.get(name) is not it)
 
 
 def has_same_content(previous: object, present: object) -> bool:

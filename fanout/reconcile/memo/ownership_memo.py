@@ -57,6 +57,22 @@ class OwnershipMemo:
 def have_same_paths(previous: Sequence[ResolvedPolicy], present: Sequence[ResolvedPolicy]) -> bool:
     """Return whether these are the same policies, and their variants have the same paths."""
     return len(previous) == len(present) and all(
-        before is after or (before.key == after.key and list_paths(before) == list_paths(after))
+        before is after or (before.key == after.key and _has_same_paths(before, after))
         for before, after in zip(previous, present, strict=True)
+    )
+
+
+def _has_same_paths(previous: ResolvedPolicy, present: ResolvedPolicy) -> bool:
+    """Return whether the variants of a policy that was resolved again have the same paths."""
+    if len(previous.variants) != len(present.variants):
+        return False
+    # Most variants of a large policy are the same objects, and so are their Repositories.
+    changed = [
+        (before, after)
+        for before, after in zip(previous.variants, present.variants, strict=True)
+        if before is not after
+        or previous.repositories[after.name] is not present.repositories[after.name]
+    ]
+    return list_paths(previous, (it for it, _ in changed)) == list_paths(
+        present, (it for _, it in changed)
     )

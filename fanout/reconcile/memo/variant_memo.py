@@ -28,6 +28,7 @@ class VariantMemo:
     _status: tuple[Mapping[str, Mapping[str, Any]], RecordedStatus] | None = None
     _observed: dict[str, tuple[VariantLine | None, ObservedVariant]] = field(default_factory=dict)
     _selected: dict[str, SelectedVariant] = field(default_factory=dict)
+    _objects_stamp: object = None
     _undue: dict[str, RenderedVariant] = field(default_factory=dict)  # that need no draft
     _preliminary_facts: VariantFactsMemo = field(default_factory=dict)
     _gate_facts: VariantFactsMemo = field(default_factory=dict)
@@ -74,16 +75,29 @@ class VariantMemo:
             self._observed.pop(variant.spec.name, None)
         return variant
 
+    @property
+    def objects_stamp(self) -> object:
+        """Stamp of the cluster objects from which the stored candidates have their inputs."""
+        return self._objects_stamp
+
     def find_selected(self, variant: ObservedVariant) -> SelectedVariant | None:
         """Return the variant with its last candidate, or None if it was observed anew."""
         memoized = self._selected.get(variant.spec.name)
         return memoized if memoized is not None and memoized.observed is variant else None
 
-    def store_selected(self, selected: SelectedVariant) -> SelectedVariant:
-        """Store the variant with its candidate; return it."""
+    def store_selected(self, variants: Iterable[SelectedVariant], objects_stamp: object) -> None:
+        """Store all variants of the policy that have inputs, in place of those before.
+
+        `objects_stamp`: of the cluster objects of this pass.
+        """
         if self.keeps_variants:
-            self._selected[selected.spec.name] = selected
-        return selected
+            self._objects_stamp = objects_stamp
+            # Without the others: their inputs were not compared with the objects of this pass.
+            self._selected = {
+                it.observed.spec.name: it
+                for it in variants
+                if it.inputs is not None and not it.is_rollback
+            }
 
     def find_undue(self, variants: Iterable[SelectedVariant]) -> dict[str, RenderedVariant]:
         """Return those of the variants that need no draft, as in an earlier pass, by name."""
@@ -117,7 +131,6 @@ class VariantMemo:
         retained = frozenset(names)
         memos: tuple[dict[str, Any], ...] = (
             self._observed,
-            self._selected,
             self._undue,
             self._preliminary_facts,
             self._gate_facts,

@@ -23,10 +23,13 @@ def find_tag_problem(variant: ObservedVariant) -> tuple[Reason, str] | None:
 
     Only for published variants: the push that publishes makes the tag.
     """
-    published_line, repository_state = variant.published, variant.package_location.repository_state
-    if published_line is None or variant.is_unrecorded or repository_state.failure is not None:
+    published_line = variant.published
+    if published_line is None or variant.is_unrecorded:
         return None
-    if not repository_state.pushes_tags or not (published_line.tag and published_line.merge):
+    repository_state = variant.package_location.repository_state
+    if repository_state.failure is not None or not repository_state.pushes_tags:
+        return None
+    if not (published_line.tag and published_line.merge):
         return None
     ref = f"refs/tags/{published_line.tag}"
     tag_target = repository_state.refs.get(ref, "")

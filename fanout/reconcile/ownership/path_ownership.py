@@ -27,6 +27,7 @@ from fanout.reconcile.selection.policy_resolution import (
 )
 from fanout.selection.path_collisions import PackagePlace, PathOwner
 from fanout.selection.target_selection import usable_repositories
+from fanout.selection.variant_spec import VariantSpec
 from fanout.values import frozen, replace
 
 
@@ -272,8 +273,10 @@ PathRow = tuple[str, str, str, str, str, str]
 """Name, place, path and target of a variant, and its Repository with its credentials."""
 
 
-def list_paths(resolved_policy: ResolvedPolicy) -> tuple[PathRow, ...]:
-    """Return everything of a resolved policy that the ownership of paths depends on."""
+def list_paths(
+    resolved_policy: ResolvedPolicy, variants: Iterable[VariantSpec]
+) -> tuple[PathRow, ...]:
+    """Return everything of some variants of a policy that the ownership of paths depends on."""
     names = {
         id(it): (repository_key(it), build_remote(it).credentials)
         for it in distinct_repositories(resolved_policy)
@@ -286,7 +289,7 @@ def list_paths(resolved_policy: ResolvedPolicy) -> tuple[PathRow, ...]:
             it.target,
             *names[id(resolved_policy.repositories[it.name])],
         )
-        for it in resolved_policy.variants
+        for it in variants
     )
 
 

@@ -1,6 +1,6 @@
 """Rendering of drafts: candidates are assigned to variants, and due renderings are made."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY
 from functools import partial
 
@@ -15,11 +15,11 @@ from fanout.plan.selected_variant import SelectedVariant
 from fanout.reconcile.adoption.clone_origin import add_adoption_obstacle
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.function_result_cache import FunctionResultCache
-from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.observation.upstream_packages import UpstreamPackages
 from fanout.reconcile.policy_phases import ObservedPolicy
 from fanout.reconcile.rollback.rollback_selection import RollbackSelector
 from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.selection.variant_spec import VariantSpec
 from fanout.telemetry.error_isolation import BARRIER, ErrorBarrier
 from fanout.telemetry.metrics import Counters, ProgressReporter
 from fanout.values import frozen, replace
@@ -69,10 +69,16 @@ class DraftRenderer:
                 revision: self._prepare_package(observed, revision)
                 for revision in sorted(set(revision_by_variant.values()) - {""})
             }
+            variant_memo = observed.variant_memo
+            changed_names = self.objects.find_changed_names(variant_memo.objects_stamp)
             return tuple(
                 rollbacks.get(variant.spec.name)
                 or self._choose_candidate(
-                    variant, revision_by_variant[variant.spec.name], packages, observed.variant_memo
+                    variant,
+                    revision_by_variant[variant.spec.name],
+                    packages,
+                    variant_memo.find_selected(variant),
+                    changed_names,
                 )
                 for variant in variants
             )
@@ -145,15 +151,25 @@ class DraftRenderer:
         variant: ObservedVariant,
         revision: str,
         packages: Mapping[str, PreparedPackage | FanoutError],
-        variant_memo: VariantMemo,
+        memoized: SelectedVariant | None,
+        changed_names: Collection[tuple[str, str]] | None,
     ) -> SelectedVariant:
-        """Return the variant at its candidate; an internal error fails this variant alone."""
+        """Return the variant at its candidate; an internal error fails this variant alone.
+
+        `memoized` is the variant with its last candidate, and `changed_names` are the objects that
+        changed since; None: unknown.
+        """
         package = packages.get(revision)
         if package is None or isinstance(package, FanoutError):
             return SelectedVariant(variant, revision=revision, preparation_failure=package)
-        memoized = variant_memo.find_selected(variant)
         if memoized is not None and (memoized.revision, memoized.package) != (revision, package):
             memoized = None
+        if (
+            memoized is not None
+            and changed_names is not None
+            and not _names_any(variant.spec, changed_names)
+        ):
+            return memoized
         previous_inputs = memoized.inputs if memoized is not None else None
         try:
             with BARRIER:
@@ -162,9 +178,7 @@ class DraftRenderer:
             return SelectedVariant(variant, revision=revision, preparation_failure=error)
         if memoized is not None and inputs is memoized.inputs:
             return memoized
-        return variant_memo.store_selected(
-            SelectedVariant(variant, revision=revision, package=package, inputs=inputs)
-        )
+        return SelectedVariant(variant, revision=revision, package=package, inputs=inputs)
 
     def _render_contained(self, variant: SelectedVariant) -> RenderedVariant:
         try:
@@ -192,3 +206,10 @@ class DraftRenderer:
             return rendered
         with self.counters.times.phase("merging"):
             return self.merger.merge_edits(rendered)
+
+
+def _names_any(spec: VariantSpec, object_names: Collection[tuple[str, str]]) -> bool:
+    """Return whether an injector of the variant names one of the objects."""
+    if not object_names:
+        return False
+    return any((spec.namespace, it.name) in object_names for it in spec.injectors)
