@@ -3,7 +3,7 @@
 All commands and the log read them.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, field
 from datetime import datetime
 from functools import partial
@@ -23,6 +23,7 @@ from fanout.plan.observation.repository_state import (
     RepositoryChange,
     RepositoryState,
 )
+from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.pull_requests.other_requests import OtherStatus
 from fanout.plan.records.policy_records import PolicyRecords, RecordEntry, RecordsKey
@@ -301,9 +302,8 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
             )
     if policy_result.error is not None:
         return  # the policy's error is the reason for all its holds
-    for repository, sentence in find_lost_renderings(
-        [it.observed for it in policy_result.variants]
-    ):
+    observed_variants = [it.selected.observed for it in policy_result.variants]
+    for repository, sentence in find_lost_renderings(observed_variants):
         yield problem(
             subject=repository,
             reason=str(Reason.BASE_MISSING),
@@ -312,8 +312,9 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
             failed=False,
             again=wording.remind_lost_renderings(policy_result.resolved_policy.name),
         )
-    yield from _find_forge_failures(policy_result)
-    yield from _find_foreign_requests(policy_result)
+    forge_variants = [it for it in observed_variants if it.repository_state.forge is not None]
+    yield from _find_forge_failures(policy_result, forge_variants)
+    yield from _find_foreign_requests(policy_result, forge_variants)
     undecided_conflicts = policy_result.undecided_conflicts
     problems = [
         (variant.spec.target, it)
@@ -326,15 +327,17 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
     yield from (replace(it, target_name=target_names[target]) for target, it in problems)
 
 
-def _find_forge_failures(policy_result: PolicyResult) -> Iterator[PassProblem]:
+def _find_forge_failures(
+    policy_result: PolicyResult, variants: Iterable[ObservedVariant]
+) -> Iterator[PassProblem]:
     """Yield the repositories whose forge cannot be asked; one that takes no more calls only waits.
 
     All their pull requests stay as they are, whatever the gates say of the variants.
     """
     failures = {
-        state.identity: (it.observed.spec.repository, state.forge.failure)
-        for it in policy_result.variants
-        if (state := it.observed.repository_state).forge is not None
+        state.identity: (it.spec.repository, state.forge.failure)
+        for it in variants
+        if (state := it.repository_state).forge is not None
         and state.forge.failure is not None
         and state.failure is None
     }
@@ -349,13 +352,11 @@ def _find_forge_failures(policy_result: PolicyResult) -> Iterator[PassProblem]:
             )
 
 
-def _find_foreign_requests(policy_result: PolicyResult) -> Iterator[PassProblem]:
+def _find_foreign_requests(
+    policy_result: PolicyResult, variants: Iterable[ObservedVariant]
+) -> Iterator[PassProblem]:
     """Yield the pull requests that somebody else opened from branches of the policy's drafts."""
-    heads = {
-        (it.observed.repository_state.identity, it.observed.draft_ref): it.observed
-        for it in policy_result.variants
-        if it.observed.repository_state.forge is not None
-    }
+    heads = {(it.repository_state.identity, it.draft_ref): it for it in variants}
     for (_, head_ref), observed in sorted(heads.items()):
         forge = observed.repository_state.forge
         for request in forge.foreign_requests.get(head_ref, ()) if forge is not None else ():

@@ -220,6 +220,7 @@ def _find_holds(world: World, pass_plan: PassPlan) -> PolicyErrors:
 
 def _list_remotes(pass_plan: PassPlan) -> Mapping[tuple[str, str], str]:
     """Return the keys of the remotes of all actions, by namespace and name of the Repository."""
+    acted_on = {action.repository for action in pass_plan.plan.actions}
     remotes = {
         (plan.namespace, repository): repository_state.remote.key
         for plan in pass_plan.plans
@@ -227,6 +228,7 @@ def _list_remotes(pass_plan: PassPlan) -> Mapping[tuple[str, str], str]:
             *(
                 (step.rendered.spec.repository, step.rendered.observed.repository_state)
                 for step in plan.steps
+                if step.rendered.selected.observed.spec.repository in acted_on
             ),
             *((clearing.repository, clearing.state) for clearing in plan.cleanup_items),
             *((draft.repository, draft.state) for draft in plan.removal_drafts),

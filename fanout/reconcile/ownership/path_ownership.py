@@ -277,17 +277,14 @@ def list_paths(
     resolved_policy: ResolvedPolicy, variants: Iterable[VariantSpec]
 ) -> tuple[PathRow, ...]:
     """Return everything of some variants of a policy that the ownership of paths depends on."""
-    names = {
-        id(it): (repository_key(it), build_remote(it).credentials)
-        for it in distinct_repositories(resolved_policy)
-    }
     return tuple(
         (
             it.name,
             resolved_policy.place_by_variant[it.name],
             it.path,
             it.target,
-            *names[id(resolved_policy.repositories[it.name])],
+            repository_key(resolved_policy.repositories[it.name]),
+            build_remote(resolved_policy.repositories[it.name]).credentials,
         )
         for it in variants
     )

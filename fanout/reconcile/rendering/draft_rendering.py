@@ -210,6 +210,9 @@ class DraftRenderer:
 
 def _names_any(spec: VariantSpec, object_names: Collection[tuple[str, str]]) -> bool:
     """Return whether an injector of the variant names one of the objects."""
-    if not object_names:
-        return False
-    return any((spec.namespace, it.name) in object_names for it in spec.injectors)
+    # A loop: asked for each variant in every pass after a changed object.
+    if object_names:
+        for injector in spec.injectors:
+            if (spec.namespace, injector.name) in object_names:
+                return True
+    return False
