@@ -108,6 +108,31 @@ def test_the_changes_lead_from_one_index_to_the_next(before, after):
     assert all(item is objects[name] for name, item in present.of_kind(*KIND).items())
 
 
+@given(OBJECTS, OBJECTS, OBJECTS)
+def test_the_names_of_changed_objects_are_known_for_one_step(first, second, third):
+    steps = [index_of(first)]
+    for objects in (second, third):
+        steps.append(steps[-1].with_objects({KIND: index_of(objects).of_kind(*KIND)}))
+    for previous in steps:
+        for present in steps[steps.index(previous) :]:
+            names = present.find_changed_names(previous.stamp)
+            changes = {change.name for change in present.find_changes(previous)}
+            # Two steps are known as one if one of them changed nothing.
+            assert set(names or ()) == (changes if names is not None else set())
+            assert names is not None or (present is steps[2] and previous is steps[0])
+    assert steps[2].find_changed_names(index_of(third).stamp) is None
+
+
+def test_two_indexes_made_from_one_know_nothing_of_each_other():
+    previous = index_of({("platform", "a"): {"tier": "a"}})
+    one, other = (
+        previous.with_changes({KIND: index_of({("platform", "a"): {"tier": it}}).of_kind(*KIND)})
+        for it in ("b", "c")
+    )
+    assert set(one.find_changed_names(previous.stamp)) == {("platform", "a")}
+    assert one.find_changed_names(other.stamp) is None
+
+
 def test_an_object_with_equal_content_stays_the_same_object():
     previous = index_of({("platform", "a"): {"tier": "a"}, ("platform", "b"): {"tier": 1}})
     read_again = index_of({("platform", "a"): {"tier": "a"}, ("platform", "b"): {"tier": True}})

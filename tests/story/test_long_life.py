@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fanout.cli.startup import Program, open_program
-from fanout.plan.actions import Plan
+from fanout.plan.actions import ActionKind, Plan
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.pass_scope import PassMode
 from fanout.values import replace
@@ -208,6 +208,24 @@ def test_a_process_that_stays_plans_the_same_as_a_fresh_one(events: list[Event])
                     assert actions(plan) == actions(seen.plan)
                 settle(process, mode)
                 assert_alike(process, fleet)
+
+
+def test_what_changes_while_a_revision_is_broken_is_injected_after_it(tmp_path):
+    fleet = Fleet.build(tmp_path, SITES)
+    with open_program(fleet.settings(), long_running=True) as program:
+        process = Process(fleet, program)
+        settle(process, EVERYTHING)
+        fleet.release("v2", {"Kptfile": "no: Kptfile\n"})
+        process.sweep(EVERYTHING)
+        for name, place in SITES.items():
+            a_site(name, place, "9d")(fleet)
+            process.sweep(process.mode_after_change())
+        fleet.repos["blueprints"].git("update-ref", "-d", "refs/tags/monitoring/v2")
+        drafts = [it for it in process.observe().plan.actions if it.kind is ActionKind.WRITE_DRAFT]
+        # Stage prod has stayed at v1, and has its draft.
+        assert {(it.stage, it.revision) for it in drafts} == {("dev", "v1")}
+        assert len(drafts) == 2
+        assert_alike(process, fleet)
 
 
 def settle(process: Process, mode: PassMode) -> None:
