@@ -112,3 +112,18 @@ def test_a_variant_waits_for_those_it_depends_on():
     assert reasons_of(decision, "d") == ["DependencyPending"]
     assert decision.variants["d"].state is VariantState.DRAFTED
     assert not decision.holds, "what moves there is another policy's to say"
+
+
+def test_a_draft_names_all_that_it_waits_for_though_its_neighbours_wait_for_automation_alone():
+    rules = [DEV, stage("prod", after("dev"), automatic=False)]
+    awaited = DependencyFacts("db", ready=False, sentence="db is Verifying at v3", actor="somebody")
+    variants = [
+        sized("d", "dev", "1", wants="2"),
+        *(variant(name, "prod", draft=draft("v1")) for name in ("a", "z")),
+        variant("p", "prod", draft=draft("v1"), depends_on=(awaited,)),
+        sized("q", "prod", "1", wants="2"),
+    ]
+    decision = evaluate_gates(facts(rules, variants, OK))
+    assert reasons_of(decision, "a") == reasons_of(decision, "z") == ["AutomationOff"]
+    assert reasons_of(decision, "p") == ["DependencyPending", "AutomationOff"]
+    assert reasons_of(decision, "q") == ["SourceAwaits", "AutomationOff"]

@@ -51,6 +51,14 @@ def test_the_engine_wakes_at_the_edge(calendars, now, goes, edge):
     assert ("WindowClosed" in reasons_of(decision, "p")) is not goes
 
 
+def test_a_policy_that_waits_for_a_window_and_for_people_is_not_stuck():
+    rules = [stage("dev", automatic=False)]
+    variants = [variant(name, "dev", draft=draft("v1")) for name in ("a", "b")]
+    decision = evaluate_gates(facts(rules, variants, calendars=(OFFICE,)))
+    assert reasons_of(decision, "a") == ["WindowClosed", "AutomationOff"]
+    assert "Stuck" not in {it.reason for it in decision.holds}, "it goes on when the window opens"
+
+
 def test_a_release_does_not_outlive_its_window():
     decision = evaluate_gates(prod(OK, grant=grant("v1"), now=10, world={"calendars": (OFFICE,)}))
     assert decision.variants["p"].state is VariantState.RELEASED
