@@ -63,7 +63,7 @@ class StageReleaseEvaluator:
         self._stage_rule = stage_rule
         self._gates: dict[frozenset[OverridableGate], AfterGate] = {}
         self._stage_holds: dict[frozenset[OverridableGate], tuple[Hold, ...]] = {}
-        # By identity of the hold of automation, of which a stage has one or two objects.
+        # By identity of the hold of automation: most drafts of a stage have one object.
         self._common_waits: dict[int, _Wait | None] = {}
         self._tally: StageTally = evaluation.tallies[stage_rule.name]
         self.candidate = evaluation.candidate(stage_rule.name)

@@ -276,14 +276,14 @@ class PolicyEvaluator:
     def _render_drafts(self, selected: SelectedPolicy) -> RenderedPolicy:
         """Render the drafts that are missing or outdated, as many as a policy may write."""
         variant_memo = selected.observed.variant_memo
-        rendered = variant_memo.find_undue(selected.variants)
+        rendered = variant_memo.find_idle(selected.variants)
         others = [it for it in selected.variants if it.spec.name not in rendered]
         due = find_due_drafts(others, selected.suspended, self.draft_limit)
-        undue = {it.spec.name for it in others} - due.written - due.postponed - selected.suspended
+        idle = {it.spec.name for it in others} - due.written - due.postponed - selected.suspended
         for variant in self.renderer.render_due(others, due):
             rendered[variant.spec.name] = variant
-            if variant.spec.name in undue:
-                variant_memo.store_undue(variant)
+            if variant.spec.name in idle:
+                variant_memo.store_idle(variant)
         return RenderedPolicy(selected, tuple([rendered[it.spec.name] for it in selected.variants]))
 
     def _decide_gates(self, rendered: RenderedPolicy) -> DecidedPolicy:

@@ -92,6 +92,14 @@ def test_a_promotion_shows_its_record_and_its_actions(fleet: Fleet):
     assert fleet.published() == {"sites/ber": "v1", "sites/cph": "v1"}
 
 
+def test_a_decision_without_an_action_shows_its_effect_alone(fleet: Fleet):
+    line = ("skip", *PROD, "--variant", BER, *WHY)
+    shown, done = fleet.run(*line, "--dry-run"), fleet.run(*line)
+    _, effect = done.out.splitlines()
+    assert shown.out.splitlines()[-1] == effect
+    assert "nothing to do" not in shown.out
+
+
 def test_it_then_does_what_it_showed(fleet: Fleet):
     line = ("promote", *PROD, *WHY)
     shown = fleet.run(*line, "--dry-run", "-o", "json").json

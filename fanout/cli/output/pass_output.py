@@ -193,7 +193,10 @@ def print_report(
             planned = _serialize_planned(report.pass_plan)
             print_value({**planned, "records": list(new_records)}, settings.output)
             return
-        print_planned_actions(report.pass_plan, settings, error_count)
+        print_problems(report.pass_plan, settings)
+        # "nothing to do" would contradict the effect of a decision that takes no action.
+        if report.pass_plan.plan.actions or not effect:
+            _print_actions(report.pass_plan, error_count)
         write_stdout(f"{complete_text(effect)}\n" if effect else "")
         return
     if settings.output.is_data:

@@ -29,7 +29,7 @@ class VariantMemo:
     _observed: dict[str, tuple[VariantLine | None, ObservedVariant]] = field(default_factory=dict)
     _selected: dict[str, SelectedVariant] = field(default_factory=dict)
     _objects_stamp: object = None
-    _undue: dict[str, RenderedVariant] = field(default_factory=dict)  # that need no draft
+    _idle: dict[str, RenderedVariant] = field(default_factory=dict)  # that need no draft
     _preliminary_facts: VariantFactsMemo = field(default_factory=dict)
     _gate_facts: VariantFactsMemo = field(default_factory=dict)
 
@@ -99,21 +99,21 @@ class VariantMemo:
                 if it.inputs is not None and not it.is_rollback
             }
 
-    def find_undue(self, variants: Iterable[SelectedVariant]) -> dict[str, RenderedVariant]:
+    def find_idle(self, variants: Iterable[SelectedVariant]) -> dict[str, RenderedVariant]:
         """Return those of the variants that need no draft, as in an earlier pass, by name."""
-        undue_variants: dict[str, RenderedVariant] = {}
+        idle_variants: dict[str, RenderedVariant] = {}
         for variant in variants:
             name = variant.observed.spec.name
-            rendered = self._undue.get(name)
+            rendered = self._idle.get(name)
             if rendered is not None and rendered.selected is variant:
-                undue_variants[name] = rendered
-        return undue_variants
+                idle_variants[name] = rendered
+        return idle_variants
 
-    def store_undue(self, rendered: RenderedVariant) -> None:
+    def store_idle(self, rendered: RenderedVariant) -> None:
         """Store the variant, which needs no draft for its candidate, whoever is suspended."""
         # Others are new objects in each pass, and would never be found again.
         if self._selected.get(rendered.spec.name) is rendered.selected:
-            self._undue[rendered.spec.name] = rendered
+            self._idle[rendered.spec.name] = rendered
 
     @property
     def preliminary_facts(self) -> VariantFactsMemo | None:
@@ -131,7 +131,7 @@ class VariantMemo:
         retained = frozenset(names)
         memos: tuple[dict[str, Any], ...] = (
             self._observed,
-            self._undue,
+            self._idle,
             self._preliminary_facts,
             self._gate_facts,
         )
