@@ -295,3 +295,20 @@ def test_a_verb_refuses_the_options_that_it_does_not_have(fleet, run, verb: str)
         refused = run([*build_line(fleet, verb, ""), *flag])
         assert (refused.code, refused.out) == (1, ""), flag
         assert f"No such option '{flag[0]}'" in refused.err
+
+
+@pytest.mark.parametrize("option", ["--context", "--kubeconfig"])
+@pytest.mark.parametrize(
+    ("verb", "counterpart"),
+    [
+        ("sweep", "fanout controller"),
+        ("run", "fanout controller"),
+        ("validate", "kubectl apply --dry-run=server"),
+    ],
+)
+def test_a_verb_of_files_names_what_does_it_on_a_cluster(run, verb, counterpart, option):
+    refused = run([verb, option, "x"])
+    assert (refused.code, refused.out) == (1, "")
+    message = " ".join(refused.err.split())
+    assert f"No such option '{option}'. `{counterpart}" in message
+    assert "Did you mean" not in message
