@@ -17,7 +17,7 @@ import pytest
 import yaml
 from kube.record_fleet import WRITER, decision, install_admission, record
 from kube.status_world import WRITES, count_requests
-from kube.twin import Twin, open_twin
+from kube.twin import Sites, Twin, open_twin
 from kube_server import KubeServer
 from run_process import Running, run_processes
 
@@ -29,9 +29,21 @@ pytestmark = pytest.mark.kube
 
 
 @pytest.fixture
-def twin(server: KubeServer, tmp_path: Path) -> Iterator[Twin]:
-    with open_twin(server, tmp_path) as twin:
+def sites() -> Sites:
+    """The sites of the twin; a test with others names them as a parameter."""
+    return None
+
+
+# A fixture, never a block in a test: controllers, which write to its objects, end before it.
+@pytest.fixture
+def twin(server: KubeServer, tmp_path: Path, sites: Sites) -> Iterator[Twin]:
+    with open_twin(server, tmp_path, sites) as twin:
         yield twin
+
+
+def name_sites(count: int) -> Sites:
+    """Return so many sites in one stage and one repository."""
+    return {f"site-{number:03}": ("dev", "edge") for number in range(count)}
 
 
 Start = Callable[..., Running]
@@ -39,27 +51,19 @@ HASTY = (str(Path(__file__).parent / "hasty_controller.py"),)
 
 
 @pytest.fixture
-def start_for() -> Iterator[Callable[[Twin], Start]]:
-    """Return a function that returns the function to start controllers for a twin."""
+def start(twin: Twin) -> Iterator[Start]:
+    """Return a function that starts a controller for the twin."""
     with run_processes(FANOUT_NOW="") as begin:
 
-        def choose(twin: Twin) -> Start:
-            def begin_controller(*options: str, by: str = "admin") -> Running:
-                shared = ["--kubeconfig", str(twin.server.kubeconfig), "--context", by]
-                records = twin.fleet.records().path
-                if not records.exists():
-                    create_bare(records)
-                shared += ["--records", str(records)]
-                return begin(twin.fleet, *shared, *options, program=HASTY, verb=("controller",))
+        def begin_controller(*options: str, by: str = "admin") -> Running:
+            shared = ["--kubeconfig", str(twin.server.kubeconfig), "--context", by]
+            records = twin.fleet.records().path
+            if not records.exists():
+                create_bare(records)
+            shared += ["--records", str(records)]
+            return begin(twin.fleet, *shared, *options, program=HASTY, verb=("controller",))
 
-            return begin_controller
-
-        yield choose
-
-
-@pytest.fixture
-def start(twin: Twin, start_for: Callable[[Twin], Start]) -> Start:
-    return start_for(twin)
+        yield begin_controller
 
 
 def test_objects_become_drafts_and_a_changed_object_another_one(twin: Twin, start: Start):
@@ -86,25 +90,22 @@ def rounds_that_wrote(controller: Running) -> list[int]:
     return [it["drafts_written"] for it in controller.passes() if "drafts_written" in it]
 
 
-def test_objects_that_change_together_are_one_round(
-    server: KubeServer, tmp_path: Path, start_for: Callable[[Twin], Start]
-):
-    sites = {f"site-{number:03}": ("dev", "edge") for number in range(100)}
-    with open_twin(server, tmp_path, sites) as twin:
-        controller = start_for(twin)("--interval", "1h")
-        controller.until(lambda: sum(rounds_that_wrote(controller)) == 100)
-        settle(controller)
-        before = len(rounds_that_wrote(controller))
-        connection = open_connection(server.kubeconfig, "admin")
-        path = f"/api/v1/namespaces/{twin.namespace}/configmaps"
-        body = {"data": {"retention": "9d"}}
-        with ThreadPoolExecutor(CONNECTIONS) as executor:
-            send = partial(connection.send, body=body, content_type=MERGE_TYPE)
-            list(executor.map(lambda name: send("PATCH", f"{path}/{name}"), sites))
-        controller.until(lambda: sum(rounds_that_wrote(controller)) == 200)
-        # One, but a machine that stands still for a tenth of a second makes a gap between two
-        # changes, after which the ones before it are a round of their own.
-        assert len(rounds_that_wrote(controller)) - before <= 2
+@pytest.mark.parametrize("sites", [name_sites(100)], ids=["100"])
+def test_objects_that_change_together_are_one_round(twin: Twin, start: Start, sites: Sites):
+    controller = start("--interval", "1h")
+    controller.until(lambda: sum(rounds_that_wrote(controller)) == 100)
+    settle(controller)
+    before = len(rounds_that_wrote(controller))
+    connection = open_connection(twin.server.kubeconfig, "admin")
+    path = f"/api/v1/namespaces/{twin.namespace}/configmaps"
+    body = {"data": {"retention": "9d"}}
+    with ThreadPoolExecutor(CONNECTIONS) as executor:
+        send = partial(connection.send, body=body, content_type=MERGE_TYPE)
+        list(executor.map(lambda name: send("PATCH", f"{path}/{name}"), sites or {}))
+    controller.until(lambda: sum(rounds_that_wrote(controller)) == 200)
+    # One, but a machine that stands still for a tenth of a second makes a gap between two
+    # changes, after which the ones before it are a round of their own.
+    assert len(rounds_that_wrote(controller)) - before <= 2
 
 
 def test_objects_that_change_all_the_time_hold_up_no_draft(twin: Twin, start: Start):
@@ -441,33 +442,29 @@ def test_the_controller_writes_statuses_between_rounds(twin: Twin, start: Start)
     assert controller.end() == 0
 
 
-def test_a_killed_controller_leaves_only_the_missing_statuses_to_the_next(
-    server: KubeServer, tmp_path: Path, start_for: Callable[[Twin], Start]
-):
-    sites = {f"site-{number:03}": ("dev", "edge") for number in range(60)}
-    with open_twin(server, tmp_path, sites) as twin:
-        # Drafts alone, so that no variant changes while its status is written.
-        everything = {"name": "everything", "namespace": twin.namespace}
-        promotion = {"apiVersion": "fanout.dev/v1alpha1", "kind": "PromotionPolicy"}
-        server.delete({**promotion, "metadata": everything})
+@pytest.mark.parametrize("sites", [name_sites(60)], ids=["60"])
+def test_a_killed_controller_leaves_only_the_missing_statuses_to_the_next(twin: Twin, start: Start):
+    # Drafts alone, so that no variant changes while its status is written.
+    everything = {"name": "everything", "namespace": twin.namespace}
+    promotion = {"apiVersion": "fanout.dev/v1alpha1", "kind": "PromotionPolicy"}
+    twin.server.delete({**promotion, "metadata": everything})
 
-        def list_states() -> list[str]:
-            line = ("get", "pvar", "-o", "json")
-            items = json.loads(server.kubectl(*line, namespace=twin.namespace).stdout)["items"]
-            return [it.get("status", {}).get("state", "") for it in items]
+    def list_states() -> list[str]:
+        line = ("get", "pvar", "-o", "json")
+        items = json.loads(twin.server.kubectl(*line, namespace=twin.namespace).stdout)["items"]
+        return [it.get("status", {}).get("state", "") for it in items]
 
-        # Requests of a client that is gone are counted as failed, whether they were carried out.
-        count_done = partial(count_requests, server, "packagevariants", WRITES, "2")
-        before = count_done()
-        start = start_for(twin)
-        controller = start("--interval", "1h")
-        controller.until(list_states)
-        controller.end(SIGKILL)
-        controller = start("--interval", "1h")
-        controller.until(lambda: len(list(filter(None, list_states()))) == len(sites))
-        assert controller.end() == 0
-        # But for what was on its way, one request of each connection, all is written once.
-        assert abs(count_done() - before - 2 * len(sites)) <= CONNECTIONS
+    # Requests of a client that is gone are counted as failed, whether they were carried out.
+    count_done = partial(count_requests, twin.server, "packagevariants", WRITES, "2")
+    before = count_done()
+    controller = start("--interval", "1h")
+    controller.until(list_states)
+    controller.end(SIGKILL)
+    controller = start("--interval", "1h")
+    controller.until(lambda: len(list(filter(None, list_states()))) == 60)
+    assert controller.end() == 0
+    # But for what was on its way, one request of each connection, all is written once.
+    assert abs(count_done() - before - 2 * 60) <= CONNECTIONS
 
 
 @pytest.mark.parametrize("name", ["blueprints", "edge"])
