@@ -202,12 +202,12 @@ def test_a_definition_that_is_deleted_removes_no_variant(twin: Twin, start: Star
     assert edge.refs() == before
     twin.install_clusters()
     request_pass(twin, "defined anew, without any object")
-    controller.until(lambda: "request" in controller.passes()[-1]["trigger"])
+    controller.until(lambda: controller.count_passes("request") == 1)
     assert edge.refs() == before
     path = str(twin.fleet.root / "policies" / "site-ams.yaml")
     twin.server.kubectl("apply", "-f", path, namespace=twin.namespace)  # one of three
     request_pass(twin, "restored in part")
-    controller.until(lambda: sum("request" in it["trigger"] for it in controller.passes()) == 2)
+    controller.until(lambda: controller.count_passes("request") == 2)
     assert edge.refs() == before
     twin.apply()
     patch_retention(twin, "ams", "30d")
