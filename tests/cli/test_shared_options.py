@@ -297,6 +297,37 @@ def test_a_verb_refuses_the_options_that_it_does_not_have(fleet, run, verb: str)
         assert f"No such option '{flag[0]}'" in refused.err
 
 
+OF_A_CLUSTER = ("context", "kubeconfig")
+WITH_FILES = [verb for verb, it in COMMANDS.items() if "files" in shared_options(it)]
+ON_CLUSTERS = [verb for verb in WITH_FILES if "context" in shared_options(COMMANDS[verb])]
+
+
+@pytest.mark.parametrize("verb", ON_CLUSTERS)
+def test_options_of_a_cluster_may_stand_before_the_verb(run, verb: str):
+    for option in OF_A_CLUSTER:
+        flag = EFFECTS[option][2]
+        words = [*verb.split(), *LINES[verb]]
+        before = run([*flag, *words])
+        assert before.code != 0
+        assert before == run([*words, *flag])
+
+
+@pytest.mark.parametrize("verb", [it for it in WITH_FILES if it not in ON_CLUSTERS])
+def test_a_verb_of_files_alone_ignores_no_option_of_a_cluster(fleet, run, verb: str):
+    for option in OF_A_CLUSTER:
+        flag = EFFECTS[option][2]
+        line = build_line(fleet, verb, "")
+        refused = run([*flag, *line])
+        assert (refused.code, refused.out) == (1, "")
+        assert f"No such option '{flag[0]}'" in refused.err
+
+
+@pytest.mark.parametrize("verb", [it for it in COMMANDS if it not in (*WITH_FILES, "controller")])
+def test_a_verb_without_objects_has_no_use_for_a_cluster(fleet, run, verb: str):
+    line = build_line(fleet, verb, "")
+    assert run(["--context", MISSING, *line]) == run(line)
+
+
 @pytest.mark.parametrize("option", ["--context", "--kubeconfig"])
 @pytest.mark.parametrize(
     ("verb", "counterpart"),

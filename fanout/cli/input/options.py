@@ -137,8 +137,9 @@ ERROR_OPTIONS = ("verbosity", "color")  # of every verb that can fail for anothe
 # of verbs that observe repositories and change nothing; and of those that record, because in a
 # cluster they create objects
 READ_OPTIONS = tuple(_SHARED_OPTIONS)
+_CLUSTER_OPTIONS = ("context", "kubeconfig")
 # of verbs that run passes: in a cluster the controller does
-PASS_OPTIONS = tuple(it for it in READ_OPTIONS if it not in ("context", "kubeconfig"))
+PASS_OPTIONS = tuple(it for it in READ_OPTIONS if it not in _CLUSTER_OPTIONS)
 
 # For verbs that record or publish.
 _RECORD_OPTIONS: dict[str, Option] = {
@@ -225,11 +226,8 @@ detailed_option: Option = click.option(
 
 
 def shared_options(function: Function) -> Function:
-    """Add the options that verbs share; for the group itself.
-
-    Those of a cluster stand behind the verb only: a verb that ignored one would read other objects.
-    """
-    return _apply_options({name: _SHARED_OPTIONS[name] for name in PASS_OPTIONS}, function)
+    """Add the options that verbs share; for the group itself."""
+    return _apply_options(_SHARED_OPTIONS, function)
 
 
 def selector_option(noun: str) -> Option:
@@ -254,8 +252,9 @@ def with_settings(
 ) -> Option:
     """Return a decorator that passes a verb its `settings`.
 
-    `shared`: names of the shared options that the verb uses, all of them by default. Others are
-    refused behind the verb; before it they are defaults that the verb ignores. `namespace`: the
+    `shared`: names of the shared options that the verb uses, all but those of a cluster by default.
+    Others are refused behind the verb; before it they are defaults that the verb ignores, unless it
+    would read objects of files instead of those of the cluster that they name. `namespace`: the
     option `--namespace`, if it differs from the usual one. `records`: the verb records or
     publishes, so it takes `--dry-run`. `reads_other_files`: `-f` names what is no input of other
     verbs, so commands in messages do not get it.
@@ -275,6 +274,8 @@ def with_settings(
             session = click.get_current_context().ensure_object(CommandSession)
             session.detailed_exitcode = bool(arguments.get("detailed"))
             flags = session.merge_flags({name: arguments.pop(name) for name in options})
+            if "context" not in options:
+                flags = _without_cluster(flags, may_ignore="files" not in options)
             settings = resolve_settings(
                 flags,
                 os.environ,
@@ -293,6 +294,14 @@ def with_settings(
         return _apply_options(options, call_with_settings)
 
     return decorate
+
+
+def _without_cluster(flags: Mapping[str, Any], *, may_ignore: bool) -> Mapping[str, Any]:
+    """Return the flags without those of a cluster; unless it may, fail like click if one is set."""
+    for name in _CLUSTER_OPTIONS:
+        if flags.get(name) and not may_ignore:
+            raise click.NoSuchOption(f"--{name}", ctx=click.get_current_context())
+    return {name: value for name, value in flags.items() if name not in _CLUSTER_OPTIONS}
 
 
 def _with_default_namespace(settings: Settings) -> Settings:
