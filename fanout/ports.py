@@ -600,6 +600,9 @@ class RecordCreator(Protocol):
         Raises Denied with the right that the user lacks.
         """
 
+    def find_uid(self, kind: str, namespace: str, name: str) -> str:
+        """Return the uid of the object of a record; "" if there is none. Raises Denied."""
+
     def read_states(self) -> Mapping[str, RecordState]:
         """Return the state of each object that was created here, by kind and name."""
 

@@ -4,9 +4,10 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
+from urllib.parse import quote
 
 from fanout.api.object_meta import Label
-from fanout.kube.api_connection import ApiConnection
+from fanout.kube.api_connection import ApiConnection, NotServed
 from fanout.kube.api_identity import read_own_user
 from fanout.kube.pending_records import object_path, read_state
 from fanout.plan.records.record_listing import ClusterUser, RecordState
@@ -49,6 +50,15 @@ class RecordCreation:
         name: str = created["metadata"]["name"]
         self._created.append((kind, namespace, name))
         return name
+
+    def find_uid(self, kind: str, namespace: str, name: str) -> str:
+        """Return the uid of the object of a record; "" if there is none. Raises Denied."""
+        try:
+            item = self._connection.get(f"{object_path(kind, namespace)}/{quote(name, safe='')}")
+        except NotServed:
+            return ""
+        uid: str = item["metadata"]["uid"]
+        return uid
 
     def read_states(self) -> Mapping[str, RecordState]:
         """Return the state of each object that was created here, by kind and name."""

@@ -236,6 +236,35 @@ def test_revoke_names_the_record_and_ends_it(fleet: Company):
     assert (revocation.spec["revokes"], revocation.groups) == (approval.name, ("platform",))
 
 
+def test_withdraw_and_revoke_take_the_name_that_a_verb_printed(fleet: Company):
+    line = ("monitoring", "--stage", "dev")
+    approved = created_name(ask(fleet, "approve", *line, "--revision", "v1", by="bob"), "approval")
+    promoted = created_name(ask(fleet, "promote", *line, "--reason", "go"), "decision")
+    early = ask(fleet, "withdraw", "monitoring", promoted, "--reason", "no")
+    assert (early.code, early.out) == (1, "")
+    assert f"decision {promoted} is not on record for {fleet.namespace}/monitoring" in early.err
+    assert f"`kubectl get decisions.fanout.dev {promoted} -n {fleet.namespace}" in early.err
+    fleet.take_in()
+    approval, decision = (it.name for it in fleet.records().records)
+    assert {approved, promoted}.isdisjoint({approval, decision})
+    told = ask(fleet, "revoke", "monitoring", f"approval.fanout.dev/{approved}", by="bob")
+    assert f"revokes {approval}" in told.out
+    told = ask(fleet, "withdraw", "monitoring", promoted, "--reason", "no")
+    assert f"withdraws {decision}" in told.out
+    fleet.take_in(timedelta(minutes=1))
+    revocation, withdrawal = fleet.records().records[-2:]
+    assert revocation.spec["revokes"] == approval
+    assert withdrawal.spec["withdraws"] == decision
+    # Names of other kinds, of nothing and of what is no name.
+    for verb, name in (("revoke", promoted), ("withdraw", "nothing"), ("revoke", "../a b")):
+        reason = () if verb == "revoke" else ("--reason", "no")
+        unknown = ask(fleet, verb, "monitoring", name, *reason)
+        assert (unknown.code, unknown.out) == (1, "")
+        assert f"no {'approval' if verb == 'revoke' else 'decision or evidence'} {name}" in (
+            unknown.err
+        )
+
+
 def test_a_dry_run_creates_nothing(fleet: Company):
     told = ask(fleet, "suspend", "monitoring", "--reason", "r", "--dry-run")
     assert told.code == 0, told.err

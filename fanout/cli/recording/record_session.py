@@ -4,14 +4,16 @@ A verb can be killed between the push of its record and the end of what follows 
 Run again, it must answer like the first run, and record nothing (design §3).
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any
 
 from fanout.api.approver_names import format_group, format_user, parse_group
-from fanout.api.object_meta import API_VERSION, Label
+from fanout.api.object_meta import API_VERSION, GROUP, Label
 from fanout.api.promotion_policy import normalize_person
-from fanout.cli.command_errors import invalid_setting
+from fanout.api.record_objects import RECORD_MODELS
+from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.name_lookup import (
     find_evaluated_policy,
     find_variant_of,
@@ -75,6 +77,31 @@ class RecordSession:
             **({"stage": stage} if stage else {}),
             **({"variants": chosen} if chosen else {}),
         }
+
+    def find_record_name(self, name: str, kinds: Sequence[str]) -> str:
+        """Return the name that a record of one of `kinds` has among the records of the policy.
+
+        On a cluster `name` may be that of the object, which is what the verb printed that created
+        it. A name that neither a record nor an object has is returned as it is. Raises InvalidInput
+        if the object is not on record.
+        """
+        name = reduce(str.removeprefix, (f"{it.lower()}.{GROUP}/" for it in kinds), name)
+        creator, policy = self.program.record_creator, self.item.resolved_policy
+        if creator is None or any(it.name == name for it in self.item.records):
+            return name
+        for kind in kinds:
+            uid = creator.find_uid(kind, policy.namespace, name)
+            recorded = [it.name for it in self.item.records if uid and it.uid == uid]
+            if recorded:
+                return recorded[0]
+            if uid:
+                plural = next(it.PLURAL for it in RECORD_MODELS if it.__name__ == kind)
+                where = f"{plural}.{GROUP} {name} -n {policy.namespace}"
+                raise not_found(
+                    f"{kind.lower()} {name} is not on record for {self.item.title}",
+                    f"see its condition Recorded: `kubectl get {where} -o yaml`",
+                )
+        return name
 
     def append(self, kind: str, spec: Mapping[str, Any], groups: Collection[str] = ()) -> str:
         """Append one record to the records of the policy and return its name.

@@ -29,9 +29,9 @@ def command(settings: Settings, request: RecordRequest, approval: str) -> ExitCo
     APPROVAL is the name that `fanout approve` printed. Exits with code 4 if the revocation has no
     effect.
     """
-    name = approval.removeprefix("approval.fanout.dev/")
     with open_record_session(settings, request) as session:
         item, author = session.item, session.author
+        name = session.find_record_name(approval, ("Approval",))
         matches = [
             record
             for record in item.policy_state.records

@@ -47,9 +47,9 @@ def command(settings: Settings, request: RecordRequest, record_name: str) -> Exi
     report` with --status failed. Approvals are revoked with `fanout revoke`. Exits with code 4 if
     the decision is no longer active, because it was already carried out or has expired.
     """
-    name = record_name.removeprefix("decision.fanout.dev/").removeprefix("evidence.fanout.dev/")
     with open_record_session(settings, request) as session:
         item = session.item
+        name = session.find_record_name(record_name, ("Decision", "Evidence"))
         withdrawn_record = _find_withdrawable(item, name, settings.now())
         status = _find_status(item, name, settings.now())
         if inactive_sentence := _INACTIVE_SENTENCES.get(status):
