@@ -132,8 +132,10 @@ class ObjectWatch(Generic[Value]):
         value, name = self._convert(item), read_name(item)
         version = int(item["metadata"]["resourceVersion"])
         with self._lock:
-            # Events of the write, and perhaps of a later deletion, may have come before.
-            if value is not None and version > self._version:
+            # Events of the write, and perhaps of a later deletion, may have come before, and so may
+            # the response to a later write.
+            known = max(self._version, self._noted.get(name, 0))
+            if value is not None and version > known:
                 self._values[name] = value
                 self._noted[name] = version
                 self._note_change()
@@ -224,18 +226,18 @@ class ObjectWatch(Generic[Value]):
     def _apply(self, event_type: str, item: Any) -> bool:
         """Apply one event; return whether a value changed."""
         version = int(item["metadata"]["resourceVersion"])
-        is_bookmark = event_type == "BOOKMARK"
-        name = ("", "") if is_bookmark else read_name(item)
-        is_noted = version <= self._noted.get(name, 0)  # most events of an object that is written
-        is_present = event_type in ("ADDED", "MODIFIED") and not is_noted
-        value = self._convert(item) if is_present else None
+        # Under the lock all the time: a write that is noted meanwhile is newer than the event.
         with self._lock:
             # `refresh` may have listed what this watch has yet to tell.
             if version <= self._version:
                 return False
-            self._version = version
-            if is_bookmark or is_noted:
+            name = ("", "") if event_type == "BOOKMARK" else read_name(item)
+            # Most events of an object that is written here are those of the writes.
+            if event_type == "BOOKMARK" or version <= self._noted.get(name, 0):
+                self._version = version
                 return False
+            value = self._convert(item) if event_type in ("ADDED", "MODIFIED") else None
+            self._version = version
             self._noted.pop(name, None)
             if has_same_content(self._values.get(name), value):
                 return False

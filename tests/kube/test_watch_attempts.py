@@ -5,6 +5,7 @@ The server itself is asked by `test_object_watch.py`; it does not end a watch ev
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -129,6 +130,31 @@ def test_the_response_to_a_write_is_there_before_its_event():
     assert watch.values() == {("n", "a"): "one"}
     assert not watch._apply("ADDED", cluster("one", 100))
     assert watch.count_changes() == changes
+
+
+def test_the_response_to_a_write_outlasts_an_earlier_event_that_is_being_applied():
+    def convert(item: Any) -> str:
+        if item["spec"]["text"] == "earlier":
+            # Before the event is applied; one that waits for its end cannot be waited for here.
+            writing.start()
+            writing.join(0.3)
+        return str(item["spec"]["text"])
+
+    watch = ObjectWatch(Played(0, None), "/sites", convert, lambda: None)
+    writing = Thread(target=lambda: watch.note(cluster("written", 107)))
+    watch.refresh()
+    watch._apply("ADDED", cluster("earlier", 105))
+    writing.join()
+    assert watch.values() == {("n", "a"): "written"}
+    assert not watch._apply("MODIFIED", cluster("written", 107))
+
+
+def test_responses_to_writes_may_come_in_another_order():
+    watch = ObjectWatch(Played(0, None), "/sites", lambda item: item["spec"]["text"], lambda: None)
+    watch.refresh()
+    watch.note(cluster("second", 102))
+    watch.note(cluster("first", 101))
+    assert watch.values() == {("n", "a"): "second"}
 
 
 def test_a_bookmark_moves_the_version_and_changes_nothing():
