@@ -53,7 +53,7 @@ class WatchedCluster:
         )
         finalizers = load_module("kube.finalizers")
         self._finalizers = finalizers.RemovalFinalizers(connection)
-        self.inventory = finalizers.HeldInventory(
+        self.inventory = finalizers.FinalizedInventory(
             load_module("kube.api_inventory").ApiInventory(self._source), self._finalizers
         )
 
@@ -283,7 +283,7 @@ class DeletionObserver:
         if made_pass is not None:
             completed = find_completed_deletions(made_pass.report.pass_plan)
             if completed:
-                self._finalizers.release(completed)
+                self._finalizers.remove(completed)
 
 
 @contextmanager

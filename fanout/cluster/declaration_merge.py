@@ -12,7 +12,7 @@ from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.declared.finding import Finding
 from fanout.declared.object_key import ObjectKey
 from fanout.errors import ErrorLocation
-from fanout.selection.cluster_objects import ClusterObjectIndex, Kinds
+from fanout.selection.cluster_objects import ClusterObjectIndex, ObjectsByKind
 from fanout.selection.variant_spec import Object
 from fanout.values import frozen, replace
 from fanout.variants.functions.kind_scopes import CLUSTER_KINDS, CRD_KIND, read_scopes
@@ -60,7 +60,7 @@ def _without_namespace(item: Object) -> Object:
 
 
 def _find_duplicate_objects(
-    contents: Mapping[str, ManifestContent], merged: Kinds
+    contents: Mapping[str, ManifestContent], merged: ObjectsByKind
 ) -> Mapping[ObjectKey, Sequence[str]]:
     """Find the files of each object that is declared more than once."""
     declared = Counter[tuple[str, str]]()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fanout.disk_cache import HEADER_SIZE, read_cache_file, write_cache_file
-from fanout.selection.cluster_objects import Kinds
+from fanout.selection.cluster_objects import ObjectsByKind
 
 CACHE_LIMIT: Final = 256 << 20  # bytes of all entries; 20,000 objects of 1 kB need 12 MB
 MIN_FILE_SIZE: Final = 8 << 10  # bytes of a file; smaller ones are read as fast as their entries
@@ -35,7 +35,7 @@ class ManifestCache:
         # Bytes that may be written before the directory is listed again.
         self._free_bytes = 0
 
-    def find(self, key: str, texts: dict[Any, Any]) -> Kinds | None:
+    def find(self, key: str, texts: dict[Any, Any]) -> ObjectsByKind | None:
         """Return the objects stored under the key; None if missing or damaged.
 
         `texts` collects the strings and integers of all files, so that equal ones are one
@@ -55,7 +55,7 @@ class ManifestCache:
                 os.utime(path)
         return kinds
 
-    def store(self, key: str, kinds: Kinds) -> None:
+    def store(self, key: str, kinds: ObjectsByKind) -> None:
         """Store the objects under the key; delete the least recently used entries for space."""
         body = _pack_objects(kinds)
         if HEADER_SIZE + len(body) > self._max_entry_size:
@@ -104,7 +104,7 @@ def _version() -> str:
     return version("fanout")
 
 
-def _pack_objects(kinds: Kinds) -> bytes:
+def _pack_objects(kinds: ObjectsByKind) -> bytes:
     """Encode the objects as two lines of JSON: distinct values, then the objects.
 
     The objects contain positions in the first line. The JSON parser has a hook for
@@ -144,7 +144,7 @@ def _pack_mapping(values: Mapping[str, Any], positions: dict[str | int, int]) ->
     return packed
 
 
-def _unpack_objects(body: bytes, texts: dict[Any, Any]) -> Kinds:
+def _unpack_objects(body: bytes, texts: dict[Any, Any]) -> ObjectsByKind:
     """Decode the objects by kind and name. Raises TypeError, ValueError or KeyError."""
     first, _, second = body.partition(b"\n")
     strings = json.loads(first)

@@ -29,7 +29,7 @@ from fanout.package.manifest import Document, Manifest
 from fanout.package.object_reader import ScalarMemo, load_objects
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.package.yaml_scalars import BOOLEAN_WORDS
-from fanout.selection.cluster_objects import Kinds, group_by_kind, group_of
+from fanout.selection.cluster_objects import ObjectsByKind, group_by_kind, group_of
 from fanout.selection.variant_spec import Object
 from fanout.values import frozen, replace
 
@@ -196,7 +196,7 @@ class ManifestContent:
     """Content of one file. Objects in `left_out` were declared and cannot be used."""
 
     own_objects: tuple[tuple[KRMObject, SourcePosition], ...] = ()
-    plain_objects: Kinds = field(default_factory=dict)
+    plain_objects: ObjectsByKind = field(default_factory=dict)
     repeated: tuple[ObjectKey, ...] = ()  # plain objects declared more than once in the file
     findings: tuple[Finding, ...] = ()
     left_out: tuple[tuple[ObjectKey, SourcePosition], ...] = ()
@@ -273,7 +273,7 @@ def _content_without_positions(items: Iterable[Any], namespace: str) -> Manifest
     return ManifestContent(plain_objects=kinds, repeated=repeated)
 
 
-def _index_objects(items: Sequence[Object]) -> tuple[Kinds, tuple[ObjectKey, ...]]:
+def _index_objects(items: Sequence[Object]) -> tuple[ObjectsByKind, tuple[ObjectKey, ...]]:
     """Return the objects by key, and the keys that several objects share."""
     kinds = group_by_kind(items)
     if sum(map(len, kinds.values())) == len(items):

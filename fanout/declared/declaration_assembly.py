@@ -14,11 +14,11 @@ from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.scenario import Scenario
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.cross_references import InvalidObjects, cross_check
-from fanout.declared.declaration_failure import DeclarationFailure, GroupKind, own_kind
+from fanout.declared.declaration_failure import DeclarationFailure, own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
 from fanout.declared.object_key import ObjectKey, ObjectPosition
-from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.selection.cluster_objects import ClusterObjectIndex, GroupKind
 from fanout.values import frozen
 
 Kind = TypeVar("Kind", bound=KRMObject)

@@ -1,10 +1,8 @@
 """Failures of declarations, by the kind and namespace that they could concern."""
 
 from fanout.api.object_meta import GROUP, KRMObject
+from fanout.selection.cluster_objects import GroupKind
 from fanout.values import frozen
-
-GroupKind = tuple[str, str]
-"""API group and kind."""
 
 
 def own_kind(kind: type[KRMObject]) -> GroupKind:

@@ -12,11 +12,11 @@ from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.scenario import Scenario
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.declared.declaration_failure import DeclarationFailure, GroupKind, own_kind
+from fanout.declared.declaration_failure import DeclarationFailure, own_kind
 from fanout.declared.finding import Finding
 from fanout.declared.object_key import ObjectKey, ObjectPosition
 from fanout.errors import ErrorLocation
-from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
+from fanout.selection.cluster_objects import ClusterObjectIndex, GroupKind, group_of
 from fanout.values import frozen
 from fanout.variants.functions.kind_scopes import CRD_KIND, read_scopes
 

@@ -12,7 +12,7 @@ from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.object_validation import validate_object
 from fanout.declared.declaration_assembly import Declarations, assemble_declared, build_finding
-from fanout.declared.declaration_failure import DeclarationFailure, GroupKind, own_kind
+from fanout.declared.declaration_failure import DeclarationFailure, own_kind
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import Finding
 from fanout.declared.object_key import ObjectKey, own_key
@@ -41,7 +41,12 @@ from fanout.kube.kind_choice import (
 )
 from fanout.kube.object_listing import ListedKind, ObjectSource, without_request
 from fanout.kube.resource_discovery import ServedKinds
-from fanout.selection.cluster_objects import ClusterObjectIndex, Names, VersionedKind
+from fanout.selection.cluster_objects import (
+    ClusterObjectIndex,
+    GroupKind,
+    ObjectsByName,
+    VersionedKind,
+)
 from fanout.selection.variant_spec import Object
 from fanout.values import frozen, replace
 
@@ -82,7 +87,7 @@ class _Reading:
     """Objects read so far, and what could not be read or used."""
 
     own_objects: dict[ObjectKey, tuple[KRMObject, ApiPosition]] = field(default_factory=dict)
-    objects: dict[VersionedKind, Names] = field(default_factory=dict)
+    objects: dict[VersionedKind, ObjectsByName] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     broken: list[tuple[ObjectKey, ApiPosition]] = field(default_factory=list)
     unread: list[DeclarationFailure] = field(default_factory=list)
@@ -255,7 +260,7 @@ class ApiInventory:
             return listed_kind
         return None
 
-    def _list(self, listed_kind: ListedKind, reading: _Reading) -> Names:
+    def _list(self, listed_kind: ListedKind, reading: _Reading) -> ObjectsByName:
         """Return the objects of a kind; none if it cannot be listed, which is noted."""
         try:
             return self._source.objects(listed_kind)
@@ -267,7 +272,7 @@ class ApiInventory:
             reading.unread_kinds[key] = UnreadableKind(error.problem, error.remedy)
             return {}
 
-    def _list_narrowed(self, listed_kind: ListedKind, reading: _Reading) -> Names:
+    def _list_narrowed(self, listed_kind: ListedKind, reading: _Reading) -> ObjectsByName:
         """Return the objects of a kind in the namespace of the command."""
         resource_type = listed_kind.resource_type
         if (kind := (resource_type.group, resource_type.kind)) == own_kind(Repository):

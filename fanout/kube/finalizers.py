@@ -20,14 +20,13 @@ from fanout.declared.finding import Finding
 from fanout.declared.object_key import ObjectKey
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput
 from fanout.kube import kube_wording as wording
-from fanout.kube.api_connection import MERGE_TYPE, ApiConnection, NotServed
+from fanout.kube.api_connection import CONNECTIONS, MERGE_TYPE, ApiConnection, NotServed
 from fanout.ports import Inventory
 from fanout.retries import retry_conflicts
 from fanout.values import replace
 
 FINALIZER = f"{GROUP}/removal"
 
-_THREADS = 8
 RETRY_AFTER = 30.0  # seconds until objects without the finalizer are tried again
 
 _log = structlog.get_logger()
@@ -42,14 +41,14 @@ class RemovalFinalizers:
         self._connection = connection
         self._added: frozenset[str] = frozenset()  # uids of objects that were given it
 
-    def hold(self, declared: DeclaredObjects) -> DeclaredObjects:
+    def add_missing(self, declared: DeclaredObjects) -> DeclaredObjects:
         """Add the finalizer where it is missing; return the objects that have it.
 
         An object that cannot get it is left out, with an error, so that nothing is written for it.
         Raises Unavailable if the API server cannot be reached.
         """
-        missing = [it for it in _list_present(declared) if not self._is_held(it)]
-        with ThreadPoolExecutor(_THREADS) as threads:
+        missing = [it for it in _list_present(declared) if not self._has_finalizer(it)]
+        with ThreadPoolExecutor(CONNECTIONS) as threads:
             outcomes = list(zip(missing, threads.map(self._add, missing), strict=True))
         errors = {key_of(it): error for it, error in outcomes if error is not None}
         added = {it.metadata.uid for it, error in outcomes if error is None}
@@ -58,12 +57,12 @@ class RemovalFinalizers:
         self._added = frozenset(uid for uid in (self._added & present) | added if uid)
         return _leave_out(declared, errors) if errors else declared
 
-    def release(self, declarations: Collection[Declaration]) -> None:
+    def remove(self, declarations: Collection[Declaration]) -> None:
         """Remove the finalizer of deleted objects, which then cease to exist.
 
         A failure is logged. The next pass over the object finds it again.
         """
-        with ThreadPoolExecutor(_THREADS) as threads:
+        with ThreadPoolExecutor(CONNECTIONS) as threads:
             for declaration, error in zip(
                 declarations, threads.map(self._remove, declarations), strict=True
             ):
@@ -78,7 +77,7 @@ class RemovalFinalizers:
                         problem=str(error),
                     )
 
-    def _is_held(self, declaration: Declaration) -> bool:
+    def _has_finalizer(self, declaration: Declaration) -> bool:
         meta = declaration.metadata
         return FINALIZER in meta.finalizers or meta.uid in self._added
 
@@ -94,7 +93,7 @@ class RemovalFinalizers:
         meta = self._read_meta(declaration)
         if meta is None or meta.get("deletionTimestamp"):
             raise InvalidInput(
-                wording.DELETED_MEANWHILE, reason="InvalidObject", remedy=wording.RETRY_REMEDY
+                wording.DELETED_MEANWHILE, reason="NotFound", remedy=wording.RETRY_REMEDY
             )
         finalizers = meta.get("finalizers", [])
         if FINALIZER not in finalizers:
@@ -135,7 +134,7 @@ class RemovalFinalizers:
         self._connection.send("PATCH", _path_of(declaration), change, MERGE_TYPE)
 
 
-class HeldInventory:
+class FinalizedInventory:
     """Inventory whose objects have the finalizer before anything is planned for them.
 
     The same value is returned while the API server shows the same objects.
@@ -145,21 +144,21 @@ class HeldInventory:
         """Read from another inventory."""
         self._inventory = inventory
         self._finalizers = finalizers
-        self._shown: DeclaredObjects | None = None  # by the other inventory
-        self._held = DeclaredObjects()
+        self._shown: DeclaredObjects | None = None  # what the other inventory read last
+        self._finalized = DeclaredObjects()
         self._retry_at = inf  # by the monotonic clock
 
     def read(self) -> DeclaredObjects:
         """Return what is declared and has the finalizer. Raises what the other inventory raises."""
         shown = self._inventory.read()
         if shown is not self._shown or monotonic() >= self._retry_at:
-            self._held = self._finalizers.hold(shown)
+            self._finalized = self._finalizers.add_missing(shown)
             self._shown = shown
-            self._retry_at = inf if self._held is shown else monotonic() + RETRY_AFTER
-        return self._held
+            self._retry_at = inf if self._finalized is shown else monotonic() + RETRY_AFTER
+        return self._finalized
 
     def require(self, injected: Mapping[ObjectKey, Collection[tuple[str, str]]]) -> bool:
-        """Return whether the next reading differs by kinds that packages inject."""
+        """Read these kinds too, which packages inject; return whether the next reading differs."""
         return self._inventory.require(injected)
 
     def digest(self) -> str:
@@ -185,7 +184,10 @@ def _path_of(declaration: Declaration) -> str:
 def _leave_out(
     declared: DeclaredObjects, errors: Mapping[ObjectKey, FanoutError]
 ) -> DeclaredObjects:
-    """Return the declared objects without these, which stay declared but unusable."""
+    """Return the declared objects with the objects of the errors moved to those left out.
+
+    Each error becomes a finding, at the finalizers of its object.
+    """
     findings = (
         Finding(
             declared.where(it, "metadata.finalizers"),

@@ -5,11 +5,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from fanout.api.field_errors import FieldError
 from fanout.api.package_variant import PackageVariant
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.declared.declaration_failure import GroupKind
 from fanout.declared.required_kinds import KindReference, RequiredKind, find_open_injectors
 from fanout.kube import kube_wording as wording
 from fanout.kube.resource_discovery import ResourceType, ServedKinds
-from fanout.selection.cluster_objects import Names, VersionedKind
+from fanout.selection.cluster_objects import GroupKind, ObjectsByName, VersionedKind
 from fanout.values import frozen
 
 
@@ -73,14 +72,14 @@ def list_injected(
 
 
 def split_versions(
-    objects: Mapping[VersionedKind, Names], served: ServedKinds
-) -> tuple[dict[GroupKind, Names], dict[VersionedKind, Names]]:
+    objects: Mapping[VersionedKind, ObjectsByName], served: ServedKinds
+) -> tuple[dict[GroupKind, ObjectsByName], dict[VersionedKind, ObjectsByName]]:
     """Return the objects in the version that the server prefers among those read, and in others.
 
     Who names no version reads the first, and requires the preferred one of all.
     """
-    kinds: dict[GroupKind, Names] = {}
-    other_versions: dict[VersionedKind, Names] = {}
+    kinds: dict[GroupKind, ObjectsByName] = {}
+    other_versions: dict[VersionedKind, ObjectsByName] = {}
     for group, kind in dict.fromkeys((group, kind) for group, kind, _ in objects):
         versions = (it for it in served.versions(group, kind) if (group, kind, it) in objects)
         first, *others = versions

@@ -10,7 +10,7 @@ from fanout.declared.declaration_failure import own_kind
 from fanout.kube.api_connection import ApiConnection
 from fanout.kube.object_watch import read_name
 from fanout.kube.resource_discovery import ResourceType, ServedKinds, discover_kinds
-from fanout.selection.cluster_objects import Names, VersionedKind
+from fanout.selection.cluster_objects import ObjectsByName, VersionedKind
 from fanout.selection.variant_spec import Object
 from fanout.values import frozen
 
@@ -52,7 +52,7 @@ class ObjectSource(Protocol):
     def served(self) -> ServedKinds:
         """Return the kinds that are served. Raises Denied and Unavailable."""
 
-    def objects(self, kind: ListedKind) -> Names:
+    def objects(self, kind: ListedKind) -> ObjectsByName:
         """Return the objects of a kind in order of namespace and name.
 
         An unchanged kind is the same mapping. Raises Denied or NotServed if the kind cannot be
@@ -80,7 +80,7 @@ class ListedObjects:
         """Ask the API server for all kinds that it can list."""
         return discover_kinds(self._connection)
 
-    def objects(self, kind: ListedKind) -> Names:
+    def objects(self, kind: ListedKind) -> ObjectsByName:
         """List a kind consistently: the answer is not older than the request."""
         # Without `resourceVersion` a restriction that the API server has acknowledged is in it.
         items = self._connection.get(kind.path).get("items") or ()

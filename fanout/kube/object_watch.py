@@ -1,4 +1,8 @@
-"""Objects of one kind: listed once, and kept up to date by a watch on a thread of its own."""
+"""Objects of one kind as an informer keeps them: listed once, then watched on a thread of its own.
+
+A watch begins at the version of the list. If the server has forgotten it (410 Gone), or the watch
+fails, the objects are listed again.
+"""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -17,8 +21,8 @@ from fanout.telemetry.error_isolation import BARRIER
 
 Value = TypeVar("Value")
 
-# After these the server ends a watch, and the next one begins. Less than the read time-out: a kind
-# of which nothing has changed since the server started has no bookmarks either.
+# After these the server ends a watch, and the next one begins. Less than the READ_TIMEOUT of a
+# connection: a kind of which nothing has changed since the server started has no bookmarks either.
 WATCH_SECONDS = 75
 FIRST_PAUSE, MAX_PAUSE = 0.5, 60.0  # seconds before another attempt
 MIN_WATCH = 5.0  # seconds after which a watch counts as one that works
@@ -30,7 +34,7 @@ class ObjectWatch(Generic[Value]):
     """Values of the objects of one kind, by namespace and name.
 
     `convert` makes the value of an object as the API server sent it; None leaves the object
-    out. An event that does not change the value changes nothing. For several threads.
+    out. An event that does not change the value changes nothing. Thread-safe.
     """
 
     def __init__(
@@ -51,7 +55,8 @@ class ObjectWatch(Generic[Value]):
         self._notify = notify
         self._lock = Lock()
         self._values: dict[tuple[str, str], Value] = {}
-        self._noted: dict[tuple[str, str], int] = {}  # versions of writes whose events are to come
+        # Resource versions of writes whose events are to come.
+        self._written_versions: dict[tuple[str, str], int] = {}
         self._snapshot: Mapping[tuple[str, str], Value] | None = None  # None: to be made
         self._failure: FanoutError | None = None  # of the last list
         self._watch_failure: FanoutError | None = None  # until a watch begins
@@ -117,14 +122,14 @@ class ObjectWatch(Generic[Value]):
                 return
             is_same = self._failure is None and _have_same_content(self._values, values)
             self._values, self._version = values, version
-            self._noted.clear()  # a storage that was restored counts from another number
+            self._written_versions.clear()  # a storage that was restored counts from another number
             self._failure, self._must_list = None, False
             if is_same:
                 return
-            self._note_change()
+            self._mark_changed()
         self._notify()
 
-    def note(self, item: Any) -> Value | None:
+    def apply_response(self, item: Any) -> Value | None:
         """Take in an object as the response to a write has it, and return its value.
 
         Its event, and earlier ones that have yet to come, then change nothing.
@@ -134,15 +139,15 @@ class ObjectWatch(Generic[Value]):
         with self._lock:
             # Events of the write, and perhaps of a later deletion, may have come before, and so may
             # the response to a later write.
-            known = max(self._version, self._noted.get(name, 0))
+            known = max(self._version, self._written_versions.get(name, 0))
             if value is not None and version > known:
                 self._values[name] = value
-                self._noted[name] = version
-                self._note_change()
+                self._written_versions[name] = version
+                self._mark_changed()
         return value
 
-    def _note_change(self) -> None:
-        """Take note of a change under the lock: who compares counts must not miss its value."""
+    def _mark_changed(self) -> None:
+        """Count a change under the lock: who compares counts must not miss its value."""
         self._changes += 1
         self._snapshot = None
 
@@ -200,7 +205,8 @@ class ObjectWatch(Generic[Value]):
                     self.refresh()
                 self._follow()
         except (Denied, NotServed, Bug) as error:
-            # A list that succeeds does not end this: it would come and go with each attempt.
+            # Until a watch begins. If a list that succeeds ended it, the failure would come and go
+            # with each attempt.
             self._set_watch_failure(error)
             return error
         except FanoutError as error:  # the values of the last response still count
@@ -226,26 +232,26 @@ class ObjectWatch(Generic[Value]):
     def _apply(self, event_type: str, item: Any) -> bool:
         """Apply one event; return whether a value changed."""
         version = int(item["metadata"]["resourceVersion"])
-        # Under the lock all the time: a write that is noted meanwhile is newer than the event.
+        # Under the lock all the time: a response that comes meanwhile is newer than the event.
         with self._lock:
             # `refresh` may have listed what this watch has yet to tell.
             if version <= self._version:
                 return False
             name = ("", "") if event_type == "BOOKMARK" else read_name(item)
             # Most events of an object that is written here are those of the writes.
-            if event_type == "BOOKMARK" or version <= self._noted.get(name, 0):
+            if event_type == "BOOKMARK" or version <= self._written_versions.get(name, 0):
                 self._version = version
                 return False
             value = self._convert(item) if event_type in ("ADDED", "MODIFIED") else None
             self._version = version
-            self._noted.pop(name, None)
+            self._written_versions.pop(name, None)
             if has_same_content(self._values.get(name), value):
                 return False
             if value is None:
                 del self._values[name]
             else:
                 self._values[name] = value
-            self._note_change()
+            self._mark_changed()
             return True
 
 

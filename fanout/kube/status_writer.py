@@ -242,7 +242,7 @@ class ApiStatusWriter:
         response = write_record_status(self._connection, item.name, item.uid, status)
         if response is None:
             return 0
-        present = self._watches[item.name.kind].note(response) or digest_record(response)
+        present = self._watches[item.name.kind].apply_response(response) or digest_record(response)
         with self._lock:
             self._confirmed[item.name] = present.content, present.status
         return 1
@@ -263,7 +263,7 @@ class ApiStatusWriter:
         return self._note(name, self._connection.send("PATCH", path, body, PATCH_TYPE))
 
     def _note(self, name: ObjectName, item: Any) -> ObjectDigest:
-        return self._watches[name.kind].note(item) or digest_object(item)
+        return self._watches[name.kind].apply_response(item) or digest_object(item)
 
     def _remove_one(self, name: ObjectName) -> int:
         try:

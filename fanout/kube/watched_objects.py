@@ -21,7 +21,7 @@ from fanout.kube.resource_discovery import (
     discover_kinds,
     version_rank,
 )
-from fanout.selection.cluster_objects import Names, VersionedKind
+from fanout.selection.cluster_objects import ObjectsByName, VersionedKind
 from fanout.selection.variant_spec import Object
 from fanout.values import frozen, replace
 
@@ -117,7 +117,7 @@ class WatchedObjects:
             self._discovered = previous.with_later(discover_kinds(self._connection))
             self._discovery_changes += self._discovered is not previous
 
-    def objects(self, kind: ListedKind) -> Names:
+    def objects(self, kind: ListedKind) -> ObjectsByName:
         """Return the objects of a kind, which is listed the first time and watched from then on."""
         watch = self._watches.get(kind)
         if watch is None:

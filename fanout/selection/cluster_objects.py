@@ -9,10 +9,12 @@ from fanout.selection.label_selector import MatchableSelector
 from fanout.selection.variant_spec import Object
 from fanout.values import frozen
 
-Names = Mapping[tuple[str, str], Object]  # objects of one kind by namespace and name
-Kinds = Mapping[tuple[str, str], Names]  # by group and kind
-VersionedKind = tuple[str, str, str]  # group, kind and version
-_DIGITS = 12  # hex digits of a version, which distinguishes contents of one object
+GroupKind = tuple[str, str]
+NamespacedName = tuple[str, str]  # a cluster-scoped object has the namespace ""
+ObjectsByName = Mapping[NamespacedName, Object]  # objects of one kind
+ObjectsByKind = Mapping[GroupKind, ObjectsByName]
+VersionedKind = tuple[str, str, str]  # group, kind and API version
+_DIGITS = 12  # hex digits of a hash, which distinguishes contents of one object
 
 
 def group_of(api_version: str) -> str:
@@ -28,12 +30,12 @@ def version_of(api_version: str) -> str:
 
 def group_by_kind(
     objects: Iterable[Object],
-) -> dict[tuple[str, str], dict[tuple[str, str], Object]]:
+) -> dict[GroupKind, dict[NamespacedName, Object]]:
     """Group objects by (group, kind), then by (namespace, name), keeping their order.
 
     The version is not part of the identity: the API server serves one object under several.
     """
-    kinds: dict[tuple[str, str], dict[tuple[str, str], Object]] = {}
+    kinds: dict[GroupKind, dict[NamespacedName, Object]] = {}
     for item in objects:
         meta = item.get("metadata") or {}
         kind = (group_of(item.get("apiVersion", "")), item.get("kind", ""))
@@ -45,31 +47,28 @@ def group_by_kind(
 class ObjectChange:
     """Object that was added, changed or removed."""
 
-    kind: tuple[str, str]  # group and kind
-    name: tuple[str, str]  # namespace and name
+    kind: GroupKind
+    name: NamespacedName
     previous: Object | None
     present: Object | None
 
 
-class ContentVersions:
+class ContentHashes:
     """Short content hashes of objects, computed once per value."""
 
     def __init__(self) -> None:
         self._hashes: dict[str, tuple[object, str]] = {}
 
-    def find_version(self, key: str, content: object) -> str:
-        """Return the version of the content, equal for equal content.
-
-        `key` identifies the object.
-        """
-        hashed_content, version = self._hashes.get(key, (None, ""))
+    def hash_of(self, key: str, content: object) -> str:
+        """Return the hash of the content of the object that `key` identifies."""
+        hashed_content, content_hash = self._hashes.get(key, (None, ""))
         # By identity: many variants read one object, and comparing large contents costs as much as
         # hashing them.
-        if hashed_content is not content or not version:
+        if hashed_content is not content or not content_hash:
             text = dumps(content, sort_keys=True, separators=(",", ":"), default=repr)
-            version = sha256(text.encode()).hexdigest()[:_DIGITS]
-            self._hashes[key] = content, version
-        return version
+            content_hash = sha256(text.encode()).hexdigest()[:_DIGITS]
+            self._hashes[key] = content, content_hash
+        return content_hash
 
     def __len__(self) -> int:
         """Return the number of objects with a hash."""
@@ -87,26 +86,28 @@ class ClusterObjectIndex:
     def __init__(self, objects: Iterable[Object] = ()) -> None:
         # With the version "": the content for callers that name no version, or one that is not
         # read by itself.
-        self._names: dict[VersionedKind, Names] = {
+        self._names: dict[VersionedKind, ObjectsByName] = {
             (*kind, ""): {name: items[name] for name in sorted(items)}
             for kind, items in group_by_kind(objects).items()
         }
         self._label_indexes: dict[VersionedKind, LabelIndex] = {}  # made on demand
-        self.versions = ContentVersions()
+        self.content_hashes = ContentHashes()
         self.stamp = object()  # of these contents; other contents have another one
         # The stamp of the contents before these, and the objects that differ from them. A stamp
         # and not the index, which would keep the index before it, and so all indexes.
         self._previous_stamp = self.stamp
-        self._changed_names: Collection[tuple[str, str]] = ()
+        self._changed_names: Collection[NamespacedName] = ()
 
     def with_objects(
-        self, kinds: Kinds, other_versions: Mapping[VersionedKind, Names] | None = None
+        self,
+        kinds: ObjectsByKind,
+        other_versions: Mapping[VersionedKind, ObjectsByName] | None = None,
     ) -> "ClusterObjectIndex":
         """Return an index of other objects, which are in order already.
 
         `other_versions`: the same objects in versions of their kinds other than in `kinds`. An
         object with unchanged content stays the same object, and a kind without changes the same
-        mapping, because memos compare by identity. The index shares the computed versions.
+        mapping, because memos compare by identity. The index shares the computed hashes.
         """
         present = {(*kind, ""): names for kind, names in kinds.items()} | {**(other_versions or {})}
         return self._with_names(
@@ -116,7 +117,7 @@ class ClusterObjectIndex:
             }
         )
 
-    def with_changes(self, changes: Kinds) -> "ClusterObjectIndex":
+    def with_changes(self, changes: ObjectsByKind) -> "ClusterObjectIndex":
         """Return an index with another content of some objects, all of which are in this one."""
         names = {(*it, ""): self.of_kind(*it) for it in self.kinds()}
         for kind, present in changes.items():
@@ -127,7 +128,7 @@ class ClusterObjectIndex:
                 names[*kind, ""] = {**names[*kind, ""], **retained}
         return self._with_names(names)
 
-    def _with_names(self, names: dict[VersionedKind, Names]) -> "ClusterObjectIndex":
+    def _with_names(self, names: dict[VersionedKind, ObjectsByName]) -> "ClusterObjectIndex":
         index = ClusterObjectIndex()
         # Set directly: the constructor would sort a fleet's objects again in every pass.
         index._names = names
@@ -136,8 +137,8 @@ class ClusterObjectIndex:
             for key, label_index in self._label_indexes.items()
             if key in index._names
         }
-        if len(self.versions) <= 2 * len(index):  # beyond, most versions are of deleted objects
-            index.versions = self.versions
+        if len(self.content_hashes) <= 2 * len(index):  # beyond, most are of deleted objects
+            index.content_hashes = self.content_hashes
         index._previous_stamp = self.stamp
         index._changed_names = frozenset(_list_changed_names(self._names, names))
         if not index._changed_names:
@@ -145,7 +146,7 @@ class ClusterObjectIndex:
             index._changed_names = self._changed_names
         return index
 
-    def find_changed_names(self, stamp: object) -> Collection[tuple[str, str]] | None:
+    def find_changed_names(self, stamp: object) -> Collection[NamespacedName] | None:
         """Return namespace and name of all objects that differ from the contents of the stamp.
 
         None: that is unknown, because the stamp is not of these contents or of those before.
@@ -164,17 +165,17 @@ class ClusterObjectIndex:
             names = self._names.get((group, kind, ""))
         return names.get((namespace, name)) if names is not None else None
 
-    def of_kind(self, group: str, kind: str, version: str = "") -> Names:
+    def of_kind(self, group: str, kind: str, version: str = "") -> ObjectsByName:
         """Return all objects of the kind by (namespace, name), sorted."""
         return self._names.get(self._find_key(group, kind, version), {})
 
     def find_candidates(
         self,
-        kind: tuple[str, str],
+        kind: GroupKind,
         namespace: str,
         selector: MatchableSelector,
         version: str = "",
-    ) -> Iterator[tuple[tuple[str, str], Object]]:
+    ) -> Iterator[tuple[NamespacedName, Object]]:
         """Yield the objects of a kind in a namespace that a selector may match, and few others."""
         key = self._find_key(*kind, version)
         objects = self._names.get(key, {})
@@ -189,11 +190,11 @@ class ClusterObjectIndex:
         return any((namespace, name) in names for names in self._names.values())
 
     @property
-    def versioned_names(self) -> Mapping[VersionedKind, Names]:
+    def versioned_names(self) -> Mapping[VersionedKind, ObjectsByName]:
         """The objects by kind and version; see the class for the version ""."""
         return self._names
 
-    def kinds(self) -> Collection[tuple[str, str]]:
+    def kinds(self) -> Collection[GroupKind]:
         """Return the kinds of all objects, by group and kind."""
         return [(group, kind) for group, kind, version in self._names if not version]
 
@@ -227,7 +228,7 @@ class ClusterObjectIndex:
         return key if version and key in self._names else (group, kind, "")
 
 
-def _retain_unchanged(previous: Names, present: Names) -> Names:
+def _retain_unchanged(previous: ObjectsByName, present: ObjectsByName) -> ObjectsByName:
     """Return the present objects of a kind; those with unchanged content are the previous ones."""
     if present is previous:
         return previous
@@ -244,8 +245,8 @@ def _retain_unchanged(previous: Names, present: Names) -> Names:
 
 
 def _list_changed_names(
-    previous: Mapping[VersionedKind, Names], present: Mapping[VersionedKind, Names]
-) -> Iterator[tuple[str, str]]:
+    previous: Mapping[VersionedKind, ObjectsByName], present: Mapping[VersionedKind, ObjectsByName]
+) -> Iterator[NamespacedName]:
     """Yield namespace and name of the objects that were added, changed or removed."""
     for key in previous.keys() | present.keys():
         before, after = previous.get(key, {}), present.get(key, {})

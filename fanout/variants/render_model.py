@@ -7,7 +7,7 @@ from fanout.api.fanout_configuration import InjectionRules
 from fanout.package.package_limits import SizeLimits
 from fanout.package.revision import Revision
 from fanout.package.tree_ids import TreeEntry
-from fanout.selection.cluster_objects import ContentVersions
+from fanout.selection.cluster_objects import ContentHashes
 from fanout.values import frozen
 from fanout.variants.function_requests import NO_PROGRAMS, AllowedPrograms
 from fanout.variants.functions.function_interface import FunctionResult
@@ -51,13 +51,13 @@ class RenderInputs:
 
     digest: str
     injections: tuple[Injection, ...] = ()
-    versions: ContentVersions = field(default_factory=ContentVersions, compare=False, repr=False)
+    content_hashes: ContentHashes = field(default_factory=ContentHashes, compare=False, repr=False)
 
     @property
     def object_versions(self) -> Mapping[str, str]:
         """Return the version of every cluster object that the rendering reads, by its key."""
         objects = ((item.key, item.value) for item in self.injections if item.key)
-        return {key: self.versions.find_version(key, value) for key, value in objects}
+        return {key: self.content_hashes.hash_of(key, value) for key, value in objects}
 
     @property
     def missing_injections(self) -> tuple[Injection, ...]:

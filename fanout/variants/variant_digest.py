@@ -44,7 +44,9 @@ def resolve_inputs(
     # changed.
     if previous is not None and previous.injections == injections:
         return previous
-    return RenderInputs(_compute_digest(prepared, spec, injections), injections, objects.versions)
+    return RenderInputs(
+        _compute_digest(prepared, spec, injections), injections, objects.content_hashes
+    )
 
 
 def _compute_digest(

@@ -16,7 +16,7 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.git.mirror import create_bare
 from fanout.kube.api_connection import open_connection
 from fanout.kube.api_inventory import ApiInventory
-from fanout.kube.finalizers import FINALIZER, HeldInventory, RemovalFinalizers
+from fanout.kube.finalizers import FINALIZER, FinalizedInventory, RemovalFinalizers
 from fanout.kube.object_listing import ListedObjects
 from fanout.reconcile.execution.completed_deletions import find_completed_deletions
 from fanout.reconcile.execution.plan_execution import run_pass
@@ -92,10 +92,10 @@ class World:
         )
         self.fleet.later(minutes=1)
         with open_program(settings) as program:
-            declared = self.finalizers.hold(program.read_declared())
+            declared = self.finalizers.add_missing(program.read_declared())
             mode = PassMode(namespace=self.namespace)
             report = run_pass(program.world, program.reconciler, declared, settings.now(), mode)
-            self.finalizers.release(find_completed_deletions(report.pass_plan))
+            self.finalizers.remove(find_completed_deletions(report.pass_plan))
         return report
 
     def rounds(self, number: int) -> None:
@@ -155,7 +155,7 @@ def finalizers(item: dict[str, Any]) -> list[str]:
 
 def test_it_is_there_before_the_first_draft(world: World):
     declared = world.read()
-    assert world.finalizers.hold(declared) is declared
+    assert world.finalizers.add_missing(declared) is declared
     assert finalizers(world.get()) == [FINALIZER]
     version = world.get()["metadata"]["resourceVersion"]
     world.rounds(3)
@@ -205,7 +205,7 @@ def test_a_policy_made_again_is_published_again_by_nobody(published: World):
 
 
 def test_a_policy_that_wrote_nothing_goes_in_one_round(world: World):
-    world.finalizers.hold(world.read())
+    world.finalizers.add_missing(world.read())
     world.delete()
     assert world.exists()
     world.round()
@@ -241,7 +241,7 @@ def test_finalizers_of_others_stay(world: World):
     item = world.get()
     world.server.patch(item, {"metadata": {"finalizers": ["example.com/backup"]}})
     declared = world.read()
-    world.finalizers.hold(declared)
+    world.finalizers.add_missing(declared)
     assert finalizers(world.get()) == ["example.com/backup", FINALIZER]
     world.delete()
     world.rounds(2)
@@ -249,7 +249,7 @@ def test_finalizers_of_others_stay(world: World):
 
 
 def test_an_inventory_shows_what_has_it(world: World):
-    inventory = HeldInventory(ApiInventory(ListedObjects(world.connection)), world.finalizers)
+    inventory = FinalizedInventory(ApiInventory(ListedObjects(world.connection)), world.finalizers)
     declared = inventory.read()
     assert finalizers(world.get()) == [FINALIZER]
     assert [it.metadata.name for it in declared.policies] == ["monitoring"]
@@ -258,7 +258,7 @@ def test_an_inventory_shows_what_has_it(world: World):
 
 def test_an_inventory_leaves_out_what_has_it_not_and_stays_the_same_value(world: World):
     reader = RemovalFinalizers(open_connection(world.server.kubeconfig, "carol"))
-    inventory = HeldInventory(ApiInventory(ListedObjects(world.connection)), reader)
+    inventory = FinalizedInventory(ApiInventory(ListedObjects(world.connection)), reader)
     declared = inventory.read()
     assert declared.policies == ()
     assert inventory.read() is declared
@@ -273,7 +273,7 @@ def test_an_object_that_cannot_get_it_is_left_out_and_the_others_go_on(world: Wo
     world.apply()
     both = world.read()
     mixed = replace(both, policies=declared.policies)
-    held = world.finalizers.hold(mixed)
+    held = world.finalizers.add_missing(mixed)
     assert [it.metadata.name for it in held.policies] == []
     assert [it.metadata.name for it in held.variants] == ["oslo"]
     assert [(it.kind, it.name) for it in held.left_out] == [("UpstreamPolicy", "monitoring")]
@@ -282,7 +282,7 @@ def test_an_object_that_cannot_get_it_is_left_out_and_the_others_go_on(world: Wo
 
 def test_without_the_right_to_patch_nothing_is_written(world: World):
     reader = RemovalFinalizers(open_connection(world.server.kubeconfig, "carol"))
-    held = reader.hold(world.read())
+    held = reader.add_missing(world.read())
     assert held.policies == ()
     [fault] = [str(it) for it in held.faults if FINALIZER in str(it)]
     assert 'cannot get resource "upstreampolicies" in API group "fanout.dev"' in fault

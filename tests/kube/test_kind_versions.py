@@ -9,7 +9,7 @@ from fanout.declared.object_key import own_key
 from fanout.kube.api_inventory import ApiInventory
 from fanout.kube.object_listing import ListedKind
 from fanout.kube.resource_discovery import ResourceType, ServedKinds
-from fanout.selection.cluster_objects import Names, VersionedKind
+from fanout.selection.cluster_objects import ObjectsByName, VersionedKind
 from fanout.selection.target_selection import TargetInventory, select_targets
 
 OWN = ("Repository", "UpstreamPolicy", "PackageVariant", "PromotionPolicy")
@@ -40,7 +40,7 @@ class PlayedServer:
     def served(self) -> ServedKinds:
         return ServedKinds([*OWN_TYPES, *self.types])
 
-    def objects(self, kind: ListedKind) -> Names:
+    def objects(self, kind: ListedKind) -> ObjectsByName:
         resource_type = kind.resource_type
         if resource_type.group == GROUP:
             policies = self.policies if resource_type.kind == "UpstreamPolicy" else ()

@@ -118,14 +118,14 @@ def test_the_response_to_a_write_does_not_bring_back_what_was_deleted_meanwhile(
     watch.refresh()
     watch._apply("ADDED", cluster("one", 100))
     watch._apply("DELETED", cluster("one", 101))
-    assert watch.note(cluster("one", 100)) == "one"
+    assert watch.apply_response(cluster("one", 100)) == "one"
     assert not watch.values()
 
 
 def test_the_response_to_a_write_is_there_before_its_event():
     watch = ObjectWatch(Played(0, None), "/sites", lambda item: item["spec"]["text"], lambda: None)
     watch.refresh()
-    watch.note(cluster("one", 100))
+    watch.apply_response(cluster("one", 100))
     changes = watch.count_changes()
     assert watch.values() == {("n", "a"): "one"}
     assert not watch._apply("ADDED", cluster("one", 100))
@@ -141,7 +141,7 @@ def test_the_response_to_a_write_outlasts_an_earlier_event_that_is_being_applied
         return str(item["spec"]["text"])
 
     watch = ObjectWatch(Played(0, None), "/sites", convert, lambda: None)
-    writing = Thread(target=lambda: watch.note(cluster("written", 107)))
+    writing = Thread(target=lambda: watch.apply_response(cluster("written", 107)))
     watch.refresh()
     watch._apply("ADDED", cluster("earlier", 105))
     writing.join()
@@ -152,8 +152,8 @@ def test_the_response_to_a_write_outlasts_an_earlier_event_that_is_being_applied
 def test_responses_to_writes_may_come_in_another_order():
     watch = ObjectWatch(Played(0, None), "/sites", lambda item: item["spec"]["text"], lambda: None)
     watch.refresh()
-    watch.note(cluster("second", 102))
-    watch.note(cluster("first", 101))
+    watch.apply_response(cluster("second", 102))
+    watch.apply_response(cluster("first", 101))
     assert watch.values() == {("n", "a"): "second"}
 
 
