@@ -72,19 +72,20 @@ class StageReleaseEvaluator:
         self.initial_aggregates = self.budget.aggregates  # as the pass begins
         self._automation = AutomaticPromotion(evaluation, stage_rule, self.candidate)
         self.propagation = PropagationEvaluator(stage_rule, self.candidate)
-        self._is_under_way = self._has_begun()
+        self._is_under_way = self._is_rollout_under_way()
         # Instants at which time alone changes something about a variant: the stage waits for them.
         self.change_times: set[datetime] = set()
         # Instants at which a variant must be evaluated again, though nothing may come of it.
         self.check_times: set[datetime] = set()
-        # Ends of what has passed: they open nothing, so no hold names them.
+        # Instants at which a check that passed, or an approval, expires. No gate opens then, so no
+        # hold names them.
         self.expiry_times: set[datetime] = set()
         self.released: list[str] = []
 
     @cached_property
     def gate(self) -> AfterGate:
         """Return the gate of `after` for the candidate, for the stage as a whole."""
-        # Going back asks no upstream stage: they passed that revision when it came through.
+        # A rollback asks no upstream stage: they passed that revision when it was rolled out.
         if self._evaluation.pin(self._stage_rule) is not None:
             return OPEN_GATE
         return self._evaluation.stage_gate(self._stage_rule, self.candidate)
@@ -127,9 +128,15 @@ class StageReleaseEvaluator:
         )
 
     def _evaluate_state(self, variant: TalliedVariant) -> VariantEvaluation:
+        """Evaluate a variant by what it has: a publication of the candidate, a draft, or neither.
+
+        What stops it whatever its gates are (`_find_stop`), a skip, and an offline target come
+        before the draft.
+        """
         variant_facts, draft, candidate = variant.facts, variant.draft, variant.candidate
         stop = _find_stop(variant, candidate)
         publication = variant_facts.published
+        # Beside the published candidate a draft has changed inputs; a stop keeps it from going on.
         if (variant.has(candidate) and (draft is None or stop)) or (publication and not candidate):
             return self._evaluate_published(variant, stop)
         # A publication is evaluated even while the variant is stopped, so its state stays visible.
@@ -143,7 +150,7 @@ class StageReleaseEvaluator:
         if variant_facts.offline and not variant.released(candidate):
             return self._waiting_result(variant, VariantState.HELD, (offline_hold(variant),))
         if draft is None:
-            return self._build_result(variant, VariantState.DRAFTED, *self._undrafted_result)
+            return self._build_result(variant, VariantState.DRAFTED, *self._undrafted_wait)
         if variant.early_failure is not None:
             return self._waiting_result(
                 variant, VariantState.FAILED, (variant.early_failure,), variant.required
@@ -156,8 +163,9 @@ class StageReleaseEvaluator:
     def _evaluate_published(
         self, variant: TalliedVariant, stop: tuple[VariantState, Hold] | None
     ) -> VariantEvaluation:
+        """Evaluate a publication by the checks after it. `stop`: of `_find_stop`; only shown."""
         assert variant.state is not None
-        state, holds = variant.state, (*variant.holds, *_unanswered_holds(variant.checks))
+        state, holds = variant.state, (*variant.holds, *_unpassed_holds(variant.checks))
         if state is not VariantState.READY:
             skip = self._evaluation.active_decisions.skipped(
                 self._stage_rule.name, variant.facts.name, self.candidate
@@ -211,7 +219,10 @@ class StageReleaseEvaluator:
 
     @cached_property
     def _window_holds(self) -> tuple[Hold, ...]:
-        """Return the hold of a closed window, for what no decision lets through it."""
+        """Return the hold of a closed window, for what no decision lets through it.
+
+        It is asked for by drafts, and only for them the stage is evaluated again when it opens.
+        """
         closed = self._evaluation.windows.closed_hold(rollout_begun=self._is_under_way)
         if closed is None:
             return ()
@@ -219,14 +230,19 @@ class StageReleaseEvaluator:
         return (closed,)
 
     def _evaluate_draft(self, variant: TalliedVariant, draft: DraftFacts) -> VariantEvaluation:
+        """Evaluate whether a draft is released, is proposed and may be published in this pass.
+
+        Released, it keeps the slot of the budget that it takes; proposed, its required checks have
+        passed as well.
+        """
         inputs = self._collect_inputs(variant, draft)
         grant = variant.facts.find_grant(draft)
         pin = inputs.pin
         checks = variant.required
         if pin is not None:
-            checks = tuple(_not_asked_again(checks, pin.revision))
+            checks = tuple(_waive_checks(checks, pin.revision))
         requirements_pass = all(it.verdict is Verdict.PASSED for it in checks)
-        # What a stage goes back to is what it had before: nothing is merged, so nobody is asked.
+        # A rollback publishes what the stage had before: nothing is merged, so nobody is asked.
         conflict = conflict_hold(draft, inputs.applicable_decisions) if pin is None else None
         blockers = self._closed_gates(inputs)
         if conflict is not None:
@@ -256,7 +272,7 @@ class StageReleaseEvaluator:
         if is_released:
             is_proposed = is_gate_open and requirements_pass
             state = VariantState.PROPOSED if is_proposed else VariantState.RELEASED
-        holds = blockers if requirements_pass else (*blockers, *_unanswered_holds(checks))
+        holds = blockers if requirements_pass else (*blockers, *_unpassed_holds(checks))
         if is_released and draft.publish_hold is not None:
             holds = (*holds, draft.publish_hold)
         gate = self._evaluate_gate(inputs.overrides) if inputs.pin is None else None
@@ -309,17 +325,17 @@ class StageReleaseEvaluator:
         """List the closed gates that keep the variant from release and publication."""
         variant, draft, _, _, overrides, pin = inputs
         holds: list[Hold] = []
-        # What goes back waits for the window alone: it passed the other gates when it came.
+        # A rollback waits for the window alone: its revision passed the other gates before.
         if pin is None:
             holds += self._find_stage_holds(overrides)
             if variant.facts.depends_on:
                 holds += _dependency_holds(variant)
                 self.check_times.update(it.until for it in variant.facts.depends_on if it.until)
-            source = self._evaluation.shared_objects.find_hold(
+            shared_hold = self._evaluation.shared_objects.find_hold(
                 self._stage_rule.name, variant.facts, draft
             )
-            if source is not None:
-                holds.append(source)
+            if shared_hold is not None:
+                holds.append(shared_hold)
         pin_overrides = pin.decision.overrides if pin and pin.decision else _NO_OVERRIDES
         if OverridableGate.WINDOW not in overrides | pin_overrides:
             holds += self._window_holds
@@ -339,7 +355,7 @@ class StageReleaseEvaluator:
 
         That is the budget, the order of revisions, or `propagateWhen`.
         """
-        # What goes back goes at once: a budget would leave the bad revision in place.
+        # A rollback goes at once: a budget would leave the bad revision in place.
         if inputs.pin is not None:
             return ()
         variant = inputs.variant
@@ -380,7 +396,7 @@ class StageReleaseEvaluator:
             )
         return self._gates[overrides]
 
-    def _has_begun(self) -> bool:
+    def _is_rollout_under_way(self) -> bool:
         """Return whether the rollout of the candidate has begun and is not finished."""
         if self._evaluation.verdicts[self._stage_rule.name].is_in_force(self.candidate):
             return False
@@ -433,7 +449,7 @@ class StageReleaseEvaluator:
         )
 
     @cached_property
-    def _undrafted_result(self) -> _Wait:
+    def _undrafted_wait(self) -> _Wait:
         """Return the holds, checks and next change common to all variants without a draft."""
         no_draft_hold = Hold(
             Reason.NO_DRAFT,
@@ -447,7 +463,8 @@ class StageReleaseEvaluator:
     def _older_in_flight_hold(self) -> Hold | None:
         """Return the hold for variants in flight at a revision older than the candidate.
 
-        The candidate does not go back for it: drafts that people may have approved stay.
+        An older candidate would replace drafts that people may have approved, so that the stage
+        keeps its own and waits.
         """
         ages, candidate = self._evaluation.ages, self.candidate
         in_flight = [
@@ -533,14 +550,15 @@ def _dependency_holds(variant: TalliedVariant) -> tuple[Hold, ...]:
     )
 
 
-def _not_asked_again(checks: Iterable[CheckResult], revision: str) -> Iterator[CheckResult]:
-    """Yield the required checks as passed, for a revision that the stage goes back to."""
+def _waive_checks(checks: Iterable[CheckResult], revision: str) -> Iterator[CheckResult]:
+    """Yield the required checks as passed, for the revision of a rollback."""
     for check in checks:
         sentence = gate_wording.describe_unrepeated_check(check.name, revision)
         yield CheckResult(check.name, Verdict.PASSED, sentence)
 
 
-def _unanswered_holds(checks: Iterable[CheckResult]) -> tuple[Hold, ...]:
+def _unpassed_holds(checks: Iterable[CheckResult]) -> tuple[Hold, ...]:
+    """Return a hold for each check that is pending or failed."""
     return tuple(
         [
             Hold(check.reason, check.sentence, check.actor, check.at, check.until)

@@ -257,7 +257,7 @@ def _removal_hold(variant: ObservedVariant) -> Hold | None:
         branch = vendor_ref(install_of(variant.draft_ref)).removeprefix("refs/heads/")
         remedy = plan_wording.format_rendering_remedy(spec.path, branch)
     return Hold(
-        "EditedDownstream",
+        Reason.EDITED_DOWNSTREAM,
         plan_wording.describe_manual_removal(location, remedy),
         actor=plan_wording.format_maintainers(spec.repository),
     )

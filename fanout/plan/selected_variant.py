@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
 
+from fanout.api.reasons import Reason
 from fanout.errors import FanoutError
 from fanout.gates.gate_facts import Hold
 from fanout.plan import plan_wording
@@ -126,7 +127,7 @@ def _candidate_hold(variant: SelectedVariant) -> Hold | None:
     observed, spec = variant.observed, variant.observed.spec
     if observed.lacks_base and not observed.is_unmanaged:
         return Hold(
-            "BaseMissing",
+            Reason.BASE_MISSING,
             plan_wording.describe_missing_base(
                 f"{spec.repository}:{spec.path}", has_other=bool(observed.vendored_tree)
             ),
@@ -138,7 +139,7 @@ def _candidate_hold(variant: SelectedVariant) -> Hold | None:
             for injection in variant.inputs.missing_injections
         )
         return Hold(
-            "RequiredInjectionMissing",
+            Reason.REQUIRED_INJECTION_MISSING,
             plan_wording.describe_missing_injections(f"{spec.repository}:{spec.path}", missing),
             actor=plan_wording.OWNER_OF_OBJECTS,
         )

@@ -208,7 +208,7 @@ def unreadable_repository_hold(failure: FanoutError, owner: str) -> Hold:
     """Return the hold of a variant whose repository could not be read."""
     if failure.reason == Reason.INTERNAL_ERROR:
         return Hold(failure.reason, str(failure), actor=plan_wording.OPERATOR)
-    return Hold("RepositoryUnavailable", str(failure), actor=owner)
+    return Hold(Reason.REPOSITORY_UNAVAILABLE, str(failure), actor=owner)
 
 
 def _find_obstacle(
@@ -224,23 +224,23 @@ def _find_obstacle(
     if state.failure is not None:
         return unreadable_repository_hold(state.failure, owner)
     if collision := context.collision_reasons.get((spec.namespace, spec.name)):
-        return Hold("PathCollision", collision, actor=location_author(spec))
+        return Hold(Reason.PATH_COLLISION, collision, actor=location_author(spec))
     if not state.head:
         branch = state.branch.removeprefix("refs/heads/")
         return Hold(
-            "BranchMissing",
+            Reason.BRANCH_MISSING,
             plan_wording.describe_missing_branch(spec.repository, branch),
             actor=owner,
         )
     if variant.path_state.problem:
         return Hold(
-            "InvalidPath",
+            Reason.INVALID_PATH,
             plan_wording.describe_invalid_path(location, variant.path_state.problem),
             actor=owner,
         )
     if spec.path in state.other_installations:
         return Hold(
-            "OtherInstallation",
+            Reason.OTHER_INSTALLATION,
             plan_wording.describe_other_installation(
                 location, state.other_installations[spec.path]
             ),
@@ -272,16 +272,18 @@ def _occupied_path_hold(
         occupant is not None and not context.replaces_draft
     ):
         ref = variant.draft_ref.removeprefix("refs/heads/")
-        return Hold("PathTaken", plan_wording.describe_foreign_draft(ref, spec.name), actor=owner)
+        return Hold(
+            Reason.PATH_TAKEN, plan_wording.describe_foreign_draft(ref, spec.name), actor=owner
+        )
     if variant.is_moving and variant.path_state.tree not in (None, context.unpublished_tree):
         return Hold(
-            "PathTaken",
+            Reason.PATH_TAKEN,
             plan_wording.describe_other_package(location),
             actor=owner,
         )
     if variant.is_unmanaged and not variant.may_adopt:
         return Hold(
-            "PathTaken",
+            Reason.PATH_TAKEN,
             plan_wording.describe_unmanaged_package(location),
             actor=owner,
         )

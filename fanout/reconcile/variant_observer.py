@@ -10,6 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 
 from fanout.api.package_variant import OnConflict
+from fanout.api.reasons import Reason
 from fanout.errors import Bug
 from fanout.gates.gate_facts import Hold
 from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices, MergeSide
@@ -71,7 +72,7 @@ from fanout.values import frozen, replace
 class _Move:
     """Previous location, state of the new path, and hold of a moving variant."""
 
-    former: PreviousLocation | None = None
+    previous: PreviousLocation | None = None
     # tree at the new path that is known to be no publication of it
     unpublished_tree: str | None = None
     partners: frozenset[str] = frozenset()
@@ -97,10 +98,10 @@ class VariantObserver:
     variant_memo: VariantMemo
     record_baseline: RecordBaseline
     _misplaced_drafts: dict[str, list[MisplacedDraft]] = field(default_factory=dict)
-    # by place and key of the draft
+    # Those drafts by repository and key: what has their branches from now on replaces them.
     _departing_drafts: dict[tuple[str, str], OpenDraft] = field(default_factory=dict)
     _specs: dict[str, VariantSpec] = field(default_factory=dict)
-    _wanted_paths: dict[str, PackagePlace] = field(default_factory=dict)
+    _wanted_places: dict[str, PackagePlace] = field(default_factory=dict)
     _publication_memo: PublicationMemo = field(default_factory=PublicationMemo)
     # Context of all variants; most have no other.
     _shared_context: ObservationContext = field(init=False)
@@ -127,19 +128,19 @@ class VariantObserver:
         """Observe every variant of the policy, in the policy's order."""
         variants = self.resolved_policy.variants
         for spec in variants:
-            place = self.resolved_policy.place_by_variant[spec.name]
+            repository_place = self.resolved_policy.place_by_variant[spec.name]
             self._specs[spec.name] = spec
-            self._wanted_paths[spec.name] = place, spec.path
+            self._wanted_places[spec.name] = repository_place, spec.path
         self._find_misplaced_drafts()
-        self.variant_memo.retain(self._wanted_paths)
+        self.variant_memo.retain(self._wanted_places)
         variant_by_name = self._find_memoized(variants)
         # Ordered by repository, because only one mirror reader is open at a time.
         changed = sorted(
             (spec for spec in variants if spec.name not in variant_by_name),
-            key=lambda spec: self._wanted_paths[spec.name],
+            key=lambda spec: self._wanted_places[spec.name],
         )
         with open_one_at_a_time(self.git) as self._open_reader:
-            variant_by_name.update((spec.name, self._observe_contained(spec)) for spec in changed)
+            variant_by_name.update((spec.name, self._observe_or_hold(spec)) for spec in changed)
         return tuple([variant_by_name[spec.name] for spec in variants])
 
     def find_emptied_repositories(self) -> frozenset[str]:
@@ -157,23 +158,23 @@ class VariantObserver:
     def _find_misplaced_drafts(self) -> None:
         """Collect drafts of this policy's variants that are not at their variant's path."""
         owner = trailer_owner(self.resolved_policy)
-        for place, located in self.path_ownership.repository_by_place.items():
+        for repository_place, located in self.path_ownership.repository_by_place.items():
             state = located.state
             are_shared = shares_drafts(self._shared_context.draft_per, state)
             for draft in state.drafts.values():
                 variant = draft.trailers.variant
-                wanted_path = self._wanted_paths.get(variant)
-                if wanted_path is None or draft.trailers.policy != owner:
+                wanted_place = self._wanted_places.get(variant)
+                if wanted_place is None or draft.trailers.policy != owner:
                     continue
                 # Most drafts are at their path, on the variant's own branch, as they are to be.
-                if wanted_path == (place, draft.path) and (
+                if wanted_place == (repository_place, draft.path) and (
                     not (draft.is_shared or are_shared)
                     or self._locate_draft(self._specs[variant], state).key == draft.key
                 ):
                     continue
                 misplaced_draft = MisplacedDraft(state, located.repository, draft.path, draft)
                 self._misplaced_drafts.setdefault(variant, []).append(misplaced_draft)
-                self._departing_drafts[place, draft.key] = draft
+                self._departing_drafts[repository_place, draft.key] = draft
 
     def _locate_draft(self, spec: VariantSpec, repository_state: RepositoryState) -> DraftLocation:
         return locate_draft(
@@ -195,7 +196,7 @@ class VariantObserver:
             if (
                 memoized is not None
                 and memoized.choices is choices
-                and not self._is_special(spec.name)
+                and self._is_memoizable(spec.name)
             ):
                 memoized_variants[spec.name] = memoized
         return memoized_variants
@@ -205,7 +206,7 @@ class VariantObserver:
             repository_key(self.resolved_policy.repositories[spec.name])
         ]
 
-    def _observe_contained(self, spec: VariantSpec) -> ObservedVariant:
+    def _observe_or_hold(self, spec: VariantSpec) -> ObservedVariant:
         """Observe the variant; an internal error holds this variant alone.
 
         The variant is then held like one whose repository cannot be read, and its records stay.
@@ -214,12 +215,12 @@ class VariantObserver:
         status_line = self.status.variants.get(spec.name)
         try:
             with BARRIER:
-                variant = self._inspect(
-                    self._observe_recovered(spec, repository_state, status_line)
+                variant = self._add_history(
+                    self._observe_with_recovery(spec, repository_state, status_line)
                 )
-                if self._is_special(spec.name):
-                    return variant
-                return self.variant_memo.store_observed(status_line, variant)
+                if self._is_memoizable(spec.name):
+                    return self.variant_memo.store_observed(status_line, variant)
+                return variant
         except Bug as error:
             unreadable_state = RepositoryState(
                 remote=repository_state.remote,
@@ -229,23 +230,25 @@ class VariantObserver:
             )
             return observe_variant(spec, unreadable_state, status_line, self._shared_context)
 
-    def _is_special(self, name: str) -> bool:
-        """Return True if more than spec, status line and repository state determine the variant."""
-        return (
-            bool(self._departing_drafts or self.resolutions)
+    def _is_memoizable(self, name: str) -> bool:
+        """Return True if spec, status line and repository state alone determine the variant."""
+        return not (
+            self._departing_drafts
+            or self.resolutions
             or name in self._misplaced_drafts
             or (self.resolved_policy.namespace, name) in self.path_ownership.index.refusals
-            or name in self.path_ownership.tenants
+            or name in self.path_ownership.occupants
             or name in self.status.removed
         )
 
-    def _observe_recovered(
+    def _observe_with_recovery(
         self,
         spec: VariantSpec,
         repository_state: RepositoryState,
         status_line: VariantLine | None,
     ) -> ObservedVariant:
-        variant = self._observe_at_location(spec, repository_state, status_line)
+        """Observe the variant; recover a publication that was pushed and not recorded."""
+        variant = self._observe_where_published(spec, repository_state, status_line)
         if not is_unrecorded_publication(variant):
             return variant
         variant = recover_publication(variant, self._open_reader, self._publication_memo, self.now)
@@ -259,19 +262,20 @@ class VariantObserver:
             else replace(variant, unfinished_push=earlier_renderings)
         )
 
-    def _observe_at_location(
+    def _observe_where_published(
         self,
         spec: VariantSpec,
         repository_state: RepositoryState,
         status_line: VariantLine | None,
     ) -> ObservedVariant:
-        wanted_path = self._wanted_paths[spec.name]
+        """Observe the variant at its path, or at an earlier one with an unrecorded publication."""
+        wanted_place = self._wanted_places[spec.name]
         if (
             status_line is None
             or repository_state.failure is not None
             or self._was_removed(spec.name, status_line)
         ):
-            return self._observe(
+            return self._observe_at(
                 spec,
                 repository_state,
                 None if repository_state.failure is None else status_line,
@@ -289,12 +293,12 @@ class VariantObserver:
             unrecorded = self._find_unrecorded(spec, status_line, place)
             if unrecorded is not None:
                 return unrecorded
-        if status_line.published is None and status_line.place != wanted_path:
-            grant = status_line.grant if status_line.granted_place == wanted_path else None
+        if status_line.published is None and status_line.place != wanted_place:
+            grant = status_line.grant if status_line.granted_place == wanted_place else None
             status_line = VariantLine(
-                repository=wanted_path[0], path=wanted_path[1], grant=grant, left=status_line.left
+                repository=wanted_place[0], path=wanted_place[1], grant=grant, left=status_line.left
             )
-        return self._observe(spec, repository_state, status_line)
+        return self._observe_at(spec, repository_state, status_line)
 
     def _was_removed(self, name: str, status_line: VariantLine) -> bool:
         """Return True if the variant was removed and the pass ended before recording it.
@@ -321,30 +325,34 @@ class VariantObserver:
         place: PackagePlace | None,
     ) -> ObservedVariant | None:
         """Return the variant at a previous path with an unrecorded publication, else None."""
-        if place is None or place == self._wanted_paths[spec.name]:
+        if place is None or place == self._wanted_places[spec.name]:
             return None
         located = self.path_ownership.repository_by_place.get(place[0])
         if located is None or located.state.failure is not None:
             return None
         previous_spec = replace(spec, path=place[1], repository=located.repository)
-        variant = self._observe(previous_spec, located.state, status_line)
+        variant = self._observe_at(previous_spec, located.state, status_line)
         if not variant.is_unrecorded:
             return None
         sentence = wording.describe_unrecorded_move(
             spec.name, f"{located.repository}:{place[1]}", f"{spec.repository}:{spec.path}"
         )
-        waiting_hold = Hold("PathChanged", sentence, actor=NEXT_RUN)
+        waiting_hold = Hold(Reason.PATH_CHANGED, sentence, actor=NEXT_RUN)
         return replace(
             variant, obstacle=None, wait_hold=waiting_hold, misplaced_drafts=(), abandoned=()
         )
 
-    def _observe(
+    def _observe_at(
         self,
         spec: VariantSpec,
         repository_state: RepositoryState,
         status_line: VariantLine | None,
     ) -> ObservedVariant:
-        wanted_location = repository_state.identity, spec.path
+        """Observe the variant at the path of the spec, with what its other locations still have.
+
+        `status_line`: what is recorded of it, which may be about another path.
+        """
+        wanted_place = repository_state.identity, spec.path
         leftovers = (
             tuple(self._find_leftovers(spec.name, status_line)) if status_line is not None else ()
         )
@@ -352,7 +360,7 @@ class VariantObserver:
         if (
             status_line is not None
             and status_line.published is not None
-            and status_line.place != wanted_location
+            and status_line.place != wanted_place
         ):
             move = self._plan_move(spec, repository_state, status_line, leftovers)
         path_hold = self._find_path_hold(spec, repository_state, status_line)
@@ -362,32 +370,25 @@ class VariantObserver:
         is_plain = (
             move is _NO_MOVE and not leftovers and path_hold is None and earlier_renderings is None
         )
-        if is_plain and not self._is_special(spec.name):
+        if is_plain and self._is_memoizable(spec.name):
             return observe_variant(spec, repository_state, status_line, self._shared_context)
         replaces, waiting_hold = self._check_draft_branch(spec, repository_state)
-        hold, tenant = move.hold, self.path_ownership.tenants.get(spec.name)
+        hold, occupant = move.hold, self.path_ownership.occupants.get(spec.name)
         if (
-            tenant is not None
+            occupant is not None
             and not move.partners
-            and wanted_location == self._wanted_paths[spec.name]
+            and wanted_place == self._wanted_places[spec.name]
         ):
-            if tenant.variant == spec.name or tenant.is_undeclared:
-                hold = hold or occupied_path_hold(spec, tenant)
+            if occupant.variant == spec.name or occupant.is_undeclared:
+                hold = hold or occupied_path_hold(spec, occupant)
             else:
-                waiting_hold = occupied_path_hold(spec, tenant)
-        wanted_key = self._locate_draft(spec, repository_state).key
-        misplaced_drafts = (
-            it
-            for it in self._misplaced_drafts.get(spec.name, ())
-            if (it.repository_state.identity, it.draft.key)
-            != (repository_state.identity, wanted_key)
-        )
+                waiting_hold = occupied_path_hold(spec, occupant)
         winners = winners_of_variant(self.resolutions, spec.stage, spec.name)
         context = replace(
             self._shared_context,
             choices=replace(self._shared_context.choices, by_key=winners),
-            previous=move.former,
-            misplaced_drafts=tuple(misplaced_drafts),
+            previous=move.previous,
+            misplaced_drafts=self._list_misplaced_drafts(spec, repository_state),
             abandoned=leftovers,
             exchange_partners=move.partners,
             replaces_draft=replaces,
@@ -398,6 +399,17 @@ class VariantObserver:
             unfinished_push=earlier_renderings,
         )
         return observe_variant(spec, repository_state, status_line, context)
+
+    def _list_misplaced_drafts(
+        self, spec: VariantSpec, repository_state: RepositoryState
+    ) -> tuple[MisplacedDraft, ...]:
+        """Return the drafts of the variant that are not where its draft belongs."""
+        place = repository_state.identity, self._locate_draft(spec, repository_state).key
+        return tuple(
+            it
+            for it in self._misplaced_drafts.get(spec.name, ())
+            if (it.repository_state.identity, it.draft.key) != place
+        )
 
     def _check_draft_branch(
         self, spec: VariantSpec, repository_state: RepositoryState
@@ -455,21 +467,24 @@ class VariantObserver:
         other_owner = self.path_ownership.other_owner(spec.name, status_line.place)
         if other_owner is not None:
             return _Move(previous_location, hold=_displaced_hold(spec, status_line, other_owner))
-        wanted_location = repository_state.identity, spec.path
+        wanted_place = repository_state.identity, spec.path
         for leftover in leftovers:
-            if leftover.left_place.place == wanted_location:
+            if leftover.left_place.place == wanted_place:
                 edited_hold = _edited_leftover_hold(spec) if leftover.is_edited else None
                 return _Move(previous_location, leftover.left_place.tree, hold=edited_hold)
         # With `deletionPolicy: Orphan` the old package stays, so two variants cannot exchange
         # paths.
         if not orphans_packages(self.resolved_policy):
-            partners = exchange_partners(spec.name, self._wanted_paths, self.path_ownership.tenants)
+            partners = exchange_partners(
+                spec.name, self._wanted_places, self.path_ownership.occupants
+            )
             if partners:
                 present_tree = repository_state.path_states.get(spec.path, EMPTY_PATH).tree
                 return _Move(previous_location, present_tree, partners)
         return _Move(previous_location)
 
-    def _inspect(self, variant: ObservedVariant) -> ObservedVariant:
+    def _add_history(self, variant: ObservedVariant) -> ObservedVariant:
+        """Add what commits tell of the variant: downstream edits, replaced drafts, its origin."""
         if variant.published is not None and not variant.is_unrecorded:
             variant = compare_with_publication(
                 variant, self.record_baseline, self._open_reader, self._publication_memo
@@ -531,12 +546,12 @@ def _unreachable_hold(spec: VariantSpec, status_line: VariantLine, error: object
     sentence = wording.describe_unreachable_path(
         spec.name, status_line.path, status_line.repository, str(error or "")
     )
-    return Hold("PathChanged", sentence, actor=location_author(spec))
+    return Hold(Reason.PATH_CHANGED, sentence, actor=location_author(spec))
 
 
 def _displaced_hold(spec: VariantSpec, status_line: VariantLine, other: PathOwner) -> Hold:
     return Hold(
-        "PathTaken",
+        Reason.PATH_TAKEN,
         wording.describe_displaced_variant(spec.name, status_line.path, other[1]),
         actor=format_maintainers(spec.repository),
     )
@@ -544,7 +559,7 @@ def _displaced_hold(spec: VariantSpec, status_line: VariantLine, other: PathOwne
 
 def _edited_leftover_hold(spec: VariantSpec) -> Hold:
     return Hold(
-        "EditedDownstream",
+        Reason.EDITED_DOWNSTREAM,
         wording.describe_edited_leftover(spec.name, f"{spec.repository}:{spec.path}"),
         actor=format_maintainers(spec.repository),
     )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
+from fanout.api.reasons import Reason
 from fanout.cli.input.name_lookup import find_variant
 from fanout.cli.startup import Program
 from fanout.errors import InvalidInput, Stopped
@@ -85,7 +86,7 @@ class VariantFiles:
         if observed.lacks_base and not observed.is_unmanaged:
             place = f"{observed.package_location.repository}:{observed.package_location.path}"
             problem = f"{place} has edits, and their base is missing"
-            hold = hold or variant.selected.draft_hold or Hold("BaseMissing", problem)
+            hold = hold or variant.selected.draft_hold or Hold(Reason.BASE_MISSING, problem)
         if hold is not None:
             problem = f"{variant.spec.name} is held and has no next draft: {hold.sentence}"
             raise Stopped(problem, reason=hold.reason)

@@ -8,6 +8,7 @@ new one is ready (design §1 and §6, "Order and change").
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
 
+from fanout.api.reasons import Reason
 from fanout.gates.gate_facts import Hold
 from fanout.plan import plan_wording
 from fanout.plan.observation.repository_state import (
@@ -124,7 +125,7 @@ def draft_branch_hold(draft: OpenDraft) -> Hold:
     """Return the hold of a variant whose branch has another variant's edited draft."""
     branch, other_variant = draft.ref.removeprefix("refs/heads/"), draft.trailers.variant
     return Hold(
-        "PathTaken",
+        Reason.PATH_TAKEN,
         plan_wording.describe_shared_branch(branch, other_variant),
         actor=plan_wording.NEXT_RUN,
     )
@@ -135,14 +136,14 @@ def occupied_path_hold(spec: VariantSpec, occupant: PathHolder) -> Hold:
     location = f"{spec.repository}:{spec.path}"
     if occupant.variant == spec.name:
         return Hold(
-            "PathChanged",
+            Reason.PATH_CHANGED,
             plan_wording.describe_nested_move(location, occupant.path),
             actor=location_author(spec),
         )
     owner = f"variant {occupant.variant} ({occupant.policy})"
     if occupant.is_undeclared:
         return Hold(
-            "PathTaken",
+            Reason.PATH_TAKEN,
             plan_wording.describe_undeclared_occupant(location, occupant.path, occupant.policy),
             actor=location_author(spec),
         )
@@ -153,5 +154,7 @@ def occupied_path_hold(spec: VariantSpec, occupant: PathHolder) -> Hold:
     else:
         sentence = plan_wording.describe_orphaned_occupant(location, occupant.path, owner)
     return Hold(
-        "PathTaken", sentence, actor=plan_wording.format_promoter(f"variant {occupant.variant}")
+        Reason.PATH_TAKEN,
+        sentence,
+        actor=plan_wording.format_promoter(f"variant {occupant.variant}"),
     )

@@ -342,7 +342,7 @@ def _remaining_draft_hold(variant: RenderedVariant) -> Hold | None:
         return None
     branch = misplaced.draft.ref.removeprefix("refs/heads/")
     return Hold(
-        "PathChanged",
+        Reason.PATH_CHANGED,
         plan_wording.describe_remaining_draft(branch, misplaced.repository),
         actor=plan_wording.NEXT_RUN,
     )
@@ -379,7 +379,7 @@ def _exchange_hold(variant: RenderedVariant, publishable: set[str]) -> Hold | No
         return None
     location = f"{variant.spec.repository}:{variant.spec.path}"
     return Hold(
-        "PathTaken",
+        Reason.PATH_TAKEN,
         plan_wording.describe_exchange(location, waiting_partners),
         actor=plan_wording.format_promoter(waiting_partners[0]),
     )

@@ -105,7 +105,7 @@ def reverted_hold(
     is_replaceable = not reverted.is_other_package and reverted.pristine_tree is not None
     remedy = plan_wording.format_restore_remedy(_promote_command(spec) if is_replaceable else "")
     return Hold(
-        "EditedDownstream",
+        Reason.EDITED_DOWNSTREAM,
         plan_wording.describe_reverted(location, reverted.description, published.revision, remedy),
         actor=plan_wording.format_maintainers(spec.repository),
     )

@@ -37,7 +37,7 @@ def find_origin(
             sentence = wording.describe_other_clone(
                 package_location, lock.directory, lock.repo, path, remote.url
             )
-            return replace(variant, obstacle=Hold("PathTaken", sentence, actor=maintainers))
+            return replace(variant, obstacle=Hold(Reason.PATH_TAKEN, sentence, actor=maintainers))
         return replace(variant, origin=_read_origin(git, remote, path, lock.commit))
     except FanoutError as error:
         return add_adoption_obstacle(variant, error)

@@ -246,7 +246,7 @@ class PathOwnership:
     repository_states: Mapping[str, RepositoryState]  # by identity of the Repository object
     # repositories named by its targets or its records
     repository_by_place: Mapping[str, LocatedRepository]
-    tenants: Mapping[str, PathHolder]  # present holder of each wanted path, by variant
+    occupants: Mapping[str, PathHolder]  # present holder of each wanted path, by variant
     named_places: frozenset[str]  # repositories named by its targets
     # of other repositories that have drafts of the policy, though neither targets nor records name
     # them
@@ -298,7 +298,7 @@ class PolicyPaths:
     recorded_paths: RecordedPaths
     claims: PathClaims
     refusals: Mapping[PathOwner, str]  # why a variant may not have its path
-    tenants: Mapping[str, Mapping[str, PathHolder]]  # by namespace and variant
+    occupants: Mapping[str, Mapping[str, PathHolder]]  # by namespace and variant
     # repositories of the variants written by hand
     places_by_namespace: Mapping[str, frozenset[str]]
     # Recorded and wanted ones. Of all policies, so that the state of a repository is the same
@@ -318,14 +318,14 @@ class PolicyPaths:
         recorded_paths = read_recorded_paths(policy_states, all_policies)
         claims = PathClaims.build(all_policies)
         wanted_paths = find_wanted_paths(all_policies)
-        tenants: dict[str, dict[str, PathHolder]] = {}
-        for (namespace, name), tenant in find_tenants(wanted_paths, recorded_paths).items():
-            tenants.setdefault(namespace, {})[name] = tenant
+        occupants: dict[str, dict[str, PathHolder]] = {}
+        for (namespace, name), occupant in find_occupants(wanted_paths, recorded_paths).items():
+            occupants.setdefault(namespace, {})[name] = occupant
         return cls(
             recorded_paths=recorded_paths,
             claims=claims,
             refusals=claims.find_refusals(recorded_paths.owner_by_path, ()),
-            tenants=tenants,
+            occupants=occupants,
             places_by_namespace=_find_hand_written_places(all_policies),
             paths_by_url=_group_by_url(
                 [
@@ -346,7 +346,7 @@ class OwnershipConflicts:
     """Effect of the paths of others on one policy; mostly none."""
 
     refusals: Mapping[str, str]
-    tenants: Mapping[str, PathHolder]
+    occupants: Mapping[str, PathHolder]
     other_owners: Mapping[PackagePlace, PathOwner]
     # repositories of all hand-written variants of the namespace, if it is one of them
     shared_places: frozenset[str]
@@ -395,7 +395,7 @@ class PathOwnershipIndex:
         """Return what the paths of other policies mean for one policy."""
         namespace, recorded = resolved_policy.namespace, self.recorded_paths
         names = [it.name for it in resolved_policy.variants]
-        refusals, tenants = self.refusals, self.policy_paths.tenants.get(namespace, {})
+        refusals, occupants = self.refusals, self.policy_paths.occupants.get(namespace, {})
         recorded_names = recorded.variants_by_policy.get(resolved_policy.records_key, ())
         owned_places = (
             ((namespace, name), place)
@@ -404,7 +404,7 @@ class PathOwnershipIndex:
         )
         return OwnershipConflicts(
             {it: refusals[namespace, it] for it in names if (namespace, it) in refusals},
-            {it: tenants[it] for it in names if it in tenants},
+            {it: occupants[it] for it in names if it in occupants},
             {
                 place: owner
                 for own, place in owned_places
@@ -438,7 +438,7 @@ class PathOwnershipIndex:
             namespace=resolved_policy.namespace,
             repository_states=repository_states,
             repository_by_place=located,
-            tenants=self.policy_paths.tenants.get(resolved_policy.namespace, {}),
+            occupants=self.policy_paths.occupants.get(resolved_policy.namespace, {}),
             named_places=_named_places(resolved_policy)
             if resolved_policy.upstream_policy
             else self.policy_paths.places_by_namespace[resolved_policy.namespace],
@@ -499,7 +499,7 @@ def find_wanted_paths(all_policies: Sequence[ResolvedPolicy]) -> dict[PathOwner,
     }
 
 
-def find_tenants(
+def find_occupants(
     wanted_paths: Mapping[PathOwner, PackagePlace], recorded_paths: RecordedPaths
 ) -> dict[PathOwner, PathHolder]:
     """Return the orphaned variant that still occupies a newcomer's path.
@@ -518,17 +518,17 @@ def find_tenants(
     # orphaned path with each newcomer would be quadratic.
     for entries in newcomers.values():
         entries.sort()
-    tenant_by_newcomer: dict[PathOwner, PathHolder] = {}
+    occupant_by_newcomer: dict[PathOwner, PathHolder] = {}
     # Sorted, so that of several orphaned variants a newcomer always waits for the same one.
     for place, owner in sorted(departing):
         for newcomer in _find_overlapping(place[1], newcomers.get(place[0], [])):
-            tenant_by_newcomer.setdefault(
-                newcomer, _build_tenant(place, owner, wanted_paths, recorded_paths)
+            occupant_by_newcomer.setdefault(
+                newcomer, _build_occupant(place, owner, wanted_paths, recorded_paths)
             )
-    return tenant_by_newcomer
+    return occupant_by_newcomer
 
 
-def _build_tenant(
+def _build_occupant(
     place: PackagePlace,
     owner: PathOwner,
     wanted_paths: Mapping[PathOwner, PackagePlace],

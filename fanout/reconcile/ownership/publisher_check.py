@@ -7,6 +7,7 @@ declared at another address. A published package is still in use by its policy.
 from collections.abc import Sequence
 
 from fanout.api.commit_trailers import Trailer
+from fanout.api.reasons import Reason
 from fanout.gates.gate_facts import Hold
 from fanout.plan.draft_trailers import parse_trailers
 from fanout.plan.moves.move_locations import location_author
@@ -110,7 +111,7 @@ def _taken_hold(
                 own_repository
             ):
                 return Hold(
-                    "PathTaken",
+                    Reason.PATH_TAKEN,
                     wording.describe_two_addresses(
                         sentence_start,
                         [own_repository.identity, other_repository.identity],
@@ -119,7 +120,7 @@ def _taken_hold(
                     actor=location_author(spec),
                 )
     return Hold(
-        "PathTaken",
+        Reason.PATH_TAKEN,
         wording.describe_other_owner(sentence_start, spec.name),
         actor=format_maintainers(spec.repository),
     )
@@ -136,7 +137,7 @@ def _find_clone_hold(
     if lock is None or lock.refers_to(resolved_policy.upstream.spec.url, path):
         return None
     return Hold(
-        "PathTaken",
+        Reason.PATH_TAKEN,
         wording.describe_foreign_clone(
             f"{spec.repository}:{spec.path}", lock.directory, lock.repo, spec.name
         ),
