@@ -27,6 +27,7 @@ from fanout.reconcile.execution.plan_execution import is_final, run_pass
 from fanout.reconcile.pass_results import PassPlan, PassReport
 from fanout.reconcile.pass_scope import PassMode, PassSubject, list_requests
 from fanout.reconcile.records.record_intake import RecordIntake
+from fanout.reconcile.records.record_retention import RecordRetention
 from fanout.reconcile.validation.object_findings import ObjectFindings
 from fanout.schedule.loop_health import LoopObserver, ScheduledPass
 from fanout.schedule.run_loop import IntakeReport, LoopDependencies, RunLoop
@@ -109,6 +110,10 @@ class WatchedCluster:
         """Return the intake of the records of the cluster."""
         return open_record_intake(program, self._connection, evaluated)
 
+    def open_retention(self, program: Program) -> RecordRetention:
+        """Return the deletion of the objects of records of the cluster."""
+        return open_record_retention(program, self._connection)
+
     def read_restrictions(self) -> DeclaredObjects:
         """Return what is declared, not older than the call."""
         # A watch may be late: what the API server has acknowledged binds what begins now.
@@ -143,6 +148,7 @@ class _Operation:
         self._program = program
         self._evaluated = PolicyErrorMemo()
         self._intake = cluster.open_intake(program, self._evaluated)
+        self._retention = cluster.open_retention(program)
         self._problems: frozenset[str] = frozenset()  # of the intake, as logged
         self._changed: frozenset[PassSubject] = frozenset()  # taken in during a pass
 
@@ -189,13 +195,13 @@ class _Operation:
 
         Those that were taken in during the last pass are among them.
         """
-        self._delete_recorded(now)
+        self._delete_expired(now)
         changed, self._changed = self._changed | self._take_in(now), frozenset()
         is_complete = not self._problems and self._cluster.admission_problem is None
         return IntakeReport(changed, is_complete)
 
-    def _delete_recorded(self, now: datetime) -> None:
-        result = self._intake.delete_recorded(now)
+    def _delete_expired(self, now: datetime) -> None:
+        result = self._retention.delete_expired(now)
         for problem in result.problems:
             _log.warning("A record is not deleted", problem=problem)
         if result.has_more:
@@ -264,8 +270,13 @@ def open_record_intake(
 ) -> RecordIntake:
     """Open the intake of the records of a cluster; `evaluated` has the results of passes."""
     pending = load_module("kube.pending_records").ApiPendingRecords(connection)
-    retention = program.configuration.record_retention
-    return RecordIntake(program.world.records, pending, retention, evaluated.find_obstacle)
+    return RecordIntake(program.world.records, pending, evaluated.find_obstacle)
+
+
+def open_record_retention(program: Program, connection: Any) -> RecordRetention:
+    """Open the deletion of the objects of a cluster that have been on record for long enough."""
+    pending = load_module("kube.pending_records").ApiPendingRecords(connection)
+    return RecordRetention(pending, program.configuration.record_retention)
 
 
 class DeletionObserver:

@@ -4,7 +4,7 @@ from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers
 from fanout.plan.edits.merge_disputes import format_disputes, rejected_lines
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.selection.variant_naming import install_of
+from fanout.selection.ref_names import install_of
 
 
 def build_draft_trailers(variant: RenderedVariant, install: str) -> DraftTrailers:

@@ -137,14 +137,3 @@ def parse_last_record(message: str) -> str:
         if not line:
             break
     return ""
-
-
-def format_publication_message(policy: str, stage: str, revision: str, variants: list[str]) -> str:
-    """Format the message of a publication: its variants, stage, revision and policy."""
-    subject = variants[0] if len(variants) == 1 else f"{len(variants)} variants"
-    stage_phrase = f" of stage {stage}" if stage else ""
-    listed = "".join(f"* {variant}\n" for variant in variants)
-    return (
-        f"Publish {subject}{stage_phrase} at {revision}\n\n{listed}\n{Trailer.POLICY.value}:"
-        f" {policy}\n"
-    )

@@ -20,7 +20,7 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.plan.records.policy_status import PublishedLine, VariantLine
 from fanout.plan.rollback.earlier_publication import RevertedPublication, reverted_hold
-from fanout.selection.variant_naming import install_of, vendor_ref
+from fanout.selection.ref_names import install_of, vendor_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import frozen
 

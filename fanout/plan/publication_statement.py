@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY
 
 from fanout.api.commit_trailers import Trailer
 from fanout.plan.draft_trailers import DraftTrailers, format_package, parse_package
-from fanout.selection.variant_naming import tag_ref
+from fanout.selection.ref_names import tag_ref
 from fanout.values import frozen
 
 

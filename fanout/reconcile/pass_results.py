@@ -25,11 +25,11 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.policy_plan import PolicyPlan
+from fanout.plan.publication_messages import CommitSettings
 from fanout.plan.pull_requests.other_requests import OtherStatus
 from fanout.plan.records.policy_records import PolicyRecords, RecordEntry, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.plan.repository_changes import CommitSettings
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.package_damage import describe_faults, find_lost_renderings
 from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problem

@@ -22,8 +22,9 @@ from fanout.gates.gate_rules import StageRule
 from fanout.gates.removal_gate import RemovalEvaluation
 from fanout.plan.observation.repository_state import RepositoryChange
 from fanout.plan.policy_plan import PolicyPlan, join_plans
+from fanout.plan.publication_messages import CommitSettings
 from fanout.plan.records.policy_status import RecordedStatus
-from fanout.plan.repository_changes import CommitSettings, build_changes
+from fanout.plan.repository_changes import build_changes
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.selection.variant_spec import VariantSpec
 from fanout.telemetry.error_isolation import run_without_faulty

@@ -19,9 +19,9 @@ from fanout.plan.observation.repository_state import (
     RepositoryState,
 )
 from fanout.plan.policy_plan import PolicyPlan, join_plans
+from fanout.plan.publication_messages import CommitSettings
 from fanout.plan.pull_requests.merge_messages import with_merge_messages
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
-from fanout.plan.repository_changes import CommitSettings
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector

@@ -62,7 +62,7 @@ from fanout.reconcile.records.rewound_records import (
 from fanout.reconcile.rollback.publication_history import PublicationMemo
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
 from fanout.selection.path_collisions import PackagePlace, PathOwner
-from fanout.selection.variant_naming import tag_ref
+from fanout.selection.ref_names import tag_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.telemetry.error_isolation import BARRIER
 from fanout.values import frozen, replace

@@ -1,9 +1,8 @@
-"""Names and refs derived from identity, so that a rerun finds its own work."""
+"""Names of variants, derived from their identity, so that a rerun finds its own work."""
 
 import hashlib
 import re
 
-NO_STAGE = "none"  # in refs and trailers: the policy has no stages
 LIMIT = 63  # characters of a name that is also a label's value
 
 _NOT_IN_A_NAME = re.compile(r"[^a-z0-9]+")
@@ -28,55 +27,3 @@ def variant_digest(namespace: str, policy: str, target: str) -> str:
     """Compute the hash of a variant's identity, the last part of its name."""
     identity = "\0".join(("UpstreamPolicy", namespace, policy, target))
     return hashlib.sha256(identity.encode()).hexdigest()[:10]
-
-
-def draft_ref(install: str, path: str, owner: str) -> str:
-    """Return the ref of a variant's draft. `owner` is the policy, or the hand-written variant."""
-    return f"refs/heads/drafts/{install}/{path}/{owner}"
-
-
-def stage_draft_ref(install: str, namespace: str, policy: str, stage: str) -> str:
-    """Return the ref of the draft that the released variants of a stage share.
-
-    `stage` is "" for a policy without stages. No package path begins with `_stages`.
-    """
-    return f"refs/heads/drafts/{install}/_stages/{namespace}.{policy}/{stage or NO_STAGE}"
-
-
-def is_stage_draft(install: str, ref: str) -> bool:
-    """Return whether the ref is that of a stage draft of the installation."""
-    return ref.startswith(f"refs/heads/drafts/{install}/_stages/")
-
-
-def removal_draft_ref(install: str, namespace: str, policy: str, stage: str) -> str:
-    """Return the ref of the draft that removes packages of a stage.
-
-    `policy` may also be a variant written by hand; `stage` is "" for none. No package path begins
-    with `_removals`.
-    """
-    return f"refs/heads/drafts/{install}/_removals/{namespace}.{policy}/{stage or NO_STAGE}"
-
-
-def is_removal_draft(install: str, ref: str) -> bool:
-    """Return whether the ref is that of a removal draft of the installation."""
-    return ref.startswith(f"refs/heads/drafts/{install}/_removals/")
-
-
-def drafts_prefix(install: str) -> str:
-    """Return the prefix of this installation's drafts, the only refs fanout removes."""
-    return f"refs/heads/drafts/{install}/"
-
-
-def install_of(draft: str) -> str:
-    """Return the installation that a draft's ref belongs to."""
-    return draft.removeprefix("refs/heads/drafts/").partition("/")[0]
-
-
-def vendor_ref(install: str) -> str:
-    """Return the ref of the branch with the pristine renderings. (Design §4, "The base".)"""
-    return f"refs/heads/fanout/{install}/rendered"
-
-
-def tag_ref(path: str, number: int) -> str:
-    """Return the ref of a published variant's tag, as kpt and Porch read it."""
-    return f"refs/tags/{path}/v{number}"

@@ -14,7 +14,11 @@ from kube_server import CONTROLLER, KubeError, KubeServer
 
 from fanout.api.admission_policies import build_admission_policies
 from fanout.cli.startup import Program
-from fanout.cli.watched_cluster import PolicyErrorMemo, open_record_intake
+from fanout.cli.watched_cluster import (
+    PolicyErrorMemo,
+    open_record_intake,
+    open_record_retention,
+)
 from fanout.errors import FanoutError
 from fanout.kube import admission_check
 from fanout.kube.api_connection import ApiConnection, open_connection
@@ -103,7 +107,8 @@ class Company:
     def take_in(self, after: timedelta = timedelta()) -> IntakeResult:
         with self.opened() as (program, connection):
             intake, now = open_intake(program, connection), self.fleet.now + after
-            assert not intake.delete_recorded(now).problems
+            retention = open_record_retention(program, connection)
+            assert not retention.delete_expired(now).problems
             return intake.take_in(now)
 
     def records(self, policy: str = "monitoring") -> PolicyRecords:

@@ -5,13 +5,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.selection.variant_naming import (
-    LIMIT,
-    build_variant_name,
-    draft_ref,
-    tag_ref,
-    variant_digest,
-)
+from fanout.selection.ref_names import draft_ref, tag_ref
+from fanout.selection.variant_naming import LIMIT, build_variant_name, variant_digest
 
 dns = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", fullmatch=True)
 keys = st.text(max_size=80)

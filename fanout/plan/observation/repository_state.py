@@ -16,7 +16,7 @@ from fanout.package.tree_ids import TreeEntry
 from fanout.plan.draft_trailers import DraftTrailers
 from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.publication_statement import PublicationStatement
-from fanout.selection.variant_naming import tag_ref
+from fanout.selection.ref_names import tag_ref
 from fanout.values import frozen
 
 RepositoryAccess = tuple[str, str]

@@ -2,7 +2,7 @@
 
 from fanout.plan.observation.request_change import RequestChange
 from fanout.plan.policy_plan import PolicyPlan
-from fanout.plan.repository_changes import (
+from fanout.plan.publication_messages import (
     CommitSettings,
     build_publication_message,
     group_publications,

@@ -16,7 +16,7 @@ from fanout.plan.pull_requests.request_text import (
 )
 from fanout.plan.records.policy_status import RequestKey, RequestLine
 from fanout.plan.removal.removal_drafts import RemovalDraftPlan
-from fanout.selection.variant_naming import install_of
+from fanout.selection.ref_names import install_of
 from fanout.values import replace
 
 

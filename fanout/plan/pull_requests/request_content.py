@@ -27,7 +27,7 @@ from fanout.plan.pull_requests.request_text import (
     RequestVariant,
 )
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.selection.variant_naming import install_of
+from fanout.selection.ref_names import install_of
 from fanout.values import replace
 
 # Holds that end by what fanout does next, or that the forge shows by itself: a text that named

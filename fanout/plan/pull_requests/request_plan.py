@@ -21,7 +21,7 @@ from fanout.plan.pull_requests.request_marker import (
     replace_own_text,
 )
 from fanout.plan.pull_requests.request_settings import RequestSettings
-from fanout.selection.variant_naming import install_of
+from fanout.selection.ref_names import install_of
 from fanout.values import frozen, replace
 
 _MAX_DESCRIPTION = 140  # characters that all forges show of a status

@@ -23,7 +23,7 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.plan.removal.removal_commit import RemovalCommit, format_removal_commit
 from fanout.plan.stage_drafts.stage_commit import PACKAGES_PER_COMMIT
-from fanout.selection.variant_naming import removal_draft_ref
+from fanout.selection.ref_names import removal_draft_ref
 from fanout.values import frozen, replace
 
 _MAX_NAMED = 2  # packages named in one commit subject

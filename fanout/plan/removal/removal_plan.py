@@ -36,7 +36,7 @@ from fanout.plan.removal.removal_drafts import (
     is_merged,
 )
 from fanout.plan.stage_drafts.stage_draft_plan import plan_stage_drafts
-from fanout.selection.variant_naming import drafts_prefix, vendor_ref
+from fanout.selection.ref_names import drafts_prefix, vendor_ref
 from fanout.values import frozen, replace
 
 _MAX_NAMED = 2  # packages named in one commit subject

@@ -6,7 +6,7 @@ from fanout.plan.observation.repository_state import (
     RepositoryState,
     shared_draft_key,
 )
-from fanout.selection.variant_naming import draft_ref, stage_draft_ref
+from fanout.selection.ref_names import draft_ref, stage_draft_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import frozen
 

@@ -23,7 +23,7 @@ from fanout.ports import ObjectReader
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.observation.mirror_access import OpenReader, PackageContentCache
 from fanout.reconcile.rollback.publication_history import PublicationMemo
-from fanout.selection.variant_naming import tag_ref
+from fanout.selection.ref_names import tag_ref
 from fanout.values import frozen, replace
 
 _MAX_RENDERING_COMMITS = 10_000  # of commits on the branch of renderings

@@ -10,7 +10,7 @@ from fanout.plan.edits.draft_errors import with_remedy
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile import reconcile_wording as wording
-from fanout.selection.variant_naming import install_of, vendor_ref
+from fanout.selection.ref_names import install_of, vendor_ref
 
 
 def describe_edits(variant: ObservedVariant) -> str:

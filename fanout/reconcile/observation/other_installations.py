@@ -11,7 +11,7 @@ from fanout.errors import InvalidInput
 from fanout.plan.observation.repository_state import RefListingRequest
 from fanout.ports import GitStore, ObjectReader
 from fanout.reconcile.observation.stage_draft_reader import read_stage_draft
-from fanout.selection.variant_naming import drafts_prefix, is_stage_draft
+from fanout.selection.ref_names import drafts_prefix, is_stage_draft
 
 _RENDERING_BRANCH_PATTERN = re.compile(r"refs/heads/fanout/([^/]+)/rendered")
 

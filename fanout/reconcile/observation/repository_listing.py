@@ -17,7 +17,7 @@ from fanout.reconcile.selection.policy_resolution import (
     full_branch_name,
     repository_key,
 )
-from fanout.selection.variant_naming import drafts_prefix, vendor_ref
+from fanout.selection.ref_names import drafts_prefix, vendor_ref
 
 
 def build_remote(repository: Repository) -> Remote:

@@ -45,12 +45,7 @@ from fanout.reconcile.observation.publication_reader import (
 )
 from fanout.reconcile.observation.removal_draft_reader import read_removal_draft
 from fanout.reconcile.observation.stage_draft_reader import StagePackage, read_stage_draft
-from fanout.selection.variant_naming import (
-    drafts_prefix,
-    is_removal_draft,
-    is_stage_draft,
-    vendor_ref,
-)
+from fanout.selection.ref_names import drafts_prefix, is_removal_draft, is_stage_draft, vendor_ref
 from fanout.telemetry.error_isolation import BARRIER
 from fanout.values import frozen
 

@@ -31,7 +31,7 @@ from fanout.reconcile.pull_requests.request_memo import (
     RepositoryMemo,
     SettingsMemo,
 )
-from fanout.selection.variant_naming import drafts_prefix
+from fanout.selection.ref_names import drafts_prefix
 from fanout.values import frozen, replace
 
 _BRANCH = "refs/heads/"

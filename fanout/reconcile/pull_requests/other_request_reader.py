@@ -23,7 +23,7 @@ from fanout.reconcile.pull_requests.request_memo import (
     SettingsMemo,
     digest_listing,
 )
-from fanout.selection.variant_naming import drafts_prefix
+from fanout.selection.ref_names import drafts_prefix
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import frozen, replace
 

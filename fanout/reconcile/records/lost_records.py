@@ -14,7 +14,7 @@ from fanout.ports import GitStore
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.ownership.path_ownership import trailer_owner
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-from fanout.selection.variant_naming import vendor_ref
+from fanout.selection.ref_names import vendor_ref
 
 
 def refuse_lost_records(

@@ -8,7 +8,7 @@ is taken in is no record; one that is deleted afterwards changes nothing.
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 from fanout.api.approver_names import format_user
@@ -32,12 +32,8 @@ from fanout.reconcile.pass_scope import PassSubject
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import frozen, replace
 
-# Those on record may be many, and nothing waits for their deletion.
-_DELETION_INTERVAL = timedelta(minutes=10)
-_FIRST_DELETION = datetime(1970, 1, 1, tzinfo=UTC)
 # Of a policy in one push; the rest follows in the next round.
 MAX_RECORDS = 1000
-MAX_DELETIONS = 500  # the rest follows in the next round
 # Git stores no such name of a committer, or stores it without the spaces around it.
 _UNUSABLE_USER = re.compile(r"[\x00-\x1f\x7f<>]|^\s|\s$|^$")
 
@@ -56,14 +52,6 @@ class IntakeResult:
     problems: tuple[str, ...] = ()  # sentences for the log, sorted
     admission_problem: FanoutError | None = None  # nothing was taken in for any policy
     has_more: bool = False  # a policy has more records than one push takes
-
-
-@frozen
-class DeletionResult:
-    """Result of deleting objects that have been on record for their retention."""
-
-    problems: tuple[str, ...] = ()  # sentences for the log, sorted
-    has_more: bool = False  # there are more than one call deletes
 
 
 @dataclass(slots=True)
@@ -85,18 +73,12 @@ class RecordIntake:
         self,
         records: RecordStore,
         pending: PendingRecords,
-        retention: timedelta | None,
         find_obstacle: FindObstacle,
     ) -> None:
-        """Take in from `pending` to `records`; objects are deleted `retention` after that.
-
-        None: they are kept.
-        """
+        """Take in from `pending` to `records`."""
         self._records = records
         self._pending = pending
-        self._retention = retention
         self._find_obstacle = find_obstacle
-        self._next_deletion = _FIRST_DELETION
 
     def take_in(self, now: datetime) -> IntakeResult:
         """Take in the records that are pending; `now` is their instant.
@@ -120,24 +102,6 @@ class RecordIntake:
             listing.admission_problem,
             intake.has_more,
         )
-
-    def delete_recorded(self, now: datetime) -> DeletionResult:
-        """Delete objects that have been on record for the retention, every ten minutes.
-
-        At most MAX_DELETIONS in a call. Raises Denied and Unavailable if they cannot be listed.
-        """
-        if self._retention is None or now < self._next_deletion:
-            return DeletionResult()
-        expired = [
-            item
-            for item in self._pending.read_recorded()
-            if item.state.at is not None and item.state.at + self._retention <= now
-        ]
-        errors = self._pending.delete(expired[:MAX_DELETIONS])
-        has_more = len(expired) > MAX_DELETIONS and not errors
-        self._next_deletion = now if has_more else now + _DELETION_INTERVAL
-        problems = (wording.describe_undeleted_record(it, str(errors[it])) for it in errors)
-        return DeletionResult(tuple(sorted(problems)), has_more)
 
     def _await_admission(
         self, items: Sequence[RecordObject], problem: FanoutError, intake: _Intake

@@ -7,8 +7,8 @@ from fanout.api.promotion_policy import PromotionPolicy
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.plan.policy_plan import PolicyPlan
+from fanout.plan.publication_messages import PublicationGroup, group_publications
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.plan.repository_changes import PublicationGroup, group_publications
 from fanout.ports import Sandbox
 from fanout.reconcile import reconcile_wording as wording
 from fanout.selection.variant_spec import ExpressionFailure

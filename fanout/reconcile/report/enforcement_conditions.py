@@ -13,7 +13,7 @@ from fanout.plan.pull_requests.enforcement import (
 )
 from fanout.plan.pull_requests.request_plan import status_context
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.selection.variant_naming import install_of
+from fanout.selection.ref_names import install_of
 from fanout.values import frozen
 
 _REASONS: Mapping[ConditionStatus, Reason] = {

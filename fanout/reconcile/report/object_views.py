@@ -41,10 +41,9 @@ from fanout.reconcile.report.enforcement_conditions import (
     EnforcementReport,
     report_enforcement,
 )
+from fanout.reconcile.report.policy_conditions import build_policy_conditions, find_failed_variants
 from fanout.reconcile.report.variant_conditions import (
     build_conflict_conditions,
-    build_policy_conditions,
-    find_failed_variants,
     find_undrafted_hold,
     is_carried_out,
 )

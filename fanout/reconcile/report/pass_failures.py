@@ -8,8 +8,8 @@ from fanout.api.object_meta import KRMObject
 from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import VariantState
 from fanout.plan.written_objects import PROGRESS_TYPES, ObjectName, WrittenObject
+from fanout.reconcile.report.policy_conditions import build_error_conditions
 from fanout.reconcile.report.status_views import finish_status
-from fanout.reconcile.report.variant_conditions import build_error_conditions
 from fanout.reconcile.report.view_meta import Plain
 from fanout.values import replace
 

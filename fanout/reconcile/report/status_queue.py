@@ -27,7 +27,7 @@ from fanout.reconcile.notifications.notification_conditions import (
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject, list_requests
 from fanout.reconcile.report.decided_entry import DecidedEntry, list_decisions
-from fanout.reconcile.report.error_conditions import with_errors
+from fanout.reconcile.report.declaration_error_conditions import with_errors
 from fanout.reconcile.report.pass_failures import build_unevaluated_status, with_failure
 from fanout.reconcile.report.policy_events import (
     find_changed_variants,

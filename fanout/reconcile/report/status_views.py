@@ -37,7 +37,7 @@ from fanout.reconcile.report.object_views import (
     build_stages,
     build_variant_conditions,
 )
-from fanout.reconcile.report.variant_conditions import (
+from fanout.reconcile.report.policy_conditions import (
     build_error_conditions,
     build_policy_conditions,
     find_failed_variants,

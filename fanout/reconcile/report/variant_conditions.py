@@ -1,119 +1,19 @@
-"""Conditions of policies (readiness, enforcement) and of variants (merge conflicts)."""
+"""Conditions of variants about merge conflicts, and which variants are carried out."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fanout.api.reasons import Reason
-from fanout.errors import Conflict, FanoutError, Unavailable, Waiting
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.gates.gate_facts import Hold
-from fanout.gates.gate_wording import describe_hold
 from fanout.plan.draft_messages import find_release_draft
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.plan.variant_observation import unreadable_repository_hold
 from fanout.reconcile import reconcile_wording as wording
-from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.removal.orphaned_variants import summarize_orphans
-from fanout.reconcile.report.enforcement_conditions import report_enforcement
 
 Plain = dict[str, Any]
 # A variant with one of these has changed inputs of which no draft can be made.
 _UNDRAFTED = frozenset({Reason.BASE_MISSING, Reason.REQUIRED_INJECTION_MISSING})
-
-
-def build_policy_conditions(policy_result: PolicyResult, holds: Sequence[Hold]) -> list[Plain]:
-    """Build the conditions of a policy; `holds` are those of the policy itself."""
-    if policy_result.error is not None:
-        return build_error_conditions(policy_result.error)
-    ready, reason, sentence = _find_readiness(policy_result, holds)
-    # A condition type occurs once: the least enforced repositories stand for all.
-    enforcement = [it.as_condition() for it in report_enforcement(policy_result.variants)[:1]]
-    return [
-        {"type": "Ready", "status": ready, "reason": reason, "message": sentence},
-        *enforcement,
-        *_build_template_conditions(policy_result),
-    ]
-
-
-def build_error_conditions(error: FanoutError) -> list[Plain]:
-    """Build the conditions of what an error stops.
-
-    An error of the outside world may be gone at the next attempt, without a correction. A
-    repository that does not exist is no such error: mostly its URL is wrong.
-    """
-    shared = {"reason": str(error.reason), "message": str(error)}
-    ends_by_itself = (
-        isinstance(error, Unavailable | Waiting | Conflict)
-        and error.reason != Reason.REMOTE_NOT_FOUND
-    )
-    return [
-        {"type": "Ready", "status": "False", **shared},
-        {"type": "Reconciling" if ends_by_itself else "Stalled", "status": "True", **shared},
-    ]
-
-
-def _build_template_conditions(policy_result: PolicyResult) -> list[Plain]:
-    """Build the condition about templates of pull requests that yield nothing."""
-    reason = str(Reason.EXPRESSION_ERROR)
-    return [
-        {"type": reason, "status": "True", "reason": reason, "message": warning}
-        for warning in policy_result.template_warnings[:1]
-    ]
-
-
-def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple[str, str, str]:
-    decisions = policy_result.decision.variants.values() if policy_result.decision else ()
-    ready_count = sum(map(is_carried_out, decisions))
-    ready_sentence = wording.describe_readiness(ready_count, len(decisions))
-    # Most pressing first: a condition has one reason, and what a person must fix outranks what
-    # only waits.
-    if failed_targets := policy_result.resolved_policy.failures:
-        first = failed_targets[0]
-        failed = wording.describe_failed_targets(len(failed_targets), first.target, first.problem)
-        return "False", Reason.TARGETS_FAILED, f"{failed}; {ready_sentence}"
-    if failures := find_failed_variants(policy_result):
-        hold = failures[0].holds[0] if failures[0].holds else None
-        detail = f": {describe_hold(hold)}" if hold else ""
-        reason = hold.reason if hold else Reason.VERIFICATION_FAILED
-        summary_text = wording.describe_failed_variants(len(failures), failures[0].name)
-        return "False", reason, f"{summary_text}{detail}; {ready_sentence}"
-    if undrafted := [it for it in decisions if find_undrafted_hold(it) is not None]:
-        hold = find_undrafted_hold(undrafted[0])
-        assert hold is not None, "those were chosen"
-        summary_text = wording.describe_undrafted_variants(len(undrafted), undrafted[0].name)
-        return "False", hold.reason, f"{summary_text}: {describe_hold(hold)}; {ready_sentence}"
-    if unreadable_variants := [
-        variant
-        for variant in policy_result.variants
-        if variant.observed.package_location.repository_state.failure is not None
-    ]:
-        first_unreadable = unreadable_variants[0]
-        assert first_unreadable.observed.package_location.repository_state.failure is not None, (
-            "those were chosen"
-        )
-        hold = unreadable_repository_hold(
-            first_unreadable.observed.package_location.repository_state.failure, ""
-        )
-        summary_text = wording.describe_unreadable_repositories(
-            len(unreadable_variants), first_unreadable.spec.name
-        )
-        return "False", hold.reason, f"{summary_text}: {hold.sentence}; {ready_sentence}"
-    if policy_result.orphans:
-        reason, orphan_summary, remedy = summarize_orphans(
-            policy_result.resolved_policy.name, policy_result.orphans, policy_result.removals
-        )
-        # A policy that was deleted has no targets, of which any could be ready.
-        parts = (orphan_summary, ready_sentence if decisions else "", remedy)
-        return "False", reason, "; ".join(filter(None, parts))
-    if decisions and ready_count == len(decisions):
-        return "True", Reason.READY, ready_sentence
-    if holds:
-        return "False", holds[0].reason, f"{describe_hold(holds[0])}; {ready_sentence}"
-    if not decisions:
-        # All that is declared is carried out. Tools that wait for the policy would wait for ever.
-        return "True", Reason.NO_TARGETS, wording.NO_TARGETS
-    return "False", Reason.PROGRESSING, ready_sentence
 
 
 def is_carried_out(decision: VariantEvaluation) -> bool:
@@ -126,17 +26,6 @@ def find_undrafted_hold(decision: VariantEvaluation) -> Hold | None:
     if decision.state is not VariantState.READY:
         return None
     return next((it for it in decision.holds if it.reason in _UNDRAFTED), None)
-
-
-def find_failed_variants(policy_result: PolicyResult) -> list[VariantEvaluation]:
-    """Return decisions of variants that failed, or that name a missing stage."""
-    decisions = policy_result.decision.variants.values() if policy_result.decision else ()
-    return [it for it in decisions if it.state is VariantState.FAILED or _is_misplaced(it)]
-
-
-def _is_misplaced(decision: VariantEvaluation) -> bool:
-    """Return True if the variant names a missing stage, a failure in sweeps too."""
-    return bool(decision.stage) and any(it.reason == Reason.NOT_IN_STAGE for it in decision.holds)
 
 
 def build_conflict_conditions(

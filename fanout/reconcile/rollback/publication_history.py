@@ -26,7 +26,7 @@ from fanout.ports import ObjectReader
 from fanout.reconcile.adoption.clone_origin import find_upstream_lock
 from fanout.reconcile.observation.publication_reader import list_statements
 from fanout.reconcile.observation.stage_draft_reader import read_stage_trailers
-from fanout.selection.variant_naming import tag_ref
+from fanout.selection.ref_names import tag_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import frozen, replace
 
