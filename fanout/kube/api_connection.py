@@ -20,6 +20,7 @@ from urllib3.exceptions import HTTPError
 
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, Unavailable
 from fanout.kube import kube_wording as wording
+from fanout.kube.missing_rights import advise_right
 
 CONNECT_TIMEOUT = 10.0  # seconds
 READ_TIMEOUT = 90.0  # seconds without a byte
@@ -237,7 +238,7 @@ def _status_error(path: str, status: int, content: bytes | str) -> FanoutError:
         message = f"status {status} for {path}"
     match status:
         case 401 | 403:
-            return Denied(message, reason="ClusterDenied", remedy=wording.PERMISSION_REMEDY)
+            return Denied(message, reason="ClusterDenied", remedy=advise_right(message))
         case 404:
             return NotServed(message, reason="ClusterUnavailable", remedy=wording.NOT_SERVED_REMEDY)
         case 409:

@@ -6,18 +6,16 @@ from fanout.errors import FanoutError
 
 KUBECONFIG_REMEDY = "run `kubectl config get-contexts`, and name one with --context"
 CLUSTER_REMEDY = "check the address of the kubeconfig file, and that the API server runs"
-PERMISSION_REMEDY = (
-    "have an administrator grant it: for fanout's kinds bind the ClusterRole fanout-viewer,"
-    " -reporter, -approver, -promoter or -admin; for kinds that policies name bind fanout-reader,"
-    " which has the rules of ClusterRoles with the label rbac.fanout.dev/aggregate-to-reader"
-)
 NOT_SERVED_REMEDY = "install its CustomResourceDefinition, or correct the policy that names it"
 SERVICE_ACCOUNT_REMEDY = "name a kubeconfig file with --kubeconfig, or run it in a pod"
 RETRY_REMEDY = "none: it is read and decided again"
 REFUSED_REMEDY = "correct the object"
 OTHER_REPOSITORIES = "Repository objects of other namespaces"
 MISSING_REMEDY = "create the Secret in the namespace of the Repository"
-ROLE_REMEDY = "grant the controller get on it, with a RoleBinding in its namespace"
+ROLE_REMEDY = (
+    "let the controller read it: bind the ClusterRole fanout-secret-reader, or a Role with get on"
+    " this Secret, in its namespace"
+)
 KEYS_REMEDY = "its keys are username and password, or ssh-privatekey and known_hosts"
 SECRETS_UNREAD = "fanout reads no Secrets as targets, sources or checks"
 SECRETS_REMEDY = "name another kind in the policy"

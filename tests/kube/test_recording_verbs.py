@@ -488,3 +488,29 @@ def test_errors_of_the_cluster_name_commands_for_it(fleet: Company):
     command = line.rpartition("`fanout ")[2].partition("`")[0]
     assert context in command
     assert fleet.fleet.run(*shlex.split(command), files=False).code == 0
+
+
+def test_a_verb_without_a_right_to_targets_names_the_right(fleet: Company):
+    server = fleet.server
+    server.kubectl("delete", "clusterrolebinding", "reader")
+    question = ("auth", "can-i", "list", "clusters.infra.example.com")
+
+    def lists_clusters() -> bool:
+        asked = server.kubectl(*question, by="bob", namespace=fleet.namespace, check=False)
+        return asked.returncode == 0
+
+    wait_until(lambda: not lists_clusters(), "the right is still in force")
+    try:
+        for verb in (
+            ("suspend", "monitoring", "--reason", "r"),
+            ("promote", "monitoring", "--stage", "dev", "--reason", "r"),
+            ("approve", "monitoring", "--stage", "dev", "--revision", "v1"),
+            ("explain", "monitoring"),
+        ):
+            told = ask(fleet, *verb, by="bob")
+            assert (told.code, told.out) == (2, "")
+            assert f"UpstreamPolicy/{fleet.namespace}/monitoring: spec.targets[0]" in told.err
+            assert 'User "bob" cannot list resource "clusters"' in told.err
+    finally:
+        server.kubectl("apply", "-f", "-", stdin=READER)
+        wait_until(partial(is_served, fleet), "the kind is not served")

@@ -188,10 +188,11 @@ def _build_missing_policy(program: Program, policy: str) -> InvalidInput:
 
     One that must not be read looks as if it did not exist; `find_policy` reports why it is not.
     """
-    identities = {f"{kind}/{policy}" for kind in ("UpstreamPolicy", "PackageVariant")}
+    kinds = ("UpstreamPolicy", "PackageVariant")
     declared, namespace = program.read_declared(), program.settings.namespace
     for finding in declared.faults:
-        if finding.is_error_in(namespace) and finding.where.object in identities:
+        kind, *_, name = finding.where.object.split("/")  # a namespace may stand between both
+        if finding.is_error_in(namespace) and kind in kinds and name == policy:
             return InvalidInput(
                 finding.problem,
                 reason="InvalidObject",
