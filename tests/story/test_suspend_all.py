@@ -107,3 +107,25 @@ def test_a_policy_whose_records_are_lost_keeps_no_other_from_being_suspended(fle
     assert "default/monitoring" in told.out
     assert "default/logging" not in told.out
     assert "default/logging" in told.err
+
+
+def test_what_is_resumed_already_may_be_suspended_by_its_spec(fleet: Fleet):
+    for verb in ("suspend", "resume"):
+        assert fleet.run(verb, "logging", *WHY).code == 0
+    (policy,) = (fleet.root / "policies").glob("*logging*")
+    policy.write_text(policy.read_text().replace("spec:\n", "spec:\n  suspend: true\n", 1))
+    told = fleet.run("resume", "logging", *WHY)
+    assert (told.code, told.out) == (4, "")
+    assert "nothing to do: the policy is already resumed by ann@example.com" in told.err
+    assert "; the policy is suspended by its spec: set suspend to false there" in told.err
+    told = fleet.run("resume", "--all", *WHY)
+    assert counts(told) == [0, 3, 0]
+
+
+def test_who_suspends_around_a_resumed_scope_is_named(fleet: Fleet):
+    assert fleet.run("suspend", "logging", *WHY).code == 0
+    assert fleet.run("suspend", "logging", "--stage", "dev", *WHY).code == 0
+    told = fleet.run("resume", "logging", "--stage", "dev", *WHY)
+    assert told.code == 4
+    assert "still suspended: the policy is suspended by ann@example.com in 2" in told.err
+    assert "run `fanout resume logging" in told.err

@@ -29,7 +29,7 @@ from fanout.cli.startup import Program
 from fanout.cli.terminal import print_message
 from fanout.errors import FanoutError, Stopped
 from fanout.gates.active_decisions import ActiveDecisions, Scope, list_scopes
-from fanout.gates.gate_wording import format_names
+from fanout.gates.gate_wording import describe_spec_suspension, format_names
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan.gates.gate_records import build_gate_records
 from fanout.plan.observation.repository_state import CommitIdentity
@@ -97,12 +97,15 @@ def _record_for_policy(session: RecordSession, action: Action) -> _RecordedSuspe
     )
     if action is Action.RESUME and _has_declined(item, named_scopes):
         return _RecordedSuspension(session.append("Decision", spec))
-    if already_done := _format_repeated(action, named_scopes, decisions):
-        return _RecordedSuspension(note=already_done)
-    if action is Action.SUSPEND:
-        return _RecordedSuspension(session.append("Decision", spec))
     # Decisions before this record: it ends its own scopes, not those around them.
     suspended = decisions.suspensions()
+    if already_done := _format_repeated(action, named_scopes, decisions):
+        is_resume = action is Action.RESUME
+        still = _format_still_suspended(item, named_scopes, suspended) if is_resume else ""
+        note = f"{already_done}; {still}" if still else already_done
+        return _RecordedSuspension(note=note, has_effect=not still)
+    if action is Action.SUSPEND:
+        return _RecordedSuspension(session.append("Decision", spec))
     if not_suspended := _format_not_suspended(item, named_scopes, suspended):
         return _RecordedSuspension(note=not_suspended, has_effect=False)
     name = session.append("Decision", spec)
@@ -188,25 +191,25 @@ def _format_repeated(
 def _format_still_suspended(
     item: PolicyResult, named_scopes: Sequence[Scope], suspended: Mapping[Scope, DecisionFacts]
 ) -> str:
-    """Return the files and wider decisions that keep all resumed scopes suspended.
+    """Return the specs and wider decisions that keep all resumed scopes suspended.
 
     Empty if one is not.
     """
     stages = {variant.spec.name: variant.spec.stage for variant in item.variants}
-    files = _suspended_by_files(item)
+    by_spec = _suspended_by_spec(item)
     sentences: list[str] = []
     for scope in named_scopes:
         level, name = scope
         outer_scopes = [("policy", "")] if level != "policy" else []
         outer_scopes += [("stage", stages[name])] if stages.get(name) and level == "variant" else []
         by_decision = [it for it in outer_scopes if it in suspended]
-        by_file = [it for it in (scope, *outer_scopes) if _format_scope(it) in files]
-        if not by_decision and not by_file:
+        labels = [it for it in map(_format_scope, (scope, *outer_scopes)) if it in by_spec]
+        if not by_decision and not labels:
             return ""
+        sentences += [_format_suspension(item, it, suspended[it]) for it in by_decision]
         sentences += [
-            f"{_format_scope(it)} is suspended by {suspended[it].name}" for it in by_decision
+            f"{describe_spec_suspension(it)}: set suspend to false there" for it in labels
         ]
-        sentences += [f"{_format_scope(it)} is suspended in its file" for it in by_file]
     return format_names(dict.fromkeys(sentences))
 
 
@@ -222,11 +225,20 @@ def _format_not_suspended(
     sentence = f"no decision suspends {format_names(map(_format_scope, named_scopes))}"
     if suspended:
         sentence += f"; decisions suspend: {format_names(map(_format_scope, suspended))}"
-    by_file = list(_suspended_by_files(item))
-    return f"{sentence}; files suspend: {format_names(by_file)}" if by_file else sentence
+    by_spec = _suspended_by_spec(item)
+    return f"{sentence}; specs suspend: {format_names(by_spec)}" if by_spec else sentence
 
 
-def _suspended_by_files(item: PolicyResult) -> list[str]:
+def _format_suspension(item: PolicyResult, scope: Scope, decision: DecisionFacts) -> str:
+    """Return who suspended the scope, in which record, and the command that resumes it."""
+    level, name = scope
+    command = f"fanout resume {item.resolved_policy.name}"
+    command += f" --stage {name}" if level == "stage" else ""
+    record = f"{decision.by} in {decision.name}"
+    return f"{_format_scope(scope)} is suspended by {record}: run `{command} --reason WHY`"
+
+
+def _suspended_by_spec(item: PolicyResult) -> list[str]:
     policy_suspended = (
         item.resolved_policy.upstream_policy is not None
         and item.resolved_policy.upstream_policy.spec.suspend
