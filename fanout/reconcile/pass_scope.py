@@ -20,7 +20,6 @@ from fanout.plan.observation.repository_state import RefListingRequest
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile.observation.repository_listing import (
     build_listing_requests,
-    find_branch_conflicts,
 )
 from fanout.reconcile.ownership.path_ownership import (
     PathOwnershipIndex,
@@ -198,7 +197,7 @@ def _build_scope_once(
         policy_states=policy_states,
         dependencies=dependencies,
         path_ownership=path_ownership,
-        unusable_repositories=find_branch_conflicts(all_policies),
+        unusable_repositories=policy_paths.claims.branch_conflicts,
         listing_requests=build_listing_requests(
             evaluated, path_ownership.former_repositories, scope_inputs.install
         ),

@@ -97,3 +97,46 @@ def test_of_two_that_begin_together_the_first_to_publish_has_the_path(tmp_path: 
         ("PathTaken",),
         ("VerificationPending",),
     ]
+
+
+TWIN = """\
+apiVersion: fanout.dev/v1alpha1
+kind: Repository
+metadata: {name: aaa}
+spec: {url: PATH, branch: other}
+---
+apiVersion: fanout.dev/v1alpha1
+kind: UpstreamPolicy
+metadata: {name: other}
+spec:
+  upstream: {repository: blueprints, package: monitoring, revision: {semver: ">=1"}}
+  targets:
+  - repositories: [{name: aaa, packageNames: [sites/cph]}]
+    template: {stage: dev}
+  stages: [{name: dev}]
+"""
+
+
+def test_a_new_repository_with_another_branch_leaves_the_one_in_use(tmp_path: Path):
+    """By its name alone it would come first."""
+    fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+    fleet.settle()
+    fleet.repos["edge"].git("branch", "other", "main")
+    fleet.write("twin.yaml", TWIN.replace("PATH", str(fleet.repos["edge"].path)))
+    fleet.release("v2")
+    for _ in range(3):
+        assert fleet.later(minutes=1).sweep().code == 3
+    assert fleet.repos["edge"].tags() == ["sites/ams/v1", "sites/ams/v2"]
+    items = fleet.run("get", "targets", "-o", "json").views
+    [hold] = [hold for item in items for hold in item["holds"] if item["policy"] == "other"]
+    assert hold["reason"] == "RepositoryUnavailable"
+    assert "Repository default/edge has the same URL" in hold["message"]
+    assert "branch main" in hold["message"]
+    # Where it is in use no more, the other branch is published to.
+    for name in ("policy.yaml", "repository-edge.yaml", "promotion.yaml"):
+        fleet.remove(name)
+    fleet.later(minutes=1).sweep()
+    assert fleet.later(minutes=1).sweep().code == 0
+    assert {item["state"] for item in fleet.run("get", "targets", "-o", "json").views} == {
+        "Drafted"
+    }

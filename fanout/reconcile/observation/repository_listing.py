@@ -1,6 +1,6 @@
 """Ref listings of a pass: one per repository, upstream and downstream alike."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from fanout.api.git_repository import Repository, TagPolicy
 from fanout.api.package_variant import AdoptionPolicy, DeletionPolicy
@@ -16,6 +16,7 @@ from fanout.reconcile.selection.policy_resolution import (
     ResolvedPolicy,
     full_branch_name,
     repository_key,
+    repository_place,
 )
 from fanout.selection.ref_names import drafts_prefix, vendor_ref
 
@@ -110,12 +111,16 @@ def join_upstream_path(repository: Repository, package: str) -> str:
     return f"{repository.spec.directory.strip('/')}/{package}".lstrip("/")
 
 
-def find_branch_conflicts(resolved_policies: Sequence[ResolvedPolicy]) -> dict[str, InvalidInput]:
+def find_branch_conflicts(
+    resolved_policies: Sequence[ResolvedPolicy], recorded_places: Collection[str]
+) -> dict[str, InvalidInput]:
     """Return errors for Repository objects with one URL, one secret and different branches.
 
-    Keyed by identity. A repository has one rendering branch, so only the first object by
-    name can be served. Objects with another secret are not compared: without access to the
-    repository they could otherwise make those of others unusable.
+    Keyed by identity. A repository has one rendering branch, so only one branch can be served:
+    that with publications on record (`recorded_places`), so that a new object never takes one out
+    of service that is in use; else that of the first object by namespace and name. Objects with
+    another secret are not compared: without access to the repository they could otherwise make
+    those of others unusable.
     """
     first_by_access: dict[RepositoryAccess, Repository] = {}
     errors: dict[str, InvalidInput] = {}
@@ -124,14 +129,18 @@ def find_branch_conflicts(resolved_policies: Sequence[ResolvedPolicy]) -> dict[s
         for resolved_policy in resolved_policies
         for it in {id(it): it for it in resolved_policy.repositories.values()}.values()
     }
-    for identity in sorted(repositories):
+    # Sorted by identity last, so that the same object wins in every pass.
+    for identity in sorted(
+        repositories, key=lambda it: (repository_place(repositories[it]) not in recorded_places, it)
+    ):
         repository = repositories[identity]
-        # Sorted by identity above, so the same object wins in every pass.
         first_repository = first_by_access.setdefault(build_remote(repository).access, repository)
         if first_repository.spec.branch != repository.spec.branch:
             errors[identity] = InvalidInput(
                 wording.describe_second_branch(
-                    repository.spec.url, first_repository.identity, first_repository.spec.branch
+                    repository.spec.url,
+                    repository_key(first_repository),
+                    first_repository.spec.branch,
                 ),
                 reason="RepositoryUnavailable",
                 remedy=wording.BRANCH_REMEDY,

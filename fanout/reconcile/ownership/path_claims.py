@@ -8,6 +8,7 @@ it with these credentials.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from fanout.api.git_repository import Repository
+from fanout.errors import InvalidInput
 from fanout.plan.observation.repository_state import (
     RepositoryAccess,
     RepositoryState,
@@ -41,17 +42,24 @@ class PathClaims:
     accesses_by_url: Mapping[str, Sequence[RepositoryAccess]]
     # Of the repositories that are reached with different credentials: who writes with each.
     policies_by_access: Mapping[RepositoryAccess, Collection[RecordsKey]]
+    # Errors of Repository objects on a second branch, by identity.
+    branch_conflicts: Mapping[str, InvalidInput]
 
     @classmethod
-    def build(cls, all_policies: Sequence[ResolvedPolicy]) -> "PathClaims":
-        """Build the claims of all policies; a Repository on a second branch has none."""
-        unusable = find_branch_conflicts(all_policies)
+    def build(
+        cls, all_policies: Sequence[ResolvedPolicy], recorded_places: Collection[str]
+    ) -> "PathClaims":
+        """Build the claims of all policies; a Repository on a second branch has none.
+
+        `recorded_places`: repositories with publications on record.
+        """
+        branch_conflicts = find_branch_conflicts(all_policies, recorded_places)
         claims_by_access: dict[RepositoryAccess, list[PathClaim]] = {}
         policies_by_access: dict[RepositoryAccess, set[RecordsKey]] = {}
         for policy in all_policies:
             claims_by_id: dict[int, list[PathClaim]] = {}
             for repository in distinct_repositories(policy):
-                if repository_key(repository) in unusable:
+                if repository_key(repository) in branch_conflicts:
                     continue
                 access = build_remote(repository).access
                 claims_by_id[id(repository)] = claims_by_access.setdefault(access, [])
@@ -68,6 +76,7 @@ class PathClaims:
             claims_by_access,
             accesses_by_url,
             {access: policies_by_access[access] for group in shared for access in group},
+            branch_conflicts,
         )
 
     def find_refusals(

@@ -112,7 +112,7 @@ FormerRepositoriesByPolicy = Mapping[tuple[str, str], FormerRepositories]
 def find_former_repositories(
     evaluated: Sequence[ResolvedPolicy],
     all_policies: Sequence[ResolvedPolicy],
-    recorded_paths: RecordedPaths,
+    policy_paths: "PolicyPaths",
     repositories: Sequence[Repository],
 ) -> FormerRepositoriesByPolicy:
     """Return repositories that a policy's records mention and no variant names.
@@ -121,7 +121,7 @@ def find_former_repositories(
     """
     former_by_policy = {}
     for policy in evaluated:
-        if former := _find_former(policy, recorded_paths, repositories):
+        if former := _find_former(policy, policy_paths.recorded_paths, repositories):
             former_by_policy[policy.namespace, policy.name] = former
     if not former_by_policy:
         return {}
@@ -129,6 +129,7 @@ def find_former_repositories(
         build_remote(it).access: repository_place(it)
         for policy in all_policies
         for it in distinct_repositories(policy)
+        if repository_key(it) not in policy_paths.claims.branch_conflicts
     }
     for former_repositories in former_by_policy.values():
         for place, (repository, _) in list(former_repositories.items()):
@@ -316,7 +317,7 @@ class PolicyPaths:
         Claims do not refuse those of other credentials yet: see `with_writers`.
         """
         recorded_paths = read_recorded_paths(policy_states, all_policies)
-        claims = PathClaims.build(all_policies)
+        claims = PathClaims.build(all_policies, {it for it, _ in recorded_paths.owner_by_path})
         wanted_paths = find_wanted_paths(all_policies)
         occupants: dict[str, dict[str, PathHolder]] = {}
         for (namespace, name), occupant in find_occupants(wanted_paths, recorded_paths).items():
@@ -377,7 +378,7 @@ class PathOwnershipIndex:
             all_policies=all_policies,
             policy_paths=policy_paths,
             former_by_policy=find_former_repositories(
-                evaluated, all_policies, policy_paths.recorded_paths, repositories
+                evaluated, all_policies, policy_paths, repositories
             ),
         )
 

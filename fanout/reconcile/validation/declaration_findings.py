@@ -65,9 +65,9 @@ def find_target_findings(
         (it.where.object, it.where.field) for it in reported_findings if it.severity == "error"
     }
     resolved_policies = resolve_policies(declared, sandbox)
-    claims = PathClaims.build(resolved_policies)
     # The present owners of paths are on record, and who can write a repository shows in it;
     # neither is read here.
+    claims = PathClaims.build(resolved_policies, ())
     collisions = claims.find_refusals({}, claims.claims_by_access)
     return tuple(
         finding
