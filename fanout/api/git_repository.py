@@ -51,8 +51,8 @@ class RepositorySpec(Model):
     branch: Branch = Field(
         default="main",
         description="Branch that packages are read from and published to. Of the Repository objects"
-        " with one URL and one secret, only those of one branch are published to: of the branch with"
-        " publications, else of the first object by namespace and name.",
+        " with one URL and one secret, only those of one branch are published to: of the branch"
+        " with publications, else of the first object by namespace and name.",
     )
     directory: Directory = Field(
         default="",
