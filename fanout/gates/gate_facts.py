@@ -150,6 +150,7 @@ class VariantFacts:
     held: Hold | None = None  # why it cannot be rendered, written or published
     failed: Hold | None = None  # its rendering failed for the candidate
     removed: datetime | None = None  # last decision to remove it
+    outdated: bool = False  # neither package nor draft has the candidate with these inputs
 
     @property
     def last_step_at(self) -> datetime | None:

@@ -138,6 +138,13 @@ class StageReleaseEvaluator:
         publication = variant_facts.published
         # Beside the published candidate a draft has changed inputs; a stop keeps it from going on.
         if (variant.has(candidate) and (draft is None or stop)) or (publication and not candidate):
+            has_change = draft is not None or variant_facts.outdated
+            if candidate and has_change and variant.state is VariantState.READY:
+                held = _hold_change(stop)
+                if held:
+                    return self._waiting_result(
+                        variant, VariantState.SUSPENDED, held, variant.checks
+                    )
             return self._evaluate_published(variant, stop)
         # A publication is evaluated even while the variant is stopped, so its state stays visible.
         if stop is not None:
@@ -530,6 +537,14 @@ def _find_stop(variant: TalliedVariant, candidate: str) -> tuple[VariantState, H
             Reason.NO_REVISION, gate_wording.NO_REVISION, gate_wording.AUTHOR_OF_REVISION
         )
     return None
+
+
+def _hold_change(stop: tuple[VariantState, Hold] | None) -> tuple[Hold, ...]:
+    """Return the holds of a ready variant with changed inputs if it is suspended, else none."""
+    if stop is None or stop[0] is not VariantState.SUSPENDED:
+        return ()
+    suspension = stop[1]
+    return suspension, replace(suspension, sentence=gate_wording.CHANGE_SUSPENDED)
 
 
 def _skip_hold(applicable_decision: ApplicableDecision) -> Hold:

@@ -107,13 +107,17 @@ class SelectedVariant:
     @property
     def wants_draft(self) -> bool:
         """Return whether a draft must be rendered; decided by digests and ids (design §5)."""
+        return not self.spec.suspended and self.is_outdated
+
+    @property
+    def is_outdated(self) -> bool:
+        """Return whether neither the package nor a draft has the candidate with these inputs."""
         return (
             self.inputs is not None
             and self.preparation_failure is None
             # First what is true of most variants.
             and not self.has_current_draft
             and not self.is_in_force
-            and not self.spec.suspended
             and self.draft_hold is None
         )
 

@@ -122,6 +122,36 @@ def test_what_is_resumed_already_may_be_suspended_by_its_spec(fleet: Fleet):
     assert counts(told) == [0, 3, 0]
 
 
+def test_a_change_that_comes_during_a_suspension_is_shown(fleet: Fleet):
+    def readiness() -> tuple[str, str]:
+        [view] = fleet.run("get", "policies", "logging", "-o", "json").views
+        [ready] = [it for it in view["conditions"] if it["type"] == "Ready"]
+        return ready["status"], ready["reason"]
+
+    def states() -> set[str]:
+        views = fleet.run("get", "variants", "--policy", "logging", "-o", "json").views
+        return {it["state"] for it in views}
+
+    check = ("{name: dev, verification: [{name: e2e, report: {}}]}", "{name: dev}")
+    fleet.policy("logging", check)
+    fleet.settle()
+    assert fleet.run("suspend", "logging", *WHY).code == 0
+    assert (readiness()[0], states()) == ("True", {"Ready"})
+    fleet.site("ams", "dev", "edge", retention="30d")
+    assert (readiness(), states()) == (("False", "Suspended"), {"Suspended"})
+    told = fleet.run("explain", "logging")
+    assert "the policy is suspended by ann@example.com" in told.out
+    variant = fleet.run("explain", "logging/ams")
+    assert "its inputs have changed; the change is rolled out after the suspension" in variant.out
+    fleet.settle()
+    edge = fleet.repos["edge"]
+    assert "7d" in edge.file("main", "logging/ams/settings.yaml")
+    assert fleet.run("resume", "logging", *WHY).code == 0
+    fleet.settle()
+    assert (readiness()[0], states()) == ("True", {"Ready"})
+    assert "30d" in edge.file("main", "logging/ams/settings.yaml")
+
+
 def test_who_suspends_around_a_resumed_scope_is_named(fleet: Fleet):
     assert fleet.run("suspend", "logging", *WHY).code == 0
     assert fleet.run("suspend", "logging", "--stage", "dev", *WHY).code == 0

@@ -271,6 +271,7 @@ def _build_variant_facts(
         held=_find_hold(rendered) if rendered is not None else None,
         failed=_render_failure(rendered) if rendered is not None else None,
         removed=gate_inputs.facts.records.removals.get(spec.name),
+        outdated=selected is not None and selected.is_outdated,
     )
 
 
