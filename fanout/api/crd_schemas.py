@@ -44,8 +44,13 @@ _READY = ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status')
 _REASON = ("Reason", "string", '.status.conditions[?(@.type=="Ready")].reason')
 _MESSAGE = ("Message", "string", '.status.conditions[?(@.type=="Ready")].message')
 _SUSPENDED = ("Suspended", "string", '.status.conditions[?(@.type=="Suspended")].status')
-_RECORDED = ("Recorded", "string", '.status.conditions[?(@.type=="Recorded")].status')
-_EFFECTIVE = ("Effective", "string", '.status.conditions[?(@.type=="Effective")].status')
+# Of a record the reasons alone tell all: `Recorded` or why it is not, `Effective` or why it is not.
+_STATE = ("State", "string", '.status.conditions[?(@.type=="Recorded")].reason')
+_EFFECT = ("Effect", "string", '.status.conditions[?(@.type=="Effective")].reason')
+_RECORD_DETAILS = (
+    ("Record", "string", ".status.record"),
+    ("Message", "string", '.status.conditions[?(@.type=="Recorded")].message'),
+)
 _SUBJECT_COLUMNS = (("Policy", "string", ".spec.policy"), ("Stage", "string", ".spec.stage"))
 _COLUMNS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     "Repository": (
@@ -81,22 +86,22 @@ _COLUMNS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("Check", "string", ".spec.check"),
         ("Status", "string", ".spec.status"),
         ("Revision", "string", ".spec.revision"),
-        _RECORDED,
-        _EFFECTIVE,
+        _STATE,
+        _EFFECT,
     ),
     "Approval": (
         *_SUBJECT_COLUMNS,
         ("Check", "string", ".spec.check"),
         ("Revision", "string", ".spec.revision"),
-        _RECORDED,
-        _EFFECTIVE,
+        _STATE,
+        _EFFECT,
     ),
     "Decision": (
         *_SUBJECT_COLUMNS,
         ("Action", "string", ".spec.action"),
         ("Revision", "string", ".spec.revision"),
-        _RECORDED,
-        _EFFECTIVE,
+        _STATE,
+        _EFFECT,
         ("Reason", "string", ".spec.reason"),
     ),
 }
@@ -106,6 +111,9 @@ _WIDE_COLUMNS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     "UpstreamPolicy": (_MESSAGE,),
     "PackageVariant": (("Branch", "string", ".status.draft.branch"), _MESSAGE),
     "PromotionPolicy": (_MESSAGE,),
+    "Evidence": _RECORD_DETAILS,
+    "Approval": _RECORD_DETAILS,
+    "Decision": _RECORD_DETAILS,
 }
 
 

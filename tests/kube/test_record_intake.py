@@ -184,6 +184,15 @@ def test_refused_objects_stay_and_are_listed_by_the_command_of_the_page(company:
     recorded = company.create(decision(company.namespace))
     company.take_in()
     shown = company.server.kubectl(*listing, namespace=company.namespace).stdout.splitlines()
+    table = company.server.kubectl("get", "decisions", "-o", "wide", namespace=company.namespace)
+    heads, *rows = (line.split() for line in table.stdout.splitlines())
+    assert {"STATE", "EFFECT", "RECORD", "MESSAGE"} <= {*heads}
+    assert {
+        row[0]: word for row in rows for word in row if word in ("InvalidRecord", "Recorded")
+    } == {
+        refused["metadata"]["name"]: "InvalidRecord",
+        recorded["metadata"]["name"]: "Recorded",
+    }
     reasons = {line.split()[1]: line.split()[2] for line in shown[1:]}
     name = refused["metadata"]["name"]
     assert reasons == {name: "InvalidRecord", recorded["metadata"]["name"]: "<none>"}
