@@ -66,6 +66,11 @@ SETTINGS_BY_VERB: Mapping[str, frozenset[str]] = {
 REQUESTED_AT = "reconcile.fanout.dev/requestedAt"
 _REQUEST = f'kubectl annotate upstreampolicies --all --overwrite {REQUESTED_AT}="$(date +%s)"'
 
+# Only a sweep begins records anew, over objects that somebody has exported: a controller that began
+# them would take a records repository that was moved by mistake for one that is lost.
+_NEW_RECORDS = "--new-records"
+_SWEEP_OF_EXPORTED = f"fanout sweep {_NEW_RECORDS} --drafts-only -f EXPORTED_OBJECTS"
+
 
 @frozen
 class MessageCommands:
@@ -141,13 +146,16 @@ def cluster_commands(namespace: str) -> MessageCommands:
 
 
 def _is_sweep(command: str) -> bool:
-    return command.split()[:2] == ["fanout", "sweep"]
+    words = command.split()
+    return words[:2] == ["fanout", "sweep"] and _NEW_RECORDS not in words
 
 
 def _replace_verb(command: str) -> str:
     """Return what people run in a cluster in place of a command that reads files."""
     if command.split()[:2] == ["fanout", "validate"]:
         return "fanout status"
+    if _NEW_RECORDS in command.split():
+        return _SWEEP_OF_EXPORTED
     if _is_sweep(command):
         return _REQUEST
     return command

@@ -61,6 +61,10 @@ COMPLETED = [
     (ALL, "kubectl config get-contexts", "{}"),
     # The namespace of the context is that of the next command, too.
     (MessageCommands((), in_cluster=True), "fanout sweep", REQUEST),
+    (CLUSTER, "fanout sweep --new-records",
+     "fanout sweep --new-records --drafts-only -f EXPORTED_OBJECTS -n shop --records"
+     " ssh://git/records"),
+    (FILES, "fanout sweep --new-records", "{} -f policies -f 'my sites'"),
     (MessageCommands(), "fanout sweep", "{}"),
 ]
 

@@ -42,8 +42,8 @@ PRESENT_TARGET_REMEDY = "to remove the package, remove the target from the polic
 RANGE_REMEDY = "release a revision, or widen the range"
 RECORDS_RESTORATION = "restore the newer records"
 RECORDS_REMEDY = (
-    "name the correct records repository with --records; or start without records with"
-    " --new-records, which loses suspensions, approvals and evidence"
+    "name the correct records repository with --records, or restore it from a backup; if there is"
+    " none, run `fanout sweep --new-records`, which loses suspensions, approvals and evidence"
 )
 MISSING_BRANCH_REMEDY = "restore it, or name the correct records repository with --records"
 REMOVED_IN_SWEEPS = "this pass only writes drafts; a sweep removes the package"

@@ -111,6 +111,26 @@ def test_every_verb_takes_every_name_of_a_variant(fleet: Fleet):
 # ---- taking back -------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("status", "before", "after"), [("failed", "Failed", "Pending"), ("passed", "Passed", "Passed")]
+)
+def test_a_stage_whose_evidence_is_withdrawn_keeps_only_a_pass(
+    fleet: Fleet, status: str, before: str, after: str
+):
+    def verdict() -> str:
+        [view] = fleet.run("get", "policies", "-o", "json").views
+        [stage] = [it for it in view["stages"] if it["name"] == "dev"]
+        return str(stage["verdict"])
+
+    fleet.settle()
+    evidence = fleet.report("dev", "v1", status).out.split()[0]
+    fleet.settle()
+    assert verdict() == before
+    assert fleet.run("withdraw", "monitoring", evidence, *WHY).code == 0
+    fleet.later(minutes=1).settle()
+    assert verdict() == after
+
+
 def test_a_decision_to_publish_is_withdrawn(fleet: Fleet):
     name = promote(fleet).out.split()[0]
     withdrawn = fleet.later(seconds=1).run("withdraw", "monitoring", name, *WHY)
