@@ -504,14 +504,18 @@ def test_a_repository_that_does_not_answer_is_named(world: StatusWorld):
         world.run_round()
         status, reason = world.ready(world.get("Repository", "core"))
         assert (status, reason) == ("False", "RemoteNotFound")
-        # Mostly its URL or its secret is wrong: a person is to mend it.
-        types = {it["type"] for it in world.get("Repository", "core")["status"]["conditions"]}
-        assert types == {"Ready", "Stalled"}
         assert world.ready(world.get("Repository", "edge")) == ("True", "Listed")
-        assert world.ready(world.variants()["cph"]) == ("False", "RepositoryUnavailable")
-        assert "Reconciling" in {
-            it["type"] for it in world.variants()["cph"]["status"]["conditions"]
-        }
+        # Mostly its URL or its secret is wrong: a person is to mend it.
+        policy, variant = world.get("UpstreamPolicy", "monitoring"), world.variants()["cph"]
+        for item in (world.get("Repository", "core"), policy, variant):
+            types = {it["type"] for it in item["status"]["conditions"]}
+            assert types & {"Stalled", "Reconciling"} == {"Stalled"}
+        assert world.ready(policy) == world.ready(variant) == ("False", "RepositoryUnavailable")
+        core.write_text("no repository")  # an error that may be gone at the next attempt
+        world.run_round()
+        variant = world.variants()["cph"]
+        types = {it["type"] for it in variant["status"]["conditions"]}
+        assert types & {"Stalled", "Reconciling"} == {"Reconciling"}
 
 
 def test_an_upstream_without_its_secret_is_not_said_to_be_unused(world: StatusWorld):

@@ -44,8 +44,9 @@ def command(settings: Settings, request: RecordRequest, record_name: str) -> Exi
     command itself changes no published package. After the withdrawal of a rollback, the next sweep
     continues with the newer revision. A check whose evidence is withdrawn is pending again, and so
     is a stage that failed by it alone. A stage that has already passed keeps this result; to make
-    it fail, run `fanout report` with --status failed. Approvals are revoked with `fanout revoke`. Exits with code 4 if
-    the decision is no longer active, because it was already carried out or has expired.
+    it fail, run `fanout report` with --status failed. Approvals are revoked with `fanout revoke`.
+    Exits with code 4 if the decision is no longer active, because it was already carried out or has
+    expired.
     """
     with open_record_session(settings, request) as session:
         item = session.item

@@ -1,6 +1,6 @@
 """Conditions of policies: readiness, enforcement, templates, and errors that stop them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fanout.api.reasons import Reason
@@ -8,6 +8,7 @@ from fanout.errors import Conflict, FanoutError, Unavailable, Waiting
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import describe_hold
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.variant_observation import unreadable_repository_hold
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.pass_results import PolicyResult
@@ -33,20 +34,43 @@ def build_policy_conditions(policy_result: PolicyResult, holds: Sequence[Hold]) 
 
 
 def build_error_conditions(error: FanoutError) -> list[Plain]:
-    """Build the conditions of what an error stops.
+    """Build the conditions of what an error stops."""
+    shared = {"reason": str(error.reason), "message": str(error)}
+    kind = "Stalled" if needs_person(error) else "Reconciling"
+    return [
+        {"type": "Ready", "status": "False", **shared},
+        {"type": kind, "status": "True", **shared},
+    ]
+
+
+def needs_person(error: FanoutError) -> bool:
+    """Return whether the error lasts until somebody corrects something.
 
     An error of the outside world may be gone at the next attempt, without a correction. A
     repository that does not exist is no such error: mostly its URL is wrong.
     """
-    shared = {"reason": str(error.reason), "message": str(error)}
-    ends_by_itself = (
-        isinstance(error, Unavailable | Waiting | Conflict)
-        and error.reason != Reason.REMOTE_NOT_FOUND
-    )
-    return [
-        {"type": "Ready", "status": "False", **shared},
-        {"type": "Reconciling" if ends_by_itself else "Stalled", "status": "True", **shared},
+    ends_by_itself = isinstance(error, Unavailable | Waiting | Conflict)
+    return not ends_by_itself or error.reason == Reason.REMOTE_NOT_FOUND
+
+
+def need_repository(variants: Iterable[RenderedVariant]) -> bool:
+    """Return whether a person must correct the repository of one of the variants."""
+    return any(needs_person(error) for _, error in _find_unreadable(variants))
+
+
+def _find_unreadable(
+    variants: Iterable[RenderedVariant],
+) -> list[tuple[RenderedVariant, FanoutError]]:
+    """Return the variants whose repository cannot be read, with the error.
+
+    First those whose repository a person must correct.
+    """
+    unreadable = [
+        (variant, failure)
+        for variant in variants
+        if (failure := variant.observed.package_location.repository_state.failure) is not None
     ]
+    return sorted(unreadable, key=lambda it: not needs_person(it[1]))
 
 
 def _build_template_conditions(policy_result: PolicyResult) -> list[Plain]:
@@ -79,21 +103,10 @@ def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple
         assert hold is not None, "those were chosen"
         summary_text = wording.describe_undrafted_variants(len(undrafted), undrafted[0].name)
         return "False", hold.reason, f"{summary_text}: {describe_hold(hold)}; {ready_sentence}"
-    if unreadable_variants := [
-        variant
-        for variant in policy_result.variants
-        if variant.observed.package_location.repository_state.failure is not None
-    ]:
-        first_unreadable = unreadable_variants[0]
-        assert first_unreadable.observed.package_location.repository_state.failure is not None, (
-            "those were chosen"
-        )
-        hold = unreadable_repository_hold(
-            first_unreadable.observed.package_location.repository_state.failure, ""
-        )
-        summary_text = wording.describe_unreadable_repositories(
-            len(unreadable_variants), first_unreadable.spec.name
-        )
+    if unreadable := _find_unreadable(policy_result.variants):
+        variant, failure = unreadable[0]
+        hold = unreadable_repository_hold(failure, "")
+        summary_text = wording.describe_unreadable_repositories(len(unreadable), variant.spec.name)
         return "False", hold.reason, f"{summary_text}: {hold.sentence}; {ready_sentence}"
     if policy_result.orphans:
         reason, orphan_summary, remedy = summarize_orphans(
