@@ -65,6 +65,13 @@ def test_and_stays_at_it(fleet: Fleet):
     assert fates(fleet) == ["Rollback Active"]
 
 
+def test_the_policy_tells_of_it(fleet: Fleet):
+    rollback(fleet)
+    told = fleet.run("explain", "monitoring").out
+    assert "Pinned  stage prod stays at v1, by decision " in told
+    assert "fanout withdraw monitoring " in told
+
+
 def test_when_the_rollback_is_withdrawn_it_goes_on_with_the_edits(fleet: Fleet):
     was = tree(fleet, f"main:{BER}")
     rollback(fleet)

@@ -70,8 +70,9 @@ def build_notes(
         )
     by_hand = item.resolved_policy.upstream_policy is None
     variants = [it for it in item.variants if it.spec.stage == stage or not stage]
-    # A variant written by hand is its own policy, and has no stage to show its pin.
-    pins = _pin_notes(item, stage or HAND_WRITTEN) if stage or by_hand else ()
+    # A variant written by hand is its own policy, and its only stage has a name of its own.
+    stages = [HAND_WRITTEN] if by_hand else [stage] if stage else [it.name for it in item.rules]
+    pins = [note for it in stages for note in _pin_notes(item, it)]
     rejected = [note for it in variants for note in _rejected_notes(it)] if by_hand else ()
     future, removals = (_future_records(item), _pending_removals(item)) if not stage else ((), ())
     return (
