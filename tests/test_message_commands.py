@@ -28,6 +28,7 @@ CLUSTER = MessageCommands(
 )
 ALL = MessageCommands((("all_namespaces", ""),), in_cluster=True)
 REQUEST = 'kubectl annotate upstreampolicies --all --overwrite reconcile.fanout.dev/requestedAt="$(date +%s)"'  # noqa: E501
+SWEEP = "fanout sweep --new-records --drafts-only -f EXPORTED_OBJECTS"
 COMPLETED = [
     (FILES, "fanout promote edge --reason WHY", "{} -f policies -f 'my sites'"),
     (FILES, "fanout promote edge -f other", "{}"),
@@ -61,9 +62,7 @@ COMPLETED = [
     (ALL, "kubectl config get-contexts", "{}"),
     # The namespace of the context is that of the next command, too.
     (MessageCommands((), in_cluster=True), "fanout sweep", REQUEST),
-    (CLUSTER, "fanout sweep --new-records",
-     "fanout sweep --new-records --drafts-only -f EXPORTED_OBJECTS -n shop --records"
-     " ssh://git/records"),
+    (CLUSTER, "fanout sweep --new-records", f"{SWEEP} -n shop --records ssh://git/records"),
     (FILES, "fanout sweep --new-records", "{} -f policies -f 'my sites'"),
     (MessageCommands(), "fanout sweep", "{}"),
 ]
