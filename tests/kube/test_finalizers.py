@@ -178,6 +178,20 @@ def test_a_deleted_policy_stays_until_somebody_confirms(published: World):
     assert not published.exists()
 
 
+def test_a_deleted_policy_asks_nobody_for_targets(published: World):
+    published.delete()
+    published.rounds(2)
+    root = published.fleet.root
+    told = published.fleet.run(
+        *("explain", "monitoring", "-n", published.namespace, "--context", CONTROLLER),
+        *("--kubeconfig", str(published.server.kubeconfig), "--state-dir", str(root / "reader")),
+        *("--records", str(root / published.fleet.state / "records.git")),
+        files=False,
+    )
+    assert "TooManyRemovals" in told.out
+    assert "no target is in stage" not in told.out
+
+
 def test_a_deleted_policy_with_orphan_goes_and_its_packages_stay(published: World):
     heads = [published.fleet.repos[name].refs()["refs/heads/main"] for name in ("edge", "core")]
     published.delete()

@@ -177,11 +177,14 @@ def find_blockers(item: PolicyResult, problems: Iterable[PassProblem]) -> tuple[
         reasons_by_variant[evaluation.name] = reasons
         stage = evaluation.stage if evaluation.stage in decision.stages else ""
         reasons_by_stage.setdefault(stage, set()).update(reasons)
+    # A deleted policy rolls nothing out: what its stages and decisions lack is nobody's task.
+    is_deleted = item.resolved_policy.is_being_deleted
     omitted = reasons_by_stage.get("", set()) | _LISTED_ELSEWHERE
+    omitted |= {str(Reason.DECISION_WAITS)} if is_deleted else set()
     for hold in decision.holds:
         if hold.reason not in omitted:
             groups.add(hold, needs_person=_needs_person(hold.reason))
-    for name, stage_evaluation in decision.stages.items():
+    for name, stage_evaluation in () if is_deleted else decision.stages.items():
         _add_stage_holds(groups, stage_evaluation, reasons_by_stage.get(name, set()))
     shared = {(str(it.reason), it.sentence) for it in decision.holds}
     conflicts = item.undecided_conflicts
