@@ -91,6 +91,22 @@ def test_what_needs_a_person_is_first_and_what_is_ready_is_counted():
     ]
 
 
+def test_targets_without_a_variant_are_no_variants_of_the_rest():
+    broken = fleet(1, 1)
+    lines = [
+        StageStatus(f"broken-{number:02}", "default", "", "Failed", total=3, failed=3)
+        for number in range(40)
+    ]
+    explained = [Explanation(it.policy, "default", "Failed", counts=StageCounts()) for it in lines]
+    status = FleetStatus(
+        (*broken.stages, *lines), (*broken.explanations, *explained), broken.urgent, {}
+    )
+    printed = screen(status)
+    assert printed[0].startswith("Fleet: 41 policies, 180 of 200 variants ready")
+    (rest,) = (line for line in printed if "more policies" in line)
+    assert rest.endswith("more policies, 0 of 0 variants ready")
+
+
 def test_wide_prints_everything():
     lines = screen(fleet(50, 50), height=None)
     assert sum("prod" in line and "Pending" in line for line in lines) == 50

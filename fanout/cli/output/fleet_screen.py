@@ -3,7 +3,7 @@
 It fits one screen, whatever the size of the fleet: what does not fit is counted.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import pluralize
@@ -152,7 +152,8 @@ def _format_stages(
         )
     yield from _paint_states(text.splitlines(), rows, layout)
     if shown < len(policies):
-        yield from wrap_text(_count_further(policies[shown:]), layout.width)
+        further = _count_further(policies[shown:], fleet_status.explanations)
+        yield from wrap_text(further, layout.width)
 
 
 def _paint_states(
@@ -168,10 +169,14 @@ def _paint_states(
         yield f"{line[:start]}{layout.paint_state(state)}{line[end:]}" if is_shown else line
 
 
-def _count_further(policies: Sequence[Sequence[StageStatus]]) -> str:
-    stages = [stage for it in policies for stage in it]
-    total, ready = sum(it.total for it in stages), sum(it.ready for it in stages)
-    is_ready = all(it.is_done for it in stages)
+def _count_further(
+    policies: Sequence[Sequence[StageStatus]], explanations: Iterable[Explanation]
+) -> str:
+    # By the variants of each policy: a line may also count targets without a variant.
+    names = {(stages[0].namespace, stages[0].policy) for stages in policies}
+    counts = [it.counts for it in explanations if (it.namespace, it.policy or it.variant) in names]
+    total, ready = sum(it.total for it in counts), sum(it.ready for it in counts)
+    is_ready = all(it.is_done for stages in policies for it in stages)
     state = "all ready" if is_ready else f"{ready} of {pluralize(total, 'variant')} ready"
     noun = "policy" if len(policies) == 1 else "policies"
     return f"and {len(policies)} more {noun}, {state}"
