@@ -5,6 +5,7 @@ from operator import itemgetter
 import pytest
 
 from fanout.api.notifications import NotificationEvent as Event
+from fanout.gates.gate_wording import describe_halt
 from fanout.reconcile.notifications import event_wording as wording
 
 SENTENCES = [
@@ -24,6 +25,10 @@ SENTENCES = [
      "stage prod is halted at v2: 1 variant failed v2"),
     (wording.describe_transition(Event.STAGE_HALTED, "v2", "", [], "S"),
      "the variant is halted at v2: S"),
+    (wording.describe_transition(
+        Event.STAGE_HALTED, "v2", "prod", [], describe_halt("prod", "v2", ["ams"], 0)
+     ),
+     "stage prod is halted at v2: 1 variant failed v2 (ams), maxFailures: 0"),
     (wording.describe_transition(Event.STAGE_PASSED, "v2", "dev", [], ""), "stage dev passed v2"),
     (wording.describe_transition(Event.VARIANT_FAILED, "v2", "dev", ["ams"], "e2e failed"),
      "1 variant failed v2 in stage dev (ams): e2e failed"),

@@ -6,6 +6,9 @@ from fanout.api.notifications import NotificationEvent
 from fanout.api.text_fields import pluralize
 
 
+_IS_HALTED = " is halted: "
+
+
 def describe_transition(
     event: NotificationEvent, revision: str, stage: str, variants: Sequence[str], detail: str
 ) -> str:
@@ -17,6 +20,8 @@ def describe_transition(
     if variants:
         others = f" and {len(variants) - 1} more" if len(variants) > 1 else ""
         sentence = f"{sentence} ({variants[0]}{others})"
+    # A hold says again which stage is halted.
+    detail = detail.partition(_IS_HALTED)[2] or detail
     return f"{sentence}: {detail}" if detail else sentence
 
 
