@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from fanout.api.notifications import NotificationEvent
 from fanout.api.text_fields import pluralize
 
-
 _IS_HALTED = " is halted: "
 
 
