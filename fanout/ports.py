@@ -597,7 +597,8 @@ class RecordCreator(Protocol):
     def create(self, record: Mapping[str, Any]) -> str:
         """Create the object of a record, and return its name.
 
-        Raises Denied with the right that the user lacks.
+        Raises Denied with the right that the user lacks, and Stopped if the object would be
+        refused, because the admission policies are missing.
         """
 
     def find_uid(self, kind: str, namespace: str, name: str) -> str:

@@ -6,7 +6,11 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
-from fanout.api.object_meta import Label
+from fanout.api.object_meta import API_VERSION, Label
+from fanout.api.package_variant import PackageVariant
+from fanout.api.reasons import Reason
+from fanout.api.upstream_policy import UpstreamPolicy
+from fanout.errors import Denied, Stopped
 from fanout.kube.api_connection import ApiConnection, NotServed
 from fanout.kube.api_identity import read_own_user
 from fanout.kube.pending_records import object_path, read_state
@@ -29,10 +33,14 @@ class RecordCreation:
         return read_own_user(self._connection)
 
     def create(self, record: Mapping[str, Any]) -> str:
-        """Create the object, and return its name. Raises Denied with the right that is missing."""
+        """Create the object, and return its name.
+
+        Raises Denied with the right that is missing, and Stopped if the controller would refuse it.
+        """
         kind, spec = record["kind"], record["spec"]
         metadata = record["metadata"]
         namespace = metadata["namespace"]
+        self._refuse_unproven(spec, namespace)
         words = _CAPITAL.sub("-", spec.get("action", kind)).lower()
         manifest = {
             **record,
@@ -50,6 +58,24 @@ class RecordCreation:
         name: str = created["metadata"]["name"]
         self._created.append((kind, namespace, name))
         return name
+
+    def _refuse_unproven(self, spec: Mapping[str, Any], namespace: str) -> None:
+        """Raise Stopped if the controller has said that nothing proves who creates records.
+
+        It refuses for ever what is created meanwhile.
+        """
+        policy = spec.get("policy", "")
+        model = UpstreamPolicy if policy else PackageVariant
+        name = policy or spec["variants"][0]
+        path = f"/apis/{API_VERSION}/namespaces/{namespace}/{model.PLURAL}/{name}"
+        try:
+            item = self._connection.get(path)
+        except (Denied, NotServed):  # the request that creates the record says what is missing
+            return
+        conditions = item.get("status", {}).get("conditions", ())
+        for condition in conditions:
+            if condition["type"] == Reason.ADMISSION_MISSING and condition["status"] == "True":
+                raise Stopped(condition["message"], reason=condition["reason"])
 
     def find_uid(self, kind: str, namespace: str, name: str) -> str:
         """Return the uid of the object of a record; "" if there is none. Raises Denied."""

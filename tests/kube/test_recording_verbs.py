@@ -490,6 +490,33 @@ def test_errors_of_the_cluster_name_commands_for_it(fleet: Company):
     assert fleet.fleet.run(*shlex.split(command), files=False).code == 0
 
 
+def test_nothing_is_created_that_the_controller_would_refuse(fleet: Company):
+    meta = {"name": "monitoring", "namespace": fleet.namespace}
+    policy = {"apiVersion": "fanout.dev/v1alpha1", "kind": "UpstreamPolicy", "metadata": meta}
+    condition = {
+        "type": "AdmissionMissing",
+        "status": "True",
+        "reason": "AdmissionMissing",
+        "message": "nothing proves who created it; run `fanout crds --admission`",
+        "lastTransitionTime": "2026-03-02T09:00:00Z",
+    }
+    fleet.server.apply(
+        {**policy, "status": {"observedGeneration": 1, "conditions": [condition]}},
+        subresource="status",
+    )
+    line = ("approve", "monitoring", "--stage", "dev", "--revision", "v1")
+    told = ask(fleet, *line, by="bob")
+    assert (told.code, told.out) == (3, "")
+    assert "nothing proves who created it; run `fanout crds --admission" in told.err
+    assert objects(fleet, "Approval") == []
+    condition["status"] = "False"
+    fleet.server.apply(
+        {**policy, "status": {"observedGeneration": 1, "conditions": [condition]}},
+        subresource="status",
+    )
+    created_name(ask(fleet, *line, by="bob"), "approval")
+
+
 def test_a_verb_without_a_right_to_targets_names_the_right(fleet: Company):
     server = fleet.server
     server.kubectl("delete", "clusterrolebinding", "reader")
