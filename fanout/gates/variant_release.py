@@ -138,13 +138,11 @@ class StageReleaseEvaluator:
         publication = variant_facts.published
         # Beside the published candidate a draft has changed inputs; a stop keeps it from going on.
         if (variant.has(candidate) and (draft is None or stop)) or (publication and not candidate):
-            has_change = draft is not None or variant_facts.outdated
-            if candidate and has_change and variant.state is VariantState.READY:
-                held = _hold_change(stop)
-                if held:
-                    return self._waiting_result(
-                        variant, VariantState.SUSPENDED, held, variant.checks
-                    )
+            suspended = _hold_change(variant, stop)
+            if candidate and suspended:
+                return self._waiting_result(
+                    variant, VariantState.SUSPENDED, suspended, variant.checks
+                )
             return self._evaluate_published(variant, stop)
         # A publication is evaluated even while the variant is stopped, so its state stays visible.
         if stop is not None:
@@ -539,12 +537,18 @@ def _find_stop(variant: TalliedVariant, candidate: str) -> tuple[VariantState, H
     return None
 
 
-def _hold_change(stop: tuple[VariantState, Hold] | None) -> tuple[Hold, ...]:
+def _hold_change(
+    variant: TalliedVariant, stop: tuple[VariantState, Hold] | None
+) -> tuple[Hold, ...]:
     """Return the holds of a ready variant with changed inputs if it is suspended, else none."""
-    if stop is None or stop[0] is not VariantState.SUSPENDED:
+    if stop is None or (stop[0], variant.state) != (VariantState.SUSPENDED, VariantState.READY):
         return ()
-    suspension = stop[1]
-    return suspension, replace(suspension, sentence=gate_wording.CHANGE_SUSPENDED)
+    published, draft = variant.facts.published, variant.draft
+    # The draft of a publication may still be there.
+    is_drafted = published and draft and draft.digest != published.digest
+    if not is_drafted and not variant.facts.outdated:
+        return ()
+    return stop[1], replace(stop[1], sentence=gate_wording.CHANGE_SUSPENDED)
 
 
 def _skip_hold(applicable_decision: ApplicableDecision) -> Hold:

@@ -6,6 +6,7 @@ The rows of docs/concepts/changes-in-mid-rollout.md, as far as the gates decide 
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from gates.worlds import (
     FAILED,
     PASSED,
@@ -223,6 +224,36 @@ def test_who_was_released_to_what_can_still_pass_is_waited_for():
         facts(rules, (d, p), ok, revisions="v1 v2", serialize=True, history=history)
     )
     assert decision.stages["prod"].candidate == "v1"
+
+
+# The draft of a ready variant at v1, whether its inputs have changed without a draft, its state.
+CHANGES = [
+    ("without a change", None, False, "Ready"),
+    ("with a changed input", None, True, "Suspended"),
+    ("with the draft of a changed input", draft("v1", "+"), False, "Suspended"),
+    ("with the draft that was published", draft("v1"), False, "Ready"),
+]
+
+
+@pytest.mark.parametrize(
+    ("_", "own_draft", "outdated", "state"),
+    CHANGES,
+    ids=[it[0] for it in CHANGES],
+)
+@pytest.mark.parametrize("level", ["policy", "stage", "variant"])
+def test_a_change_of_what_is_suspended_is_shown(_, own_draft, outdated, state, level):
+    ready = variant("a", "dev", published("v1"), draft=own_draft, outdated=outdated)
+    it = facts(
+        [stage("dev", suspended=level == "stage")],
+        [replace(ready, suspended=level == "variant")],
+        said("dev", PASSED),
+        suspended=level == "policy",
+    )
+    evaluation = evaluate_gates(it)
+    assert evaluation.variants["a"].state == state
+    assert evaluation.stages["dev"].verdict is PASSED
+    changes = [it.sentence for it in evaluation.variants["a"].holds if "inputs" in it.sentence]
+    assert len(changes) == (state == "Suspended")
 
 
 def test_a_suspended_policy_stays_as_it_is():
