@@ -191,8 +191,8 @@ def _build_missing_policy(program: Program, policy: str) -> InvalidInput:
     kinds = ("UpstreamPolicy", "PackageVariant")
     declared, namespace = program.read_declared(), program.settings.namespace
     for finding in declared.faults:
-        kind, *_, name = finding.where.object.split("/")  # a namespace may stand between both
-        if finding.is_error_in(namespace) and kind in kinds and name == policy:
+        words = finding.where.object.split("/")  # a namespace may stand between kind and name
+        if finding.is_error_in(namespace) and words[0] in kinds and words[-1] == policy:
             return InvalidInput(
                 finding.problem,
                 reason="InvalidObject",
