@@ -61,7 +61,7 @@ class Running:
         return {trigger for line in self.passes() for trigger in line["trigger"]}
 
     def count_passes(self, trigger: str) -> int:
-        """How many passes had this trigger; the last pass alone may be a later one."""
+        """The number of passes with this trigger; the last pass alone may be a later one."""
         return sum(trigger in line["trigger"] for line in self.passes())
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:

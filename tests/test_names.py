@@ -24,7 +24,7 @@ FIELD = """
     downstream draft
     drafted drafts due event events exec executable expired expression expressions field fields
     file files
-    finalizer finalizers
+    finalized finalizer finalizers
     forge
     freight function functions git group groups head heads health history hook hooks http
     identity image jsonpath
@@ -41,7 +41,7 @@ FIELD = """
     repack
     replace replacement replacements repository request requests requeue require required
     requirement
-    resolve resolved resource resources resume retries retry
+    resolve resolved resource resources resume retention retries retry
     reverted revision revisions revoke rewound
     rollback rollbacks rollout runtime sandbox schedule scheduled schema schemas scope scopes
     secret secrets selection selector served setter setters skip snapshot source sources spec specs
@@ -77,7 +77,7 @@ TECHNICAL = """
     durations edge edit editor edits element embedded encoding engine
     entry error errors evaluation evaluator execution executor exit expectation expectations
     failure failures fairness fallback fast fastimport filter finding findings fire flag flags flow
-    format graph
+    format graph hashes
     hosted idempotency ids index input inputs instant intake interface inventory item layout layouts
     lazy limit limited limiter limits line listed listen listing location locations lock log logged
     logging lookup

@@ -20,7 +20,7 @@ from urllib3.exceptions import HTTPError
 
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, Unavailable
 from fanout.kube import kube_wording as wording
-from fanout.kube.missing_rights import advise_right
+from fanout.kube.permission_remedies import advise_right
 
 CONNECT_TIMEOUT = 10.0  # seconds
 READ_TIMEOUT = 90.0  # seconds without a byte

@@ -13,8 +13,8 @@ REFUSED_REMEDY = "correct the object"
 OTHER_REPOSITORIES = "Repository objects of other namespaces"
 MISSING_REMEDY = "create the Secret in the namespace of the Repository"
 ROLE_REMEDY = (
-    "let the controller read it: bind the ClusterRole fanout-secret-reader, or a Role with get on"
-    " this Secret, in its namespace"
+    "grant the controller get on it, with a RoleBinding in its namespace to the ClusterRole"
+    " fanout-secret-reader"
 )
 KEYS_REMEDY = "its keys are username and password, or ssh-privatekey and known_hosts"
 SECRETS_UNREAD = "fanout reads no Secrets as targets, sources or checks"

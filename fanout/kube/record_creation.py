@@ -60,7 +60,7 @@ class RecordCreation:
         return name
 
     def _refuse_unproven(self, spec: Mapping[str, Any], namespace: str) -> None:
-        """Raise Stopped if the controller has said that nothing proves who creates records.
+        """Raise Stopped if the controller reports that nothing proves who creates records.
 
         It refuses for ever what is created meanwhile.
         """

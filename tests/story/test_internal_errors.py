@@ -214,13 +214,13 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
     ("planning", "reconcile.policy_evaluator:plan_policy", texts("'bad'"), BAD),
     (
         "observing a variant",
-        "reconcile.variant_observer:VariantObserver._observe_recovered",
+        "reconcile.variant_observer:VariantObserver._observe_with_recovery",
         below("bad/ams"),
         AMS,
     ),
     (
         "what people changed",
-        "reconcile.variant_observer:VariantObserver._inspect",
+        "reconcile.variant_observer:VariantObserver._add_history",
         below("bad/ams"),
         AMS,
     ),

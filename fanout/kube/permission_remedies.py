@@ -1,4 +1,4 @@
-"""What grants a right that the API server says a user lacks, by the ClusterRoles of the base."""
+"""Remedies for denied requests: the ClusterRole of the Kustomize base that allows them."""
 
 import re
 
