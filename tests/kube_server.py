@@ -12,10 +12,12 @@ import shutil
 import ssl
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,9 @@ MERGE = "application/merge-patch+json"
 MEMORY = "1GiB"
 UNLIMITED = "off"
 BUDGET = 2048  # MB that etcd and the API server take together
+
+
+PATIENCE = 60  # seconds, for a storage that is not ready
 
 
 class KubeError(Exception):
@@ -160,6 +165,17 @@ class KubeServer:
         content: str = "application/json",
     ) -> Any:
         """Call the API as `by`; return the JSON of the answer. Raises KubeError."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return self._ask_once(method, path, body, by, content)
+            except KubeError as error:
+                # A kind whose storage is not ready yet, as after a restart of the server.
+                if error.status != HTTPStatus.TOO_MANY_REQUESTS or time.monotonic() > end:
+                    raise
+            time.sleep(0.2)
+
+    def _ask_once(self, method: str, path: str, body: Any, by: str, content: str) -> Any:
         try:
             with _OPENER.open(self._request(method, path, body, by, content), timeout=60) as answer:
                 return json.loads(answer.read())
