@@ -256,16 +256,13 @@ class StageReleaseEvaluator:
         automation_hold = self._automation_hold(inputs)
         blockers += (automation_hold,) if automation_hold is not None else ()
         release = False
-        if not blockers:
-            if grant is not None:
-                release = requirements_pass and _is_outdated_grant(
-                    grant, inputs.applicable_decisions, checks, self._evaluation.now
-                )
-            elif draft.release_hold is not None:
-                blockers = (draft.release_hold,)
-            else:
-                blockers = self._release_refusals(inputs)
-                release = not blockers
+        if not blockers and grant is not None:
+            release = requirements_pass and _is_outdated_grant(
+                grant, inputs.applicable_decisions, checks, self._evaluation.now
+            )
+        elif not blockers:
+            blockers = self._release_refusals(inputs)
+            release = not blockers
         # Counted at once: the next variant in the order sees the budget without this slot.
         if release and grant is None:
             self.budget.take(variant)
@@ -358,8 +355,10 @@ class StageReleaseEvaluator:
     def _release_refusals(self, inputs: _ReleaseInputs) -> tuple[Hold, ...]:
         """List what keeps a variant without other holds from being released.
 
-        That is the budget, the order of revisions, or `propagateWhen`.
+        That is a draft that it cannot join, the budget, the order of revisions, or `propagateWhen`.
         """
+        if inputs.draft.release_hold is not None:
+            return (inputs.draft.release_hold,)
         # A rollback goes at once: a budget would leave the bad revision in place.
         if inputs.pin is not None:
             return ()

@@ -139,8 +139,8 @@ class ObjectWatch(Generic[Value]):
         with self._lock:
             # Events of the write, and perhaps of a later deletion, may have come before, and so may
             # the response to a later write.
-            known = max(self._version, self._written_versions.get(name, 0))
-            if value is not None and version > known:
+            newest_version = max(self._version, self._written_versions.get(name, 0))
+            if value is not None and version > newest_version:
                 self._values[name] = value
                 self._written_versions[name] = version
                 self._mark_changed()

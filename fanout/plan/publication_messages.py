@@ -67,7 +67,7 @@ def build_publication_message(
 ) -> str:
     """Build the message of the commit that publishes a group of variants."""
     message = with_paragraph(
-        settings.messages.get(group) or default_message(group, variants),
+        settings.messages.get(group) or _default_message(group, variants),
         conflict_paragraph(_rejected_lines(variants)),
     )
     message = with_trailers(message, _list_approvals(variants, plan))
@@ -106,7 +106,7 @@ def _rejected_lines(variants: Sequence[RenderedVariant]) -> list[str]:
     ]
 
 
-def default_message(group: PublicationGroup, variants: Sequence[RenderedVariant]) -> str:
+def _default_message(group: PublicationGroup, variants: Sequence[RenderedVariant]) -> str:
     """Return the message of a publication without a commitTemplate."""
     return _format_message(
         f"{group.namespace}/{variants[0].spec.policy}",

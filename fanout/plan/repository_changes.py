@@ -16,9 +16,7 @@ from fanout.plan.draft_trailers import (
     DraftTrailers,
     format_draft_message,
 )
-from fanout.plan.edits.merge_disputes import (
-    conflict_paragraph,
-)
+from fanout.plan.edits.merge_disputes import conflict_paragraph
 from fanout.plan.observation.repository_state import (
     DraftCommit,
     MergedDraft,

@@ -53,7 +53,7 @@ def needs_person(error: FanoutError) -> bool:
     return not ends_by_itself or error.reason == Reason.REMOTE_NOT_FOUND
 
 
-def need_repository(variants: Iterable[RenderedVariant]) -> bool:
+def has_unusable_repository(variants: Iterable[RenderedVariant]) -> bool:
     """Return whether a person must correct the repository of one of the variants."""
     return any(needs_person(error) for _, error in _find_unreadable(variants))
 

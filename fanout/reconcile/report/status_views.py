@@ -41,7 +41,7 @@ from fanout.reconcile.report.policy_conditions import (
     build_error_conditions,
     build_policy_conditions,
     find_failed_variants,
-    need_repository,
+    has_unusable_repository,
 )
 from fanout.reconcile.report.variant_content import build_content
 from fanout.reconcile.report.view_meta import Plain, format_time, without_none
@@ -165,7 +165,7 @@ def build_policy_status(
         has_failed=bool(
             policy_result.resolved_policy.failures or find_failed_variants(policy_result)
         )
-        or need_repository(policy_result.variants),
+        or has_unusable_repository(policy_result.variants),
     )
     conditions += _build_suspension(decision.holds if decision else ())
     if problem is not None:
@@ -226,7 +226,7 @@ def build_variant_status(policy_result: PolicyResult, entry: DecidedEntry) -> Wr
     since = (draft_time(draft) if draft is not None else None) or published_since(variant)
     conditions = _add_progress(
         build_variant_conditions(policy_result, entry),
-        has_failed=decision.state is VariantState.FAILED or need_repository([variant]),
+        has_failed=decision.state is VariantState.FAILED or has_unusable_repository([variant]),
     )
     subject = published or (draft.trailers if draft is not None else None)
     status = {
