@@ -3,14 +3,13 @@
 Direction of imports is import-linter's business (`make lint`); this is what it cannot say.
 """
 
-import ast
 import re
 import tomllib
-from functools import cache
-from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
-PACKAGE = ROOT / "fanout"
+from source_files import MODULES, ONE_PROCESS, PACKAGE, ROOT, name_of, read_source, text_of
+
+pytestmark = ONE_PROCESS
+
 LONGEST_FILE = 600  # lines of code: one concept, one module
 LONGEST_FUNCTION = 60  # lines without its docstring and comments
 NO_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "core", "misc"}
@@ -19,34 +18,11 @@ LOADS_BY_NAME = {PACKAGE / "cli" / "lazy_import.py"}
 LOADS_RE2 = PACKAGE / "variants" / "functions" / "regex.py"
 BACK_DOORS = {"TYPE_CHECKING", "__import__", "import_module"}
 
-MODULES = sorted(PACKAGE.rglob("*.py"))
 SOURCES = sorted(
     path
     for folder in ("fanout", "benchmarks", "demo", "docs", "tests")
     for path in (ROOT / folder).rglob("*.py")
 )
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def name_of(path: Path) -> str:
-    return str(path.relative_to(ROOT))
-
-
-def text_of(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
-
-
-@cache
-def parse(path: Path) -> ast.Module:
-    return ast.parse(text_of(path), filename=name_of(path))
-
-
-def is_ours(module: str) -> bool:
-    return module.partition(".")[0] == "fanout"
-
-
-def functions(module: ast.Module) -> list[Function]:
-    return [node for node in ast.walk(module) if isinstance(node, Function)]
 
 
 def layers() -> list[list[str]]:
@@ -57,43 +33,32 @@ def layers() -> list[list[str]]:
     return [[package.strip() for package in layer.split("|")] for layer in contract["layers"]]
 
 
-def lines_of_code(path: Path, node: ast.AST) -> int:
-    """Lines from the first to the last of a module or function that hold code.
-
-    Blank lines, full-line comments and docstrings are not counted: explaining costs nothing.
-    """
-    first, last = getattr(node, "lineno", 1), getattr(node, "end_lineno", None)
-    lines = text_of(path).splitlines()[first - 1 : last]
-    code = sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in lines)
-    return code - sum(map(docstring_lines, ast.walk(node)))
-
-
-def docstring_lines(node: ast.AST) -> int:
-    if not isinstance(node, ast.Module | ast.ClassDef | Function) or not ast.get_docstring(node):
-        return 0
-    text = ast.get_docstring(node, clean=False) or ""
-    return sum(bool(line.strip()) for line in text.splitlines())
-
-
 def test_a_module_is_one_concept():
     """A longer one has more than one."""
-    lengths = {name_of(path): lines_of_code(path, parse(path)) for path in SOURCES}
-    assert {name: lines for name, lines in lengths.items() if lines > LONGEST_FILE} == {}
+    sizes = {name_of(path): read_source(path).size for path in SOURCES}
+    assert {name: size for name, size in sizes.items() if size > LONGEST_FILE} == {}
 
 
 def test_a_function_fits_on_a_screen():
     long = [
-        f"{name_of(path)}:{node.lineno}: {node.name}"
+        f"{name_of(path)}:{function.line}: {function.name}"
         for path in SOURCES
-        for node in functions(parse(path))
-        if (node.end_lineno or node.lineno) - node.lineno >= LONGEST_FUNCTION
-        and lines_of_code(path, node) >= LONGEST_FUNCTION
+        for function in read_source(path).functions
+        if function.size >= LONGEST_FUNCTION
     ]
     assert long == []
 
 
+def test_sizes_do_not_count_what_explains():
+    """The tests of sizes would pass if nothing were counted."""
+    source = read_source(ROOT / "tests" / "source_files.py")
+    (size,) = [it.size for it in source.functions if it.name == "_take_docstrings"]
+    assert size == 10
+    assert size < source.size < len(text_of(ROOT / "tests" / "source_files.py").splitlines())
+
+
 def test_a_module_says_what_it_is_for():
-    assert [name_of(path) for path in MODULES if not ast.get_docstring(parse(path))] == []
+    assert [name_of(path) for path in MODULES if not read_source(path).has_docstring] == []
 
 
 def test_a_module_s_name_says_what_is_in_it():
@@ -102,36 +67,23 @@ def test_a_module_s_name_says_what_is_in_it():
 
 
 def test_imports_are_at_the_top():
-    hidden = [
-        f"{name_of(path)}:{node.lineno}"
-        for path in MODULES
-        for function in functions(parse(path))
-        for node in ast.walk(function)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-    ]
+    hidden = [name_of(path) for path in MODULES for _ in read_source(path).local_imports]
     # re2 costs every process 2.5 MB, and only search-replace has a use for it (decision 0046).
-    assert [place.rpartition(":")[0] for place in hidden] == [name_of(LOADS_RE2)]
+    assert hidden == [name_of(LOADS_RE2)]
 
 
 def test_no_import_is_for_types_only_or_by_name():
     found = []
     for path in MODULES:
-        nodes = list(ast.walk(parse(path)))
-        names = {node.id for node in nodes if isinstance(node, ast.Name)}
-        names |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
         refused = {"TYPE_CHECKING"} if path in LOADS_BY_NAME else BACK_DOORS
-        found += [f"{name_of(path)}: {name}" for name in names & refused]
+        found += [f"{name_of(path)}: {name}" for name in read_source(path).names & refused]
     assert found == []
 
 
 def test_nobody_imports_the_root():
     """It holds the version; importing it from below is how circles begin."""
     found = [
-        f"{name_of(path)}:{node.lineno}"
-        for path in MODULES
-        for node in ast.walk(parse(path))
-        if (isinstance(node, ast.ImportFrom) and (node.level or node.module == "fanout"))
-        or (isinstance(node, ast.Import) and any(is_ours(alias.name) for alias in node.names))
+        f"{name_of(path)}:{line}" for path in MODULES for line in read_source(path).root_imports
     ]
     assert found == []
 

@@ -4,15 +4,15 @@ The first line of a docstring is a statement about its subject; docstrings and c
 words that were private to this project.
 """
 
-import ast
 import re
 import tokenize
-from functools import cache
 from pathlib import Path
 
 import pytest
+from source_files import ONE_PROCESS, ROOT, name_of, read_source, text_of
 
-ROOT = Path(__file__).parent.parent
+pytestmark = ONE_PROCESS
+
 FOLDERS = ("fanout", "tests", "benchmarks", "demo", "docs", "tools")
 # Tests of pytest state their expectation with their name; their docstrings add a reason.
 SOURCES = sorted(
@@ -44,26 +44,15 @@ PRIVATE_WORDS = (
 PRIVATE_WORD = re.compile(rf"(?<![\w./`-])(?:{PRIVATE_WORDS})(?![\w`/-])", re.IGNORECASE)
 
 
-def relative(path: Path) -> str:
-    return str(path.relative_to(ROOT))
-
-
-@cache
 def docstrings(path: Path) -> list[tuple[int, str]]:
     """Return line and text of every docstring, and of texts after variables and fields."""
-    texts = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        for statement in node.body:
-            match statement:
-                case ast.Expr(value=ast.Constant(value=str(text))):
-                    texts.append((statement.lineno, text))
-    return texts
+    return read_source(path).docstrings
 
 
-@cache
 def comments(path: Path) -> list[tuple[int, str]]:
+    """Return line and text of the comments of a file with a private word; others have none."""
+    if not PRIVATE_WORD.search(text_of(path)):  # tokens take ten times as long
+        return []
     with path.open("rb") as source:
         tokens = tokenize.tokenize(source.readline)
         return [(it.start[0], it.string) for it in tokens if it.type == tokenize.COMMENT]
@@ -81,7 +70,7 @@ def first_sentence_ends(text: str) -> bool:
 
 def faults(texts, is_fault, sources=SOURCES):
     return [
-        f"{relative(path)}:{line}: {first_line(text)}"
+        f"{name_of(path)}:{line}: {first_line(text)}"
         for path in sources
         for line, text in texts(path)
         if is_fault(text)

@@ -4,14 +4,12 @@ A word that is not listed here is either a word of the field and is added, or is
 (`docs/glossary.md`).
 """
 
-import ast
 import re
 from collections import defaultdict
-from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
-PACKAGE = ROOT / "fanout"
-MODULES = sorted(PACKAGE.rglob("*.py"))
+from source_files import MODULES, ONE_PROCESS, name_of, read_source
+
+pytestmark = ONE_PROCESS
 
 # Kubernetes, Git, kpt, Porch, Argo CD, Flux and Kargo, and the formats and protocols they use.
 FIELD = """
@@ -137,18 +135,13 @@ WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 def public_classes() -> list[tuple[str, str]]:
     """Return the name of each public class with the module that defines it."""
-    return [
-        (node.name, str(path.relative_to(ROOT)))
-        for path in MODULES
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-    ]
+    return [(name, name_of(path)) for path in MODULES for name in read_source(path).public_classes]
 
 
 def module_names() -> list[tuple[str, str]]:
     """Return the base name of each module; packages and verbs may share theirs with others."""
     return [
-        (path.stem, str(path.relative_to(ROOT)))
+        (path.stem, name_of(path))
         for path in MODULES
         if not path.stem.startswith("__") and path.parent.name != "verbs"
     ]

@@ -2,12 +2,14 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
-import fanout
+from source_files import MODULES, ONE_PROCESS, PACKAGE, text_of
+
 from fanout.api.reasons import Reason
 
-PACKAGE = Path(fanout.__file__).parent
+pytestmark = ONE_PROCESS
 # Where a reason is given by its place among the arguments.
 PLACES = {
     "ExpressionFailure": 0,
@@ -18,14 +20,17 @@ PLACES = {
     "_ErrorRule": 2,
 }
 SPOKEN = {"Decision"}  # its `reason` is a person's sentence
-MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
-def reasons(module: ast.Module) -> Iterator[tuple[int, str]]:
+@cache
+def calls(path: Path) -> list[ast.Call]:
+    """Return the calls in a module."""
+    return [it for it in ast.walk(ast.parse(text_of(path))) if isinstance(it, ast.Call)]
+
+
+def reasons(path: Path) -> Iterator[tuple[int, str]]:
     """Line and text of every literal that is given as a reason."""
-    for call in ast.walk(module):
-        if not isinstance(call, ast.Call):
-            continue
+    for call in calls(path):
         name = callee(call)
         given = [it.value for it in call.keywords if it.arg == "reason" and name not in SPOKEN]
         given += call.args[PLACES[name] :][:1] if name in PLACES else []
@@ -53,22 +58,17 @@ def test_every_reason_is_on_the_list():
     unknown = [
         f"{path.relative_to(PACKAGE)}:{line}: {word}"
         for path in MODULES
-        for line, word in reasons(ast.parse(path.read_text(encoding="utf-8")))
+        for line, word in reasons(path)
         if word not in known
     ]
     assert unknown == []
 
 
 def test_the_test_finds_reasons_at_all():
-    found = [word for path in MODULES for _, word in reasons(ast.parse(path.read_text()))]
+    found = [word for path in MODULES for _, word in reasons(path)]
     assert {"TagMoved", "ExpressionError", "RemoteMoved", "DiskFull"} <= set(found)
 
 
 def test_whatever_takes_a_reason_by_its_place_is_still_called_so():
-    calls = {
-        callee(call)
-        for path in MODULES
-        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(call, ast.Call)
-    }
-    assert PLACES.keys() - calls == set()
+    callees = {callee(call) for path in MODULES for call in calls(path)}
+    assert PLACES.keys() - callees == set()
