@@ -2,10 +2,12 @@
 # `make` alone says what there is.
 
 PYTHON ?= python3
-WORKERS ?= 2
+WORKERS ?= 4
 ROUNDS ?= 10
 SEED ?= 1
 MINUTES ?= 10
+# Tests wait for processes and servers half of their time; a group of tests has one process.
+PARALLEL = -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 CONTAINER ?= podman
 UV ?= uv
 
@@ -27,13 +29,13 @@ demo: $(VENV)/installed ## Play the whole story on local repositories, left unde
 	$(PY) demo/run.py
 
 test: $(VENV)/test ## Run all tests
-	$(PY) -m pytest -n $(WORKERS) --dist worksteal
+	$(PY) -m pytest $(PARALLEL)
 
 # The packages that docs/architecture.md calls pure: no files, no processes, no clock.
 CORE := api package calendar selection variants gates plan
 
 test-core: $(VENV)/test ## Run the tests of the pure core, in seconds
-	$(PY) -m pytest -q -n $(WORKERS) --dist worksteal $(addprefix tests/,$(CORE))
+	$(PY) -m pytest -q $(PARALLEL) $(addprefix tests/,$(CORE))
 
 # The package alone, unpacked: nothing is installed and nothing runs but what a test starts.
 prometheus: ## Fetch a Prometheus server for the tests that ask one, into build/ (Debian, Ubuntu)
@@ -46,7 +48,7 @@ servers: ## Build the servers that some tests ask (needs a C compiler, some minu
 	@$(PYTHON) tests/servers/build.py
 
 test-servers: $(VENV)/test servers ## Run the tests that ask a real Gitea or kube-apiserver
-	$(PY) -m pytest -n $(WORKERS) --dist worksteal -m "forge or kube"
+	$(PY) -m pytest $(PARALLEL) -m "forge or kube"
 
 # ---- for maintainers -----------------------------------------------------------------------------
 

@@ -29,6 +29,9 @@ def _pin() -> None:
         if name.startswith(("GIT_", "FANOUT_", "SSH_")) or name in {"NO_COLOR", "COLUMNS"}:
             del os.environ[name]
     os.environ.update(PINNED)
+    # Images often forbid bytecode. Each of some thousand processes would then compile fanout again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     # A shell starts background jobs with SIGINT ignored; child processes would inherit that.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -55,8 +58,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 # By marker: what TEST_REQUIRES calls the server, and what a reader does.
 SERVERS = {"forge": ("gitea", "Gitea"), "kube": ("kubernetes", "kube-apiserver")}
 
+TESTS = Path(__file__).parent
+CODE = {"test_architecture", "test_names", "test_docstrings"}
+# The packages that docs/architecture.md calls pure, as in the Makefile.
+CORE = {"api", "package", "calendar", "selection", "variants", "gates", "plan"}
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip tests of servers that nobody asked for; group and order the others."""
+    skip_servers(config, items)
+    for item in items:
+        if name := group_of(item):
+            item.add_marker(pytest.mark.xdist_group(name))
+    items.sort(key=order_of)
+
+
+def skip_servers(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what asks a real Gitea or kube-apiserver unless that is what the caller wants."""
     required = os.environ.get("TEST_REQUIRES", "").split()
     selected = config.option.markexpr.split()
@@ -67,6 +84,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker(marker):
                 item.add_marker(skip)
+
+
+def group_of(item: pytest.Item) -> str | None:
+    """Return the name of the tests that one process of `--dist loadgroup` runs one by one.
+
+    Tests that ask one server are a group, so that a run has one Gitea and one API server. So are
+    tests of a module that share a fixture or a company, which each process would else make again.
+    """
+    for marker, (name, _) in SERVERS.items():
+        if item.get_closest_marker(marker):
+            return name
+    fixtures = item._fixtureinfo.name2fixturedefs
+    shared = any(it.scope == "module" for row in fixtures.values() for it in row)
+    return item.path.stem if shared or "companies" in fixtures else None
+
+
+def order_of(item: pytest.Item) -> int:
+    """Return the place of a test in a run: first what fails most often, and fastest.
+
+    Servers come second and not last: each is one process that waits most of the time, beside which
+    the others do their work. At the end of a run they would keep one core busy, or none.
+    """
+    folder = item.path.relative_to(TESTS).parts[0]
+    if folder in CORE or item.path.stem in CODE:
+        return 0
+    if any(item.get_closest_marker(marker) for marker in SERVERS):
+        return 1
+    return 3 if folder == "story" else 2
 
 
 @pytest.fixture(autouse=True)

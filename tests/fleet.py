@@ -196,8 +196,10 @@ class Repo:
         return done.stdout.strip()
 
     def refs(self, prefix: str = "refs/") -> dict[str, str]:
-        lines = self.git("for-each-ref", "--format=%(refname) %(objectname)", prefix).splitlines()
-        return dict(line.split(" ") for line in lines)
+        """Return what each ref below a prefix points to, by name."""
+        repo = pygit2.Repository(str(self.path))
+        names = sorted(it for it in repo.listall_references() if it.startswith(prefix))
+        return {name: str(repo.lookup_reference(name).target) for name in names}
 
     def drafts(self) -> list[str]:
         prefix = "refs/heads/drafts/default/"
@@ -207,10 +209,19 @@ class Repo:
         return [ref.removeprefix("refs/tags/") for ref in self.refs("refs/tags/")]
 
     def file(self, revision: str, path: str) -> str:
-        return self.git("show", f"{revision}:{path}") + "\n"
+        """Return the text of a file, with one line break at its end."""
+        blob = self._tree(revision)[path]
+        assert isinstance(blob, pygit2.Blob), path
+        return blob.data.decode().strip() + "\n"
 
     def files(self, revision: str = "main") -> list[str]:
-        return self.git("ls-tree", "-r", "--name-only", revision).splitlines()
+        """Return the paths of all files of a revision."""
+        index = pygit2.Index()
+        index.read_tree(self._tree(revision))
+        return [entry.path for entry in index]
+
+    def _tree(self, revision: str) -> pygit2.Tree:
+        return pygit2.Repository(str(self.path)).revparse_single(revision).peel(pygit2.Tree)
 
     def commit(self, branch: str, files: Mapping[str, Content], message: str = "by hand") -> str:
         """A person's commit on a branch; in process, because tests do little else so often.
@@ -287,10 +298,14 @@ class Fleet:
         """A bare repository; `options` are those of `git init`."""
         path = self.root / "git" / f"{name}.git"
         path.parent.mkdir(parents=True, exist_ok=True)
-        init = ["git", "init", "-q", "--bare", "--template=", "-b", "main", *options, str(path)]
-        subprocess.run(init, check=True)
+        if options:
+            init = ["git", "init", "-q", "--bare", "--template=", "-b", "main", *options, str(path)]
+            subprocess.run(init, check=True)
+        else:
+            pygit2.init_repository(str(path), bare=True, initial_head="main")
         with (path / "config").open("a") as config:
             config.write("[receive]\n\tautogc = false\n")  # a host tidies up when it likes
+            config.write("[core]\n\tfsync = none\n")  # no test cuts the power
         repo = self.repos[name] = Repo(path)
         if first:
             repo.commit("main", {"README.md": f"# {name}\n"}, "first commit")
@@ -313,7 +328,8 @@ class Fleet:
             package["deployment.yaml"] = text
         inside = {f"monitoring/{path}": text for path, text in package.items()}
         commit = upstream.commit("main", inside, f"monitoring {name}")
-        upstream.git("update-ref", f"refs/tags/monitoring/{name}", commit)
+        tags = pygit2.Repository(str(upstream.path)).references
+        tags.create(f"refs/tags/monitoring/{name}", commit, force=True)
         return commit
 
     def site(

@@ -1,6 +1,8 @@
 """Commands that run on a terminal of a certain width."""
 
+import atexit
 import fcntl
+import json
 import os
 import pty
 import struct
@@ -9,6 +11,12 @@ import sys
 import termios
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import fanout
+
+DRIVER = Path(__file__).with_name("terminal_driver.py")
 
 
 @dataclass(frozen=True)
@@ -23,6 +31,20 @@ class Screen:
         return self.text.splitlines()
 
 
+@cache
+def start_driver() -> "subprocess.Popen[str]":
+    """Start the process that runs the commands of this one; it ends with its input."""
+    driver = subprocess.Popen(
+        [sys.executable, str(DRIVER)],
+        env={**os.environ, "PYTHONPATH": str(Path(fanout.__file__).parent.parent)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    atexit.register(driver.communicate)
+    return driver
+
+
 def run_on_terminal(
     arguments: Sequence[str],
     columns: int = 80,
@@ -30,17 +52,16 @@ def run_on_terminal(
     typed: str = "",
 ) -> Screen:
     """Run `fanout` with a terminal as stdin, stdout and stderr; `typed` is what a person types."""
+    driver = start_driver()
+    assert driver.stdin is not None
+    assert driver.stdout is not None
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     variables = {"TERM": "xterm-256color", **os.environ, **(environment or {})}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "fanout", *arguments],
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        env=variables,
-        start_new_session=True,
-    )
+    request = [os.ttyname(slave), variables, list(arguments)]
+    driver.stdin.write(json.dumps(request) + "\n")
+    driver.stdin.flush()
+    assert driver.stdout.readline() == "open\n"
     os.close(slave)
     if typed:
         os.write(master, typed.encode())
@@ -52,4 +73,4 @@ def run_on_terminal(
     except OSError:
         pass
     os.close(master)
-    return Screen(process.wait(), b"".join(chunks).decode().replace("\r\n", "\n"))
+    return Screen(int(driver.stdout.readline()), b"".join(chunks).decode().replace("\r\n", "\n"))
