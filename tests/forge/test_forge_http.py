@@ -292,6 +292,7 @@ RETRY_AFTER = [
     ("30", 30),
     ("0", 0),
     ("-5", 0),
+    (None, 60),
     ("", 60),
     ("soon", 60),
     ("nan", 86400),
@@ -307,7 +308,7 @@ def test_retry_after(proxy, text, seconds):
     before = datetime.now(UTC)
     if text == "a date in two hours":
         text = format_datetime(before + timedelta(hours=2), usegmt=True)
-    proxy.fail(Fault(429, headers={"Retry-After": text}))
+    proxy.fail(Fault(429, headers={} if text is None else {"Retry-After": text}))
     with client(proxy) as http:
         error = error_of(lambda: http.send(WRITE))
     assert isinstance(error, RateLimited)
