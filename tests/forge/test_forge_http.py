@@ -261,6 +261,10 @@ def test_an_answer_that_comes_late_but_in_time(proxy):
         assert http.send(READ).data == {"late": True}
 
 
+def test_a_call_has_twice_as_long_as_a_merge_in_a_large_repository():
+    assert HttpLimits().seconds >= 2 * 30
+
+
 def test_a_host_that_nobody_listens_at(proxy):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
