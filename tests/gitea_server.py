@@ -35,7 +35,7 @@ from servers.supervised import (
 )
 
 ADMIN, PEOPLE = "ada", ("ann", "bob")
-PASSWORD = "correct horse battery"
+PASSWORD = "correct-horse-battery"
 ACCESS = "{{.Identity}} {{.Ctx.Req.Method}} {{.Ctx.Req.URL.RequestURI}} {{.ResponseWriter.Status}}"
 INTERNAL_TOKEN = "token-of-hooks"
 # Without what no test asks: SSH, mail, indexers, updates, avatars, Actions, packages. Everything
@@ -169,7 +169,7 @@ class Gitea:
         self, method: str, path: str, body: Any = None, *, by: str = ADMIN, check: bool = True
     ) -> tuple[int, Any]:
         """Call the API as `by`; return status and JSON. Raises GiteaError unless 2xx."""
-        status, text = self._send(method, path, body, f"token {self.tokens[by]}")
+        status, text = self._send(method, path, body, encode_basic(by, self.credential(by)))
         if check and not 200 <= status < 300:
             raise GiteaError(status, text)
         return status, json.loads(text or "null")
@@ -259,20 +259,29 @@ class Gitea:
 
     def push_url(self, name: str, *, owner: str = ADMIN, by: str = ADMIN) -> str:
         """Return the URL with which this person clones and pushes."""
-        return f"http://{by}:{self.tokens[by]}@{self.host}/{owner}/{name}.git"
+        return f"http://{by}:{self.credential(by)}@{self.host}/{owner}/{name}.git"
 
-    def add_person(self, login: str) -> None:
-        """Create a person with a token for everything that they may do."""
+    def credential(self, login: str) -> str:
+        """Return what this person is known by: the token, or the password of those who are here.
+
+        Gitea hashes a token 10,000 times for each call, which takes longer than most calls.
+        """
+        return PASSWORD if login in (ADMIN, *PEOPLE) else self.tokens[login]
+
+    def add_person(self, login: str, *scopes: str) -> None:
+        """Create a person with a token of these scopes; without any, for all that they may do."""
         person = {"username": login, "email": f"{login}@example.com", "password": PASSWORD}
         self.post("/admin/users", {**person, "must_change_password": False})
-        self.add_token(login, "all")
+        self.add_token(login, *(scopes or ("all",)))
 
     def add_token(self, login: str, *scopes: str) -> str:
         """Create a token of these scopes; it becomes the one that `ask` takes."""
         name = f"token-{len(self.tokens)}-{time.time_ns()}"
-        pair = base64.b64encode(f"{login}:{PASSWORD}".encode()).decode()
         status, text = self._send(
-            "POST", f"/users/{login}/tokens", {"name": name, "scopes": scopes}, f"Basic {pair}"
+            "POST",
+            f"/users/{login}/tokens",
+            {"name": name, "scopes": scopes},
+            encode_basic(login, PASSWORD),
         )
         if status != 201:
             raise GiteaError(status, text)
@@ -281,11 +290,10 @@ class Gitea:
 
     def revoke_tokens(self, login: str) -> None:
         """Delete all tokens of a person; `tokens` still has the last one."""
-        pair = base64.b64encode(f"{login}:{PASSWORD}".encode()).decode()
-        path = f"/users/{login}/tokens"
-        _, listed = self._send("GET", path, None, f"Basic {pair}")
+        basic, path = encode_basic(login, PASSWORD), f"/users/{login}/tokens"
+        _, listed = self._send("GET", path, None, basic)
         for token in json.loads(listed):
-            self._send("DELETE", f"{path}/{token['id']}", None, f"Basic {pair}")
+            self._send("DELETE", f"{path}/{token['id']}", None, basic)
 
     def _send(self, method: str, path: str, body: Any, authorization: str) -> tuple[int, str]:
         request = urllib.request.Request(
@@ -300,6 +308,11 @@ class Gitea:
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.read().decode()
+
+
+def encode_basic(login: str, credential: str) -> str:
+    """Return the value of a header Authorization."""
+    return f"Basic {base64.b64encode(f'{login}:{credential}'.encode()).decode()}"
 
 
 def await_condition(condition: Callable[[], object], message: str, *, pause: float = 0.01) -> None:
