@@ -28,7 +28,7 @@ from fanout.reconcile.pass_scope import PassMode
 
 _VIEW_MODELS = {it.__name__: it for it in (*VIEWS, *HISTORY_VIEWS)}
 
-HOST_PATIENCE = 120  # seconds until a host must do what it was asked to, on a slow machine
+HOST_PATIENCE = 300  # seconds until a host must do what it was asked to, on a slow machine
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)  # a Monday morning
 
 PACKAGE = {

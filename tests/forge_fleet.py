@@ -9,10 +9,8 @@ because instants of reviews and merges are the server's.
 import contextlib
 import itertools
 import os
-import sqlite3
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +18,7 @@ from typing import Any, Self
 from unittest import mock
 
 from fleet import Content, Fleet, Repo, Result
-from gitea_server import ADMIN, PEOPLE, Gitea, GiteaError
+from gitea_server import ADMIN, PEOPLE, Gitea, await_condition
 
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program
@@ -125,8 +123,7 @@ class ForgeFleet(Fleet):
         )
         fleet.now = datetime.now(UTC).replace(microsecond=0)
         gitea.post("/orgs", {"username": fleet.owner})
-        gitea.add_person(fleet.bot)
-        gitea.add_token(fleet.bot, *scopes)
+        gitea.add_person(fleet.bot, *scopes)
         fleet.configure(api=api)
         fleet.populate(sites)
         fleet.calls()
@@ -195,6 +192,12 @@ class ForgeFleet(Fleet):
         with mock.patch.dict(os.environ, self.environment()):
             return super().run(*args, files=files)
 
+    def sweep(self, *args: str) -> Result:
+        """Sweep when the server is done with all before; else a pass merges nothing."""
+        if self.gitea.supervisor is not None:
+            self.await_checks()
+        return super().sweep(*args)
+
     def settings(self) -> Settings:
         """Settings from the flags that `run` gives."""
         return replace(super().settings(), config=Path(self.options[1]))
@@ -232,6 +235,7 @@ class ForgeFleet(Fleet):
         self, repo: str, number: int, by: str, verdict: str = "APPROVED", *, commit: str = ""
     ) -> int:
         """APPROVED, REQUEST_CHANGES or COMMENT, of the head or of an older commit."""
+        self.await_checks()  # the head is the one before while a push is worked off
         body = {"event": verdict, "body": "read", **({"commit_id": commit} if commit else {})}
         path = f"{self.path(repo)}/pulls/{number}/reviews"
         return int(self.gitea.post(path, body, by=by)["id"])
@@ -243,7 +247,8 @@ class ForgeFleet(Fleet):
     def merge(self, repo: str, number: int, by: str = "ann", style: str = "merge") -> None:
         """Merge as a person: merge, squash, rebase, rebase-merge or fast-forward-only."""
         path = f"{self.path(repo)}/pulls/{number}/merge"
-        retried(lambda: self.gitea.post(path, {"Do": style}, by=by))
+        self.await_checks()
+        self.gitea.post(path, {"Do": style}, by=by)
 
     def close(self, repo: str, number: int, by: str = "ann") -> None:
         self._edit(repo, number, {"state": "closed"}, by)
@@ -304,32 +309,13 @@ class ForgeFleet(Fleet):
         new, self.seen_calls = calls[self.seen_calls :], len(calls)
         return new
 
-    def await_mergeability(self, repo: str) -> None:
-        """Wait until the server has checked whether its open requests can be merged.
-
-        Its API says of drafts that they cannot be, its database whether it checks. A check begins
-        some time after a push, so nothing may be checked for a second.
-        """
-        question = (
-            "SELECT count(*) FROM pull_request JOIN repository ON base_repo_id = repository.id"
-            " WHERE lower_name = ? AND owner_name = ? AND has_merged = 0"
-            " AND pull_request.status = 1"
-        )
-        end, quiet = time.monotonic() + 60, 0
-        while quiet < 10:
-            database = f"file:{self.gitea.root / 'gitea.db'}?mode=ro"
-            with contextlib.closing(sqlite3.connect(database, uri=True, timeout=10)) as connection:
-                [checking] = connection.execute(question, (repo, self.owner)).fetchone()
-            quiet = 0 if checking else quiet + 1
-            assert time.monotonic() < end, f"requests of {repo} are being checked for a minute"
-            time.sleep(0.1)
+    def await_checks(self) -> None:
+        """Wait until the server is done with all that was pushed."""
+        self.gitea.await_checks(self.owner)
 
     def _await_content(self, repo: str) -> None:
         """Wait until the server, which does so after the push, notes that there is a commit."""
-        end = time.monotonic() + 60
-        while self.gitea.get(self.path(repo))["empty"]:
-            assert time.monotonic() < end, f"{repo} stays empty"
-            time.sleep(0.05)
+        await_condition(lambda: not self.gitea.get(self.path(repo))["empty"], f"{repo} stays empty")
 
     def _edit(self, repo: str, number: int, change: dict[str, Any], by: str) -> None:
         self.gitea.ask("PATCH", f"{self.path(repo)}/pulls/{number}", change, by=by)
@@ -361,16 +347,3 @@ def read_request(answer: dict[str, Any]) -> dict[str, Any]:
         "merged_by": (answer["merged_by"] or {}).get("login", ""),
         "merge_commit": answer["merge_commit_sha"] or "" if answer["merged"] else "",
     }
-
-
-def retried(call: Callable[[], object], limit: float = 60) -> None:
-    """Repeat a call while the server finds out whether a request can be merged."""
-    end = time.monotonic() + limit
-    while True:
-        try:
-            call()
-            return
-        except GiteaError as error:
-            if error.status != 405 or "try again" not in str(error) or time.monotonic() > end:
-                raise
-        time.sleep(0.2)

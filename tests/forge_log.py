@@ -1,15 +1,13 @@
 """Requests of fanout to a Gitea, counted in the server's own log: pushes and calls."""
 
-import time
 from collections import Counter
 from dataclasses import dataclass
 
 from forge_fleet import ForgeFleet
+from gitea_server import await_condition
 
 from fanout.cli.startup import Program
 from fanout.reconcile.pass_scope import PassMode
-
-PATIENCE = 300  # seconds, on a busy machine
 
 
 @dataclass
@@ -47,15 +45,16 @@ class ForgeLog:
         What changed within the last two seconds is read again, because the host's instants are
         whole seconds.
         """
-        end = time.monotonic() + PATIENCE
-        while True:
+        answers: list[Asked] = []
+
+        def is_at_rest() -> bool:
             self.read()
             sweep(program)
-            asked = self.read()
-            if asked.calls.total() <= waiting:
-                return asked
-            assert time.monotonic() < end, "the passes do not come to rest"
-            time.sleep(0.5)
+            answers[:] = [self.read()]
+            return answers[0].calls.total() <= waiting
+
+        await_condition(is_at_rest, "the passes do not come to rest", pause=0.5)
+        return answers[0]
 
 
 def sweep(program: Program) -> None:

@@ -8,14 +8,17 @@ import base64
 import getpass
 import json
 import os
+import shlex
 import shutil
+import sqlite3
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,10 +35,13 @@ from servers.supervised import (
 )
 
 ADMIN, PEOPLE = "ada", ("ann", "bob")
-PASSWORD = "correct horse battery"
+PASSWORD = "correct-horse-battery"
 ACCESS = "{{.Identity}} {{.Ctx.Req.Method}} {{.Ctx.Req.URL.RequestURI}} {{.ResponseWriter.Status}}"
+INTERNAL_TOKEN = "token-of-hooks"
 # Without what no test asks: SSH, mail, indexers, updates, avatars, Actions, packages. Everything
 # that changes with the clock alone is off as well.
+# Nothing is written to be there after a crash of the machine. Queues in memory begin at once: those
+# on disk are looked at every two seconds, and collect items for 0.1 s.
 CONFIG = """\
 APP_NAME = tests
 RUN_USER = {user}
@@ -50,13 +56,22 @@ OFFLINE_MODE = true
 [database]
 DB_TYPE = sqlite3
 PATH = {root}/gitea.db
-SQLITE_JOURNAL_MODE = WAL
+SQLITE_JOURNAL_MODE = WAL&_synchronous=OFF
 [repository]
 ROOT = {root}/repositories
 DEFAULT_BRANCH = main
+SCRIPT_TYPE = {root}/hook
 [security]
 INSTALL_LOCK = true
 SECRET_KEY = secret-of-tests
+INTERNAL_TOKEN = {token}
+PASSWORD_HASH_ALGO = pbkdf2$1$50
+[queue]
+TYPE = channel
+BATCH_LENGTH = 1
+[git.config]
+core.fsync = none
+gc.auto = 0
 [service]
 DISABLE_REGISTRATION = true
 [webhook]
@@ -87,6 +102,21 @@ ENABLED = false
 """
 
 
+HOOK = Path(__file__).parent / "servers" / "gitea_hook.py"
+# Runs the hooks of repositories, in place of a shell. What `gitea hook` does for each ref, and for
+# pushes of the server itself, is done here.
+HOOK_SCRIPT = """\
+#!/bin/sh
+case "${{1##*/}} $GITEA_INTERNAL_PUSH $2" in
+*" true "*) ;;
+"update  refs/pull/"*) exit 1 ;;
+"update "*) ;;
+*) exec {} -IS {} {} {} {} {} "$@" ;;
+esac
+"""
+PATIENCE = 300  # seconds until the server must have done what it does at once, on a busy machine
+
+
 class GiteaError(Exception):
     """An answer that was not expected."""
 
@@ -105,6 +135,8 @@ class Gitea:
     environment: dict[str, str]
     tokens: dict[str, str] = field(default_factory=dict)
     supervisor: subprocess.Popen[bytes] | None = None  # None: stopped
+    log_size: int = 0  # of the read part of the log of calls
+    logged: dict[str, list[str]] = field(default_factory=dict)  # that part, by login
 
     @property
     def pid(self) -> int:
@@ -137,7 +169,7 @@ class Gitea:
         self, method: str, path: str, body: Any = None, *, by: str = ADMIN, check: bool = True
     ) -> tuple[int, Any]:
         """Call the API as `by`; return status and JSON. Raises GiteaError unless 2xx."""
-        status, text = self._send(method, path, body, f"token {self.tokens[by]}")
+        status, text = self._send(method, path, body, encode_basic(by, self.credential(by)))
         if check and not 200 <= status < 300:
             raise GiteaError(status, text)
         return status, json.loads(text or "null")
@@ -151,14 +183,57 @@ class Gitea:
     def calls(self, by: str) -> list[str]:
         """Return method, path and status of each answered call of the API by this person."""
         # The server writes its log a little later than the answer; this call is the last line.
-        mark = f"/api/v1/version?{time.monotonic_ns()}"
-        self.get(mark.removeprefix("/api/v1"))
-        end = time.monotonic() + 30
-        while mark not in (text := (self.root / "calls").read_text()):
-            assert time.monotonic() < end, "the access log does not grow"
-            time.sleep(0.05)
-        rows = [line.partition(" ") for line in text.splitlines()]
-        return [call.replace("/api/v1/", "/") for name, _, call in rows if name == by]
+        mark = f"/version?{time.monotonic_ns()}"
+        self.get(mark)
+        await_condition(lambda: self._read_log(mark), "the access log does not grow")
+        return list(self.logged.get(by, ()))
+
+    def _read_log(self, mark: str) -> bool:
+        """Read the new lines of the log of calls; return whether the mark is among them."""
+        with (self.root / "calls").open("rb") as log:
+            log.seek(self.log_size)
+            lines, _, _ = log.read().rpartition(b"\n")
+        self.log_size += len(lines) + 1 if lines else 0
+        for line in lines.decode().splitlines():
+            name, _, call = line.partition(" ")
+            self.logged.setdefault(name, []).append(call.replace("/api/v1/", "/"))
+        return mark in lines.decode()
+
+    def await_checks(self, owner: str) -> None:
+        """Wait until all pushes are worked off, and open requests are checked for conflicts.
+
+        Until then the API says something else of branches and requests, and nothing is merged.
+        Between a push and its processing there is a moment without a trace, so it is looked twice.
+        """
+        quiet = 0
+
+        def is_quiet() -> bool:
+            nonlocal quiet
+            quiet = 0 if self._is_working() or self._is_checking(owner) else quiet + 1
+            return quiet == 2
+
+        await_condition(is_quiet, f"the server is still at work for {owner}")
+
+    def _is_working(self) -> bool:
+        request = urllib.request.Request(
+            f"{self.url}/api/internal/manager/processes?flat=true&json=true&no-system=true",
+            headers={"X-Gitea-Internal-Auth": f"Bearer {INTERNAL_TOKEN}"},
+        )
+        with OPENER.open(request, timeout=PATIENCE) as answer:
+            processes = json.load(answer)["Processes"]
+        return any(it["Description"].startswith("PushUpdates:") for it in processes)
+
+    def _is_checking(self, owner: str) -> bool:
+        # The API says of drafts that they cannot be merged, the database whether it checks.
+        question = (
+            "SELECT count(*) FROM pull_request"
+            " JOIN repository ON base_repo_id = repository.id JOIN issue ON issue_id = issue.id"
+            " WHERE owner_name = ? AND NOT has_merged AND NOT is_closed AND pull_request.status = 1"
+        )
+        database = f"file:{self.root / 'gitea.db'}?mode=ro"
+        with closing(sqlite3.connect(database, uri=True, timeout=PATIENCE)) as connection:
+            [checking] = connection.execute(question, (owner,)).fetchone()
+        return bool(checking)
 
     def repository(
         self,
@@ -184,20 +259,29 @@ class Gitea:
 
     def push_url(self, name: str, *, owner: str = ADMIN, by: str = ADMIN) -> str:
         """Return the URL with which this person clones and pushes."""
-        return f"http://{by}:{self.tokens[by]}@{self.host}/{owner}/{name}.git"
+        return f"http://{by}:{self.credential(by)}@{self.host}/{owner}/{name}.git"
 
-    def add_person(self, login: str) -> None:
-        """Create a person with a token for everything that they may do."""
+    def credential(self, login: str) -> str:
+        """Return what this person is known by: the token, or the password of those who are here.
+
+        Gitea hashes a token 10,000 times for each call, which takes longer than most calls.
+        """
+        return PASSWORD if login in (ADMIN, *PEOPLE) else self.tokens[login]
+
+    def add_person(self, login: str, *scopes: str) -> None:
+        """Create a person with a token of these scopes; without any, for all that they may do."""
         person = {"username": login, "email": f"{login}@example.com", "password": PASSWORD}
         self.post("/admin/users", {**person, "must_change_password": False})
-        self.add_token(login, "all")
+        self.add_token(login, *(scopes or ("all",)))
 
     def add_token(self, login: str, *scopes: str) -> str:
         """Create a token of these scopes; it becomes the one that `ask` takes."""
         name = f"token-{len(self.tokens)}-{time.time_ns()}"
-        pair = base64.b64encode(f"{login}:{PASSWORD}".encode()).decode()
         status, text = self._send(
-            "POST", f"/users/{login}/tokens", {"name": name, "scopes": scopes}, f"Basic {pair}"
+            "POST",
+            f"/users/{login}/tokens",
+            {"name": name, "scopes": scopes},
+            encode_basic(login, PASSWORD),
         )
         if status != 201:
             raise GiteaError(status, text)
@@ -206,11 +290,10 @@ class Gitea:
 
     def revoke_tokens(self, login: str) -> None:
         """Delete all tokens of a person; `tokens` still has the last one."""
-        pair = base64.b64encode(f"{login}:{PASSWORD}".encode()).decode()
-        path = f"/users/{login}/tokens"
-        _, listed = self._send("GET", path, None, f"Basic {pair}")
+        basic, path = encode_basic(login, PASSWORD), f"/users/{login}/tokens"
+        _, listed = self._send("GET", path, None, basic)
         for token in json.loads(listed):
-            self._send("DELETE", f"{path}/{token['id']}", None, f"Basic {pair}")
+            self._send("DELETE", f"{path}/{token['id']}", None, basic)
 
     def _send(self, method: str, path: str, body: Any, authorization: str) -> tuple[int, str]:
         request = urllib.request.Request(
@@ -220,11 +303,24 @@ class Gitea:
             headers={"Authorization": authorization, "Content-Type": "application/json"},
         )
         try:
-            with OPENER.open(request, timeout=60) as answer:
+            with OPENER.open(request, timeout=PATIENCE) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.read().decode()
+
+
+def encode_basic(login: str, credential: str) -> str:
+    """Return the value of a header Authorization."""
+    return f"Basic {base64.b64encode(f'{login}:{credential}'.encode()).decode()}"
+
+
+def await_condition(condition: Callable[[], object], message: str, *, pause: float = 0.01) -> None:
+    """Wait until it is so, looking after each pause. Fails with the message."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, message
+        time.sleep(pause)
 
 
 def built_folder() -> Path:
@@ -245,9 +341,19 @@ def running_gitea(root: Path) -> Iterator[Gitea]:
     config = root / "app.ini"
     config.write_text(
         CONFIG.format(
-            root=root, port=port, url=url, static=folder, user=getpass.getuser(), access=ACCESS
+            root=root,
+            port=port,
+            url=url,
+            static=folder,
+            user=getpass.getuser(),
+            access=ACCESS,
+            token=INTERNAL_TOKEN,
         )
     )
+    hook = root / "hook"
+    values = [sys.executable, HOOK, str(port), INTERNAL_TOKEN, str(folder / "gitea"), str(config)]
+    hook.write_text(HOOK_SCRIPT.format(*(shlex.quote(str(it)) for it in values)))
+    hook.chmod(0o755)
     program = [str(folder / "gitea"), "--config", str(config)]
     environment = {
         "PATH": os.environ["PATH"],

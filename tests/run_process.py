@@ -14,7 +14,7 @@ from fleet import Fleet
 from interrupting import start_interruptible
 
 PLAIN, HASTY = ("-m", "fanout"), (str(Path(__file__).parent / "cli" / "hasty.py"),)
-PATIENCE = 60  # seconds, for a slow machine
+PATIENCE = 300  # seconds, for a slow machine
 
 
 class Running:

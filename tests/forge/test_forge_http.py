@@ -261,6 +261,10 @@ def test_an_answer_that_comes_late_but_in_time(proxy):
         assert http.send(READ).data == {"late": True}
 
 
+def test_a_call_has_twice_as_long_as_a_merge_in_a_large_repository():
+    assert HttpLimits().seconds >= 2 * 30
+
+
 def test_a_host_that_nobody_listens_at(proxy):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -292,6 +296,7 @@ RETRY_AFTER = [
     ("30", 30),
     ("0", 0),
     ("-5", 0),
+    (None, 60),
     ("", 60),
     ("soon", 60),
     ("nan", 86400),
@@ -307,7 +312,7 @@ def test_retry_after(proxy, text, seconds):
     before = datetime.now(UTC)
     if text == "a date in two hours":
         text = format_datetime(before + timedelta(hours=2), usegmt=True)
-    proxy.fail(Fault(429, headers={"Retry-After": text}))
+    proxy.fail(Fault(429, headers={} if text is None else {"Retry-After": text}))
     with client(proxy) as http:
         error = error_of(lambda: http.send(WRITE))
     assert isinstance(error, RateLimited)

@@ -2,7 +2,6 @@
 
 import base64
 import itertools
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -10,7 +9,7 @@ from typing import TypeVar
 
 import pytest
 from forge_proxy import Fault, ForgeProxy, proxying
-from gitea_server import ADMIN, Gitea
+from gitea_server import ADMIN, Gitea, await_condition
 
 from fanout.api.promotion_policy import MergeStyle
 from fanout.errors import Conflict, Denied, Unavailable, Waiting
@@ -80,8 +79,8 @@ class Place:
 
     def merge(self, request: ObservedRequest, **options: object) -> None:
         """Merge as soon as the server has found out whether it can be merged."""
-        merge = merge_of(request, **options)
-        retried(lambda: self.forge.merge_request(self.name, merge), "try again later")
+        self.gitea.await_checks(self.name.owner)
+        self.forge.merge_request(self.name, merge_of(request, **options))
 
     def protect(self, **rules: object) -> None:
         rule = {"rule_name": "main", "enable_push": True, **rules}
@@ -98,18 +97,6 @@ def merge_of(request: ObservedRequest, **options) -> GuardedMerge:
         **options,
     }
     return GuardedMerge(**values)
-
-
-def retried(call: Callable[[], Value], words: str) -> Value:
-    """Repeat a call that waits for the server's own check of mergeability."""
-    end = time.monotonic() + 60
-    while True:
-        try:
-            return call()
-        except Waiting as error:
-            if words not in str(error) or time.monotonic() > end:
-                raise
-        time.sleep(0.2)
 
 
 @pytest.fixture(scope="session")
@@ -321,11 +308,14 @@ def test_closed_requests_have_the_heads_that_they_were_closed_with(place):
 
 
 def retried_until(look: Callable[[], Value], condition: Callable[[Value], bool]) -> Value:
-    end = time.monotonic() + 60
-    while not condition(value := look()):
-        assert time.monotonic() < end, value
-        time.sleep(0.2)
-    return value
+    values: list[Value] = []
+
+    def is_so() -> bool:
+        values[:] = [look()]
+        return condition(values[0])
+
+    await_condition(is_so, "the server does not come to it")
+    return values[0]
 
 
 def test_a_request_that_there_is_not(place):

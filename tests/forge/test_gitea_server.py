@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fleet import Repo
 from gitea_server import ADMIN, PEOPLE, Gitea
 from servers.supervised import await_end, list_children
 
@@ -41,6 +42,43 @@ def test_the_access_log_has_each_call_with_whose_it_was(gitea: Gitea):
         "GET /user?x=1 200",
         "GET /repos/ada/nothing 404",
     ]
+
+
+def push(gitea: Gitea, name: str, work: Path, spec: str, by: str = ADMIN) -> str:
+    """Push as a person; return what git printed, "" for a push that was accepted."""
+    if not work.exists():
+        subprocess.run(["git", "init", "-q", "--bare", str(work)], check=True)
+        Repo(work).commit("main", {"a.txt": "a\n"})
+    done = subprocess.run(
+        ["git", "push", "-q", gitea.push_url(name, by=by), spec],
+        cwd=work,
+        env={**os.environ, "GIT_ALLOW_PROTOCOL": "file:http"},
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    return done.stderr if done.returncode else ""
+
+
+@pytest.mark.forge
+def test_the_server_knows_of_a_push_and_refuses_others_with_its_words(gitea: Gitea, tmp_path: Path):
+    """Although the hooks of its repositories do not run its program."""
+    repo, work = gitea.repository("hooked", writers=("ann",)), tmp_path / "work.git"
+    assert push(gitea, "hooked", work, "main") == ""
+    gitea.await_checks(ADMIN)
+    head = gitea.get("/repos/ada/hooked/branches/main")["commit"]["id"]
+    assert repo.refs() == {"refs/heads/main": head}
+    assert not gitea.get("/repos/ada/hooked")["empty"]
+    gitea.post("/repos/ada/hooked/branch_protections", {"rule_name": "main", "enable_push": False})
+    Repo(work).commit("main", {"b.txt": "b\n"})
+    assert "Not allowed to push to protected branch main" in push(gitea, "hooked", work, "main")
+    assert push(gitea, "hooked", work, "main:other", by="ann") == ""
+    assert "hook declined" in push(gitea, "hooked", work, "main:refs/pull/1/head", by="ann")
+    hook = repo.path / "hooks" / "pre-receive.d" / "no"
+    hook.write_text("#!/bin/sh\necho of another hook >&2\ngrep -q refs/heads/new && exit 1\n")
+    hook.chmod(0o755)
+    assert "of another hook" in push(gitea, "hooked", work, "main:new")
+    assert sorted(repo.refs()) == ["refs/heads/main", "refs/heads/other"]
 
 
 @pytest.mark.forge

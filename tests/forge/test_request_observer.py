@@ -1,6 +1,5 @@
 """What a pass sees of the pull requests on a real Gitea."""
 
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 from forge_fleet import SCOPES, ForgeFleet
 from forge_proxy import Fault, proxying
-from gitea_server import Gitea
+from gitea_server import Gitea, await_condition
 
 from fanout.cli.startup import Program
 from fanout.errors import Denied, RateLimited, Unavailable
@@ -131,16 +130,18 @@ def test_equal_observations_are_the_same_object(fleet, program):
 
 def wait_until_quiet(fleet: ForgeFleet, program: Program) -> list[str]:
     """Observe until nothing is read again that changed a moment ago; answers the last calls."""
-    end = time.monotonic() + 60
-    while True:
+    calls: list[str] = []
+
+    def is_quiet() -> bool:
         fleet.calls()
         state = read_state(program)
         assert state.forge is not None
         assert state.forge.failure is None
-        calls = fleet.calls()
-        if len(calls) == 1 or time.monotonic() > end:
-            return calls
-        time.sleep(0.5)
+        calls[:] = fleet.calls()
+        return len(calls) == 1
+
+    await_condition(is_quiet, "there is always something to read again", pause=0.5)
+    return calls
 
 
 def is_search(call: str) -> bool:
@@ -280,11 +281,12 @@ def has_nothing_to_do(fleet: ForgeFleet) -> bool:
 
 def settle_until_skipped(fleet: ForgeFleet) -> None:
     """Sweep until the next sweep is skipped."""
-    end = time.monotonic() + 90
-    while not has_nothing_to_do(fleet):
-        assert time.monotonic() < end, "there is always something to do"
-        assert fleet.sweep().code == 0
-        time.sleep(0.5)
+    await_condition(
+        lambda: has_nothing_to_do(fleet) or fleet.sweep().code != 0,
+        "there is always something to do",
+        pause=0.5,
+    )
+    assert has_nothing_to_do(fleet)
     fleet.calls()
 
 
@@ -345,7 +347,9 @@ def test_what_fails_is_the_failure_of_the_forge(gitea, tmp_path, status, family,
         fleet = ForgeFleet.on(gitea, tmp_path / "fleet", {"ams": ("dev", "edge")}, api=proxy.api)
         assert fleet.sweep().code == 0
         with fleet.opened() as program:
-            proxy.fail(*[Fault(status=status)] * 9)
+            # Without it, the next call is held for a minute.
+            headers = {"Retry-After": "1"} if status == 429 else {}
+            proxy.fail(*[Fault(status=status, headers=headers)] * 9)
             state = read_state(program)
             assert state.failure is None
             assert set(state.stage_drafts) == {REF}

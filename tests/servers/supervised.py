@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from random import SystemRandom
 
-START = 120  # seconds, on a busy machine
+START = 300  # seconds, on a busy machine
 _PORTS = (20_000, 32_768)  # Linux gives clients those above, other systems those from 49,152
 SUPERVISOR = Path(__file__).with_name("supervise.py")
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -51,7 +51,7 @@ def stop_supervised(supervisor: subprocess.Popen[bytes]) -> None:
     """Stop a server and wait for its end."""
     assert supervisor.stdin is not None
     supervisor.stdin.close()
-    supervisor.wait(30)
+    supervisor.wait(START)
 
 
 def await_answer(
@@ -82,7 +82,7 @@ def list_children(pid: int) -> list[str]:
 
 def await_end(pids: list[str]) -> None:
     """Wait until none of the processes is there."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + START
     while [it for it in pids if is_running(it)]:
         assert time.monotonic() < end, "the server is still there"
         time.sleep(0.1)

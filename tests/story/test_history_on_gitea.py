@@ -22,7 +22,6 @@ def fleet(gitea: Gitea, tmp_path: Path) -> ForgeFleet:
 
 
 def sweep(fleet: ForgeFleet) -> None:
-    fleet.await_mergeability("edge")
     swept = fleet.later(minutes=1).sweep()
     assert swept.code == 0, swept.err
 

@@ -118,7 +118,7 @@ def test_a_request_that_waited_is_published_by_few_writes(
         request = fleet.only_request("east")
         assert request["draft"] == opens_as_draft
         fleet.review("east", request["number"], "ann")
-        fleet.await_mergeability("east")
+        fleet.await_checks()
         log.read()
         fleet.calls()
         sweep(program)

@@ -233,7 +233,6 @@ def test_a_token_that_may_not_merge_leaves_it_to_people(gitea: Gitea, tmp_path: 
     fleet.protect("edge", **PROTECTED, **PEOPLE_MERGE)
     sweep(fleet, repos=["edge"])
     for _ in range(2):
-        fleet.await_mergeability("edge")
         sweep(fleet, repos=["edge"])
         assert fleet.only_request("edge")["state"] == "open"
     reason, sentence = fleet.condition("sites/ams")
@@ -256,7 +255,8 @@ BURSTS = {
 def test_nothing_is_done_twice_when_the_server_fails(tmp_path: Path):
     with running_gitea(tmp_path / "gitea") as gitea, proxying(gitea.url) as proxy:
         fleet = build(gitea, tmp_path, merge="Direct", api=proxy.api)
-        proxy.fail(Fault(method="POST", delay=30, relays=True))
+        # Longer than a connection may take to be made.
+        proxy.fail(Fault(method="POST", delay=12, relays=True))
         sweep(fleet)
         assert len(open_requests(fleet)) == len(REPOS)
         rest(fleet)

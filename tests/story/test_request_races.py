@@ -103,8 +103,7 @@ def live(fleet: ForgeFleet, sweep: Callable[[], object]) -> None:
             fleet.release(f"v{number}")
         for _ in range(20):
             fleet.later(minutes=2)  # a merge that the forge refused is asked for again
-            for repo in downstream(fleet):
-                fleet.await_mergeability(repo)
+            fleet.await_checks()
             sweep()
             if has_come_to(fleet, number):
                 break
@@ -279,10 +278,9 @@ def test_what_a_person_closes_after_a_kill_stays_closed(gitea: Gitea, tmp_path: 
         policy = (fleet.root / "policies" / "policy.yaml").read_text(encoding="utf-8")
         fleet.write("policy.yaml", policy.replace("sites/ber]}]", "sites/ber, sites/cph]}]"))
         kill_at(fleet, proxy, "POST", "/pulls", "3a")
-        fleet.await_mergeability("edge")
         for _ in range(3):
+            fleet.await_checks()
             sweep_on(fleet, "3b")
-            fleet.await_mergeability("edge")
     assert [it["state"] for it in fleet.requests("edge")] == ["closed", "closed", "merged"]
     assert set(fleet.published().values()) == {"v3"}
 
@@ -304,7 +302,6 @@ def test_a_kill_between_release_and_record_changes_no_revision(
     """v3 is released on record; a person merges what the request has, and deletes its head."""
     fleet = build(gitea, tmp_path / "fleet", {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
     for _ in range(3):
-        fleet.await_mergeability("edge")
         fleet.later(minutes=2).sweep()
     assert set(fleet.published().values()) == {"v1"}
     promotion = PROMOTION.format(approvers=f"[{gitea.host}/ann]") + "  merge: Manual\n"
@@ -336,7 +333,6 @@ def test_a_kill_between_release_and_record_changes_no_revision(
     assert set(fleet.published().values()) == {merged}
     fleet.write("promotion.yaml", PROMOTION.format(approvers=f"[{gitea.host}/ann]"))
     for _ in range(3):
-        fleet.await_mergeability("edge")
         fleet.later(minutes=2).sweep()
     assert set(fleet.published().values()) == {"v3"}
     check_requests(fleet, revisions=2 if merged == "v3" else 3)
@@ -376,7 +372,6 @@ def test_two_installations_have_a_request_each(gitea: Gitea, tmp_path: Path):
         [("fanout/two", one.bot)],
     ]
     for _ in range(8):
-        one.await_mergeability("edge")
         for fleet in (one, two):
             fleet.later(minutes=2).sweep()
     check_requests(one, revisions=1)
@@ -434,7 +429,7 @@ def test_no_head_but_the_observed_one_is_merged(gitea: Gitea, many: Callable[...
                 with pushing:
                     pushed[number] = push_to(fleet, heads[number])
 
-        fleet.await_mergeability("edge")
+        fleet.await_checks()
         proxy.before = push
         main = fleet.repos["edge"].refs("refs/heads/main")
         fleet.later(minutes=2).sweep()
@@ -452,13 +447,11 @@ def test_a_push_after_the_approval_is_not_merged(many: Callable[..., ForgeFleet]
         fleet.review("edge", request["number"], "ann")
         push_to(fleet, request["head"], by="bob")
     for _ in range(2):
-        fleet.await_mergeability("edge")
         fleet.later(minutes=2).sweep()
     assert {it["state"] for it in fleet.requests("edge")} == {"open"}
     # Once approved it is merged, with the person's commit.
     fleet.review("edge", opened[0]["number"], "ann")
     for _ in range(3):
-        fleet.await_mergeability("edge")
         fleet.later(minutes=2).sweep()
     requests = {it["number"]: it["state"] for it in fleet.requests("edge")}
     assert requests.pop(opened[0]["number"]) == "merged"
