@@ -143,14 +143,6 @@ def kube_server(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.fixture
-def kube_namespace(kube_server) -> str:
-    """Return the name of a new namespace."""
-    meta = {"generateName": "test-"}
-    created = kube_server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
-    return created["metadata"]["name"]
-
-
-@pytest.fixture
 def update_golden(request: pytest.FixtureRequest) -> bool:
     """Return whether golden tests rewrite their expectations."""
     return bool(request.config.getoption("--update-golden"))

@@ -6,6 +6,7 @@ fanout's client by what other clients see.
 """
 
 import contextlib
+import http.client
 import json
 import os
 import shutil
@@ -13,12 +14,12 @@ import ssl
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -75,6 +76,7 @@ class KubeServer:
     supervisors: list[subprocess.Popen[bytes]] = field(default_factory=list)  # empty: stopped
     _stopped_peak: int = 0  # MB that it took before it was stopped, at most
     _collections: dict[tuple[str, str], tuple[str, bool]] = field(default_factory=dict)
+    _idle: list[http.client.HTTPSConnection] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -119,7 +121,9 @@ class KubeServer:
                 f"--token-auth-file={self.root / 'tokens'}",
                 "--disable-admission-plugins=ServiceAccount",
             ],
-            self._request("GET", "/readyz"),
+            urllib.request.Request(
+                f"{self.url}/readyz", headers={"Authorization": f"Bearer {user_token(ADMIN)}"}
+            ),
         )
 
     def _start(self, name: str, arguments: list[str], ready: str | urllib.request.Request) -> None:
@@ -136,6 +140,8 @@ class KubeServer:
     def stop(self) -> None:
         """Stop the server; its objects and the address stay for another `start`."""
         self._stopped_peak = self.peak_memory()
+        while self._idle:
+            self._idle.pop().close()
         while self.supervisors:
             stop_supervised(self.supervisors.pop())
 
@@ -163,29 +169,61 @@ class KubeServer:
         *,
         by: str = ADMIN,
         content: str = "application/json",
+        more: Mapping[str, str] = MappingProxyType({}),
     ) -> Any:
-        """Call the API as `by`; return the JSON of the answer. Raises KubeError."""
+        """Call the API as `by`; return the JSON of the answer. Raises KubeError.
+
+        `more`: headers beside those of every request.
+        """
+        headers = {"Authorization": f"Bearer {user_token(by)}", "Content-Type": content, **more}
         end = time.monotonic() + PATIENCE
         while True:
             try:
-                return self._ask_once(method, path, body, by, content)
+                return self._ask_once(method, path, body, headers)
             except KubeError as error:
                 # A kind whose storage is not ready yet, as after a restart of the server.
                 if error.status != HTTPStatus.TOO_MANY_REQUESTS or time.monotonic() > end:
                     raise
             time.sleep(0.2)
 
-    def _ask_once(self, method: str, path: str, body: Any, by: str, content: str) -> Any:
+    def _ask_once(self, method: str, path: str, body: Any, headers: dict[str, str]) -> Any:
+        text = None if body is None else json.dumps(body).encode()
+        status, answer = self._exchange(method, path, text, headers)
+        if status < HTTPStatus.BAD_REQUEST:
+            return json.loads(answer)
         try:
-            with _OPENER.open(self._request(method, path, body, by, content), timeout=60) as answer:
-                return json.loads(answer.read())
-        except urllib.error.HTTPError as error:
-            with error:
-                text = error.read().decode()
+            raise KubeError(status, json.loads(answer)["message"])
+        except ValueError:
+            raise KubeError(status, answer.decode()) from None
+
+    def _exchange(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str]
+    ) -> tuple[int, bytes]:
+        """Send a request, over an open connection if there is one; return status and body.
+
+        A new connection costs both sides more than most requests do.
+        """
+        while True:
             try:
-                raise KubeError(error.code, json.loads(text)["message"]) from None
-            except ValueError:
-                raise KubeError(error.code, text) from None
+                connection, is_new = self._idle.pop(), False
+            except IndexError:
+                connection, is_new = self._connect(), True
+            try:
+                connection.request(method, path, body, headers)
+                with connection.getresponse() as response:
+                    answer = response.read()
+            except (OSError, http.client.HTTPException) as error:
+                connection.close()
+                if is_new or isinstance(error, TimeoutError):
+                    raise
+                continue  # the server had closed it
+            self._idle.append(connection)
+            return response.status, answer
+
+    def _connect(self) -> http.client.HTTPSConnection:
+        return http.client.HTTPSConnection(
+            "127.0.0.1", self.ports[0], timeout=60, context=_TLS_CONTEXT
+        )
 
     def create(self, manifest: dict[str, Any], *, by: str = ADMIN, dry_run: bool = False) -> Any:
         """Create an object; return it. Fields that its schema does not have are refused."""
@@ -216,6 +254,54 @@ class KubeServer:
     def delete(self, manifest: dict[str, Any], *, by: str = ADMIN) -> None:
         """Delete the object that has this kind, name and namespace."""
         self.ask("DELETE", self._path(manifest), by=by)
+
+    def clear(self, api_version: str, kind: str) -> set[str]:
+        """Delete all objects of a kind at once; return their namespaces.
+
+        Finalizers hold none of them, and admission policies do not, which let the controller alone
+        delete the variants of policies.
+        """
+        as_controller = {"Impersonate-User": CONTROLLER, "Impersonate-Group": "system:masters"}
+        try:
+            items = self.list(api_version, kind)
+        except KubeError as error:
+            if error.status == HTTPStatus.NOT_FOUND:  # the kind is not served
+                return set()
+            raise
+        for item in items:
+            if item["metadata"].get("finalizers"):
+                path = self._path({**item, "apiVersion": api_version, "kind": kind})
+                change = {"metadata": {"finalizers": None}}
+                with contextlib.suppress(KubeError):  # it may be gone with its last finalizer
+                    self.ask("PATCH", path, change, content=MERGE, more=as_controller)
+        namespaces = {it["metadata"]["namespace"] for it in items}
+        for namespace in namespaces:
+            self.ask("DELETE", self._collection(api_version, kind, namespace), more=as_controller)
+        return namespaces
+
+    def may(
+        self, user: str, verb: str, resource: str, namespace: str = "", subresource: str = ""
+    ) -> bool:
+        """Return whether a user may do something, as `kubectl auth can-i` asks.
+
+        `resource`: with its group, as in `decisions.fanout.dev`. `namespace`: "" for all.
+        """
+        name, _, group = resource.partition(".")
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "metadata": {},
+            "spec": {
+                "resourceAttributes": {
+                    "namespace": namespace,
+                    "verb": verb,
+                    "group": group,
+                    "resource": name,
+                    "subresource": subresource,
+                }
+            },
+        }
+        return bool(self.create(review, by=user)["status"]["allowed"])
 
     def list(
         self, api_version: str, kind: str, namespace: str = "", *, by: str = ADMIN
@@ -268,20 +354,10 @@ class KubeServer:
         inside = f"/namespaces/{namespace}" if namespace and is_namespaced else ""
         return f"{prefix}{inside}/{plural}"
 
-    def _request(
-        self, method: str, path: str, body: Any = None, by: str = ADMIN, content: str = ""
-    ) -> urllib.request.Request:
-        return urllib.request.Request(
-            self.url + path,
-            method=method,
-            data=None if body is None else json.dumps(body).encode(),
-            headers={"Authorization": f"Bearer {user_token(by)}", "Content-Type": content},
-        )
 
-
+_TLS_CONTEXT = ssl.create_default_context(cafile=TLS / "certificate.pem")
 _OPENER = urllib.request.build_opener(
-    urllib.request.ProxyHandler({}),
-    urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=TLS / "certificate.pem")),
+    urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=_TLS_CONTEXT)
 )
 
 

@@ -43,11 +43,13 @@ class Running:
         )
 
     def until(self, condition: Callable[[], object]) -> None:
-        deadline = monotonic() + PATIENCE
+        deadline, pause = monotonic() + PATIENCE, 0.05
         while not condition():
             assert self.process.poll() is None, self.path.read_text()
             assert monotonic() < deadline, self.path.read_text()
-            sleep(0.05)
+            sleep(pause)
+            # Most conditions run git or parse the log, which takes the processor from the process.
+            pause = min(1.2 * pause, 0.25)
 
     def log(self) -> list[dict[str, Any]]:
         """The complete lines so far, without warnings from before the start of the log."""

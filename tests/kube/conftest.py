@@ -1,4 +1,9 @@
-"""Fixtures for tests on a real kube-apiserver."""
+"""Fixtures for tests on a real kube-apiserver: one for all of them, in one of two states.
+
+Its kinds, the roles of the base and the kind of the targets are installed once. The admission
+policies are for all namespaces, so that a module asks for a server with them or without. Whatever
+else a module or a test installs for the whole cluster it removes.
+"""
 
 import subprocess
 import sys
@@ -14,6 +19,13 @@ if TYPE_CHECKING:
     from kube.record_fleet import Company
     from kube.tenants import BeginController, CreateTenant
 
+# Fixtures import what they use because that loads fanout, which reads the environment.
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the tests that need admission policies come last: they are installed once."""
+    items.sort(key=lambda it: "admission_server" in getattr(it, "fixturenames", ()))
+
 
 @pytest.fixture(scope="session")
 def printed_crds() -> str:
@@ -23,39 +35,54 @@ def printed_crds() -> str:
 
 
 @pytest.fixture(scope="session")
-def crds(kube_server: KubeServer, printed_crds: str) -> KubeServer:
-    """Return the server with the CustomResourceDefinitions installed."""
-    kube_server.kubectl("apply", "-f", "-", stdin=printed_crds)
-    kube_server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+def installed_server(kube_server: KubeServer) -> KubeServer:
+    """Return the server of the session with the Kustomize base and the kind of the targets."""
+    from kube.tenants import install_base
+
+    install_base(kube_server)
     return kube_server
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, printed_crds: str) -> Iterator[KubeServer]:
-    """A server for the tests of one module, with fanout's kinds and that of the targets.
+def server(installed_server: KubeServer) -> KubeServer:
+    """Return the server without admission policies: administrators write variants and records."""
+    from kube.record_fleet import remove_admission
 
-    A pass evaluates the policies of all namespaces, and a test may stop the server.
-    """
-    from kube.twin import CLUSTERS, DECLARED
-
-    with running_kube_server(tmp_path_factory.mktemp("module") / "kubernetes") as server:
-        server.kubectl("apply", "-f", "-", stdin=printed_crds + "---\n" + CLUSTERS)
-        server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-        # Lists of a new kind are refused for a moment, which kubectl waits for.
-        server.kubectl("get", DECLARED, "--all-namespaces")
-        yield server
+    remove_admission(installed_server)
+    return installed_server
 
 
 @pytest.fixture(scope="module")
-def base_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeServer]:
-    """A server for one module with the base, where the controller has the rights of the base.
+def admission_server(installed_server: KubeServer) -> KubeServer:
+    """Return the server with the base alone, whose admission policies are in force."""
+    from kube.record_fleet import install_admission
 
-    It may also read Clusters and ConfigMaps.
-    """
-    from kube.tenants import install_base
+    install_admission(installed_server)
+    return installed_server
 
-    with running_kube_server(tmp_path_factory.mktemp("base") / "kubernetes") as server:
-        install_base(server)
+
+@pytest.fixture(scope="module")
+def base_server(admission_server: KubeServer) -> Iterator[KubeServer]:
+    """The server with the base, where the controller may read Clusters and ConfigMaps, too."""
+    from kube.tenants import granted_tenants
+
+    with granted_tenants(admission_server):
+        yield admission_server
+
+
+@pytest.fixture
+def kube_namespace(kube_server: KubeServer) -> Iterator[str]:
+    """The name of a new namespace. Afterwards the server is without objects of tests."""
+    from kube.objects import open_namespace
+
+    with open_namespace(kube_server) as namespace:
+        yield namespace
+
+
+@pytest.fixture(scope="module")
+def empty_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeServer]:
+    """A server for one module of installations: before them nothing of fanout is there."""
+    with running_kube_server(tmp_path_factory.mktemp("empty") / "kubernetes") as server:
         yield server
 
 
@@ -77,36 +104,29 @@ def begin(tenant: "CreateTenant") -> Iterator["BeginController"]:
         yield begin
 
 
-@pytest.fixture(scope="session")
-def record_server(
-    tmp_path_factory: pytest.TempPathFactory, printed_crds: str
-) -> Iterator[KubeServer]:
-    """A server of its own with admission policies, which are for all namespaces.
+@pytest.fixture(scope="module")
+def record_server(admission_server: KubeServer) -> Iterator[KubeServer]:
+    """The server where all users may record, by rights alone.
 
-    They are in force after a second in place of a minute; what lies before is refused all the same.
+    In this process the policies are in force after a second in place of a minute; what lies before
+    is refused all the same.
     """
-    # Imported here because it loads fanout, which reads the environment.
-    from kube.record_fleet import install
+    from kube.record_fleet import WRITER, await_age, granted
 
     from fanout.kube import admission_check
 
     with (
-        running_kube_server(tmp_path_factory.mktemp("records") / "kubernetes") as server,
+        granted(admission_server, WRITER, "create", "decisions.fanout.dev"),
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr(admission_check, "IN_FORCE_AFTER", timedelta(seconds=1))
-        install(server, printed_crds)
-        yield server
+        await_age(admission_server)
+        yield admission_server
 
 
 @pytest.fixture
-def company(record_server: KubeServer, tmp_path: Path) -> Iterator["Company"]:
-    """A fleet with records in a namespace of its own; the records of others are deleted."""
-    from kube.record_fleet import KINDS, Company
+def company(record_server: KubeServer, kube_namespace: str, tmp_path: Path) -> "Company":
+    """Return a fleet with records in a namespace of its own."""
+    from kube.record_fleet import Company
 
-    meta = {"generateName": "test-"}
-    created = record_server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
-    yield Company(record_server, created["metadata"]["name"], tmp_path)
-    for kind in KINDS:
-        for item in record_server.list("fanout.dev/v1alpha1", kind):
-            record_server.delete({**item, "apiVersion": "fanout.dev/v1alpha1", "kind": kind})
+    return Company(record_server, kube_namespace, tmp_path)

@@ -1,10 +1,16 @@
-"""Objects of our kinds as an API server gets them."""
+"""Objects of our kinds as an API server gets them, and namespaces that are emptied."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kube_server import KubeError, KubeServer
 
+from fanout.api.kind_registry import CUSTOM_RESOURCES
+
+API_VERSION = "fanout.dev/v1alpha1"
+KINDS = tuple(model.__name__ for model in CUSTOM_RESOURCES)
 Named = tuple[str, dict[str, Any]]
 
 
@@ -25,3 +31,30 @@ def refusal_of(server: KubeServer, manifest: dict[str, Any]) -> str:
     except KeyError:
         return "there is no such kind"
     return ""
+
+
+@contextmanager
+def open_namespace(server: KubeServer) -> Iterator[str]:
+    """Yield the name of a new namespace; at the end nothing of any test is left on the server."""
+    try:
+        yield create_namespace(server)
+    finally:
+        clear_objects(server)
+
+
+def create_namespace(server: KubeServer) -> str:
+    """Create a namespace; return its name."""
+    meta = {"generateName": "test-"}
+    created = server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    return str(created["metadata"]["name"])
+
+
+def clear_objects(server: KubeServer) -> None:
+    """Delete the objects of all tests.
+
+    In all namespaces, whoever created them: a controller, and a pass, reads all of them.
+    """
+    used = [server.clear(API_VERSION, kind) for kind in KINDS]
+    used.append(server.clear("infra.example.com/v1", "Cluster"))
+    for namespace in set().union(*used):
+        server.ask("DELETE", f"/api/v1/namespaces/{namespace}/configmaps")

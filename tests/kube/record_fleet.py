@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,9 @@ from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.records.record_intake import IntakeResult, RecordIntake
 
-IN_FORCE = 60  # seconds until a policy is, on a busy machine
+PATIENCE = 180  # seconds, for a busy machine
 BY, GROUPS = "fanout.dev/by", "fanout.dev/groups"
-KINDS = ("Evidence", "Approval", "Decision")
+KINDS = ("Evidence", "Approval", "Decision")  # of records
 USERS = ("alice", "bob", "carol")
 WRITER = """\
 apiVersion: rbac.authorization.k8s.io/v1
@@ -53,10 +54,10 @@ subjects:
 
 
 def wait_until(is_so: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + IN_FORCE
+    end = time.monotonic() + PATIENCE
     while not is_so():
         assert time.monotonic() < end, what
-        time.sleep(0.2)
+        time.sleep(0.05)
 
 
 def decision(namespace: str, action: str = "Suspend", by: str = "alice", **spec: Any) -> Any:
@@ -142,34 +143,69 @@ def connected(server: KubeServer, by: str = CONTROLLER) -> Iterator[ApiConnectio
     yield open_connection(server.kubeconfig, by)
 
 
-def install(server: KubeServer, crds: str) -> None:
-    """Install the kinds, the rights of all users, and the admission policies."""
-    server.kubectl("apply", "-f", "-", stdin=crds)
-    server.kubectl("apply", "-f", "-", stdin=WRITER)
-    wait_until(partial(is_listed, server), "the kinds are not served")
-    install_admission(server)
-
-
-def is_listed(server: KubeServer) -> bool:
+@contextmanager
+def granted(
+    server: KubeServer, rights: str, verb: str, resource: str, by: str = "alice"
+) -> Iterator[None]:
+    """Grant rights in all namespaces while open; `by` may do this then, and only then."""
+    may = partial(server.may, by, verb, resource)
+    manifests = list(yaml.safe_load_all(rights))
+    for manifest in manifests:
+        server.apply(manifest)
+    wait_until(may, "the rights are not in force")
     try:
-        for kind in KINDS:
-            server.list("fanout.dev/v1alpha1", kind)
-    # Not discovered yet, or "storage is (re)initializing".
-    except (KeyError, KubeError):
-        return False
-    return True
+        yield
+    finally:
+        for manifest in manifests:
+            server.delete(manifest)
+        wait_until(lambda: not may(), "the rights are still in force")
 
 
 def install_admission(server: KubeServer) -> None:
+    """Apply the admission policies, which leaves those alone that are there already."""
     for document in build_admission_policies("fanout-system/fanout-controller"):
         server.apply(document)
-    wait_for_admission(server)
+    forged = _forgeries()
+    wait_until(
+        lambda: all(is_refused(server, it) for it in forged), "the policies are not in force"
+    )
 
 
-def wait_for_admission(server: KubeServer) -> None:
-    """Wait until the server refuses what the policies forbid, and a second has begun since."""
-    forged = decision("default", by="nobody")
-    wait_until(partial(is_refused, server, forged), "the policies are not in force")
+def remove_admission(server: KubeServer) -> None:
+    """Delete the admission policies, and wait until they are not in force."""
+    for document in build_admission_policies("fanout-system/fanout-controller"):
+        try:
+            server.delete(document)
+        except KubeError as error:
+            if error.status != HTTPStatus.NOT_FOUND:
+                raise
+    forged = _forgeries()
+    wait_until(
+        lambda: not any(is_refused(server, it) for it in forged), "the policies are in force"
+    )
+
+
+def _forgeries() -> list[dict[str, Any]]:
+    """Return an object that each of the two policies refuses to everybody who is not a forger."""
+    upstream = {"repository": "blueprints", "package": "base", "revision": {"tag": "v1"}}
+    variant = {
+        "apiVersion": "fanout.dev/v1alpha1",
+        "kind": "PackageVariant",
+        "metadata": {"name": "forged", "namespace": "default"},
+        "spec": {
+            "upstream": upstream,
+            "downstream": {"repository": "edge", "package": "forged"},
+            "policyRef": {"name": "monitoring"},
+        },
+    }
+    return [decision("default", by="nobody"), variant]
+
+
+def await_age(server: KubeServer) -> None:
+    """Wait until the admission policies are as old as they must be for records to count.
+
+    That is a minute, unless IN_FORCE_AFTER is replaced.
+    """
     with connected(server) as connection:
         since = admission_check.AdmissionCheck(connection).read().since
     assert since is not None

@@ -1,7 +1,6 @@
 """A fleet whose objects are in a namespace of an API server, with passes and their statuses."""
 
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 
 import yaml
 from fleet import Fleet
+from kube.record_fleet import wait_until
 from kube_server import KubeServer
 
 from fanout.api.condition_types import CONDITIONS_BY_KIND, STAGE_CONDITIONS
@@ -158,10 +158,8 @@ class StatusWorld:
     def await_change(self) -> None:
         """Wait until the watches tell that somebody changed what was written."""
         assert self.writer is not None
-        end = time.monotonic() + 30
-        while not self.writer.find_changed():
-            assert time.monotonic() < end, "the watches tell of no change"
-            time.sleep(0.02)
+        writer = self.writer
+        wait_until(lambda: bool(writer.find_changed()), "the watches tell of no change")
 
     def stop_after(self, number: int) -> None:
         """Let the process end after this number of variants was taken to be written."""
@@ -202,7 +200,7 @@ class StatusWorld:
 
     def wait(self, name: str, condition: str) -> None:
         """Let kubectl wait for a condition that the object has already."""
-        line = ("wait", f"--for=condition={condition}", name, "--timeout=5s")
+        line = ("wait", f"--for=condition={condition}", name, "--timeout=60s")
         self.server.kubectl(*line, namespace=self.namespace)
 
     def events(self) -> list[tuple[str, str]]:
@@ -212,10 +210,7 @@ class StatusWorld:
 
     def await_state(self, is_reached: Callable[[], bool]) -> None:
         """Wait until the objects of the API server are as they are to be."""
-        end = time.monotonic() + 60
-        while not is_reached():
-            assert time.monotonic() < end, "the objects do not become what they are to be"
-            time.sleep(0.1)
+        wait_until(is_reached, "the objects do not become what they are to be")
 
     def settle(self, limit: int = 12, *, show: bool = True) -> int:
         """Make rounds until there is nothing to do; return how many acted."""

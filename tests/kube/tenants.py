@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from kube.record_fleet import wait_until
-from kube.twin import CLUSTERS, Sites, Twin
+from kube.objects import KINDS, clear_objects, create_namespace
+from kube.record_fleet import granted, wait_until
+from kube.twin import Sites, Twin, install_clusters
 from kube_server import CONTROLLER, KubeError, KubeServer
 from run_process import PLAIN, Running, run_processes
 
@@ -19,7 +21,6 @@ BeginController = Callable[..., Running]
 
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 OWN = "fanout.dev/v1alpha1"
-CLEARED = ("UpstreamPolicy", "PromotionPolicy", "Repository", "PackageVariant", "Decision")
 READER: dict[str, Any] = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "ClusterRole",
@@ -81,36 +82,57 @@ AMS: Sites = {"ams": ("dev", "edge")}
 
 def apply_base(server: KubeServer) -> None:
     """Apply the Kustomize base, as an administrator does."""
-    server.kubectl("apply", "--server-side", "-k", str(DEPLOY), namespace="fanout-system")
+    line = ("apply", "--server-side", "--force-conflicts", "-k", str(DEPLOY))
+    server.kubectl(*line, namespace="fanout-system")
 
 
 def install_base(server: KubeServer) -> None:
-    """Install the base, targets, and the rights of the controller and of a user who writes."""
+    """Install the base and the kind of the targets, and wait until all kinds are served."""
     apply_base(server)
-    server.kubectl("apply", "-f", "-", stdin=CLUSTERS + "---\n" + WRITER)
-    server.apply(READER)
-    server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-    for right in (("patch", "upstreampolicies.fanout.dev"), ("list", "configmaps")):
-        wait_until(partial(may, server, *right), f"no right to {right}")
-    for kind in CLEARED:
-        wait_until(partial(is_listed, server, kind), f"{kind} is not served")
+    install_clusters(server)
+    await_kinds(server)
+
+
+@contextmanager
+def granted_tenants(server: KubeServer) -> Iterator[None]:
+    """Let alice write all objects of fanout, and the controller read targets, while open."""
+    with granted(server, WRITER, "create", "decisions.fanout.dev"):
+        with_rules(server, READER["rules"])
+        try:
+            yield
+        finally:
+            with_rules(server, [])
+
+
+def with_rules(server: KubeServer, rules: list[Any]) -> None:
+    """Give the controller these rights to what policies name, and wait until they are in force."""
+    server.patch(READER, {"rules": rules})
+    asked, expected = _list_rights(READER["rules"]), _list_rights(rules)
+    wait_until(
+        lambda: {it for it in asked if server.may(CONTROLLER, *it)} == expected,
+        "the controller has other rights",
+    )
+
+
+def _list_rights(rules: list[Any]) -> set[tuple[str, str]]:
+    """Return the verbs and resources of rules with one group and one resource each."""
+    return {
+        (verb, f"{it['resources'][0]}.{it['apiGroups'][0]}") for it in rules for verb in it["verbs"]
+    }
 
 
 @contextmanager
 def open_tenants(server: KubeServer, root: Path) -> Iterator[CreateTenant]:
     """Yield a function that makes a fleet in a namespace of its own; all are cleared at the end."""
-    made: list[Twin] = []
 
     def create(sites: Sites = AMS) -> Twin:
-        meta = {"generateName": "test-"}
-        created = server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
-        namespace = created["metadata"]["name"]
-        made.append(Twin(server, namespace, root / namespace, sites))
-        return made[-1]
+        namespace = create_namespace(server)
+        return Twin(server, namespace, root / namespace, sites)
 
-    yield create
-    for twin in made:
-        clear(twin)
+    try:
+        yield create
+    finally:
+        clear_objects(server)
 
 
 @contextmanager
@@ -137,30 +159,19 @@ def run_controllers() -> Iterator[BeginController]:
         yield start_controller
 
 
-def may(server: KubeServer, verb: str, resource: str, by: str = CONTROLLER) -> bool:
-    line = ("auth", "can-i", verb, resource, "--all-namespaces", "-q")
-    return server.kubectl(*line, by=by, check=False).returncode == 0
+def await_kinds(server: KubeServer) -> None:
+    """Wait until all kinds of fanout are served: their storage may have yet to be initialized."""
+    for kind in KINDS:
+        wait_until(partial(is_listed, server, kind), f"{kind} is not served")
 
 
 def is_listed(server: KubeServer, kind: str) -> bool:
-    """Return whether a kind of fanout is served: its storage may have yet to be initialized."""
+    """Return whether a kind of fanout is served."""
     try:
         server.list(OWN, kind)
-    except KubeError:
+    except (KeyError, KubeError):
         return False
     return True
-
-
-def clear(twin: Twin) -> None:
-    """Delete all objects of fanout: a controller reads all namespaces."""
-    for kind in CLEARED:
-        by = CONTROLLER if kind == "PackageVariant" else "admin"
-        for item in twin.server.list(OWN, kind, twin.namespace):
-            manifest = {**item, "apiVersion": OWN, "kind": kind}
-            if item["metadata"].get("finalizers"):
-                twin.server.patch(manifest, {"metadata": {"finalizers": None}}, by=by)
-            if not item["metadata"].get("deletionTimestamp"):
-                twin.server.delete(manifest, by=by)
 
 
 def own(twin: Twin, kind: str, name: str, **spec: Any) -> dict[str, Any]:
@@ -209,32 +220,20 @@ def _shows(twin: Twin, value: str, policy: str) -> bool:
 def allow_secrets(twin: Twin) -> None:
     """Let the controller read the Secrets of the namespace, as an administrator of it does."""
     line = ("create", "rolebinding", "secrets", "--clusterrole=fanout-secret-reader")
-    user = f"--user={CONTROLLER}"
-    twin.server.kubectl(*line, user, namespace=twin.namespace)
-    question = ("auth", "can-i", "get", "secrets", "-q")
-    wait_until(
-        lambda: (
-            twin.server.kubectl(
-                *question, by=CONTROLLER, namespace=twin.namespace, check=False
-            ).returncode
-            == 0
-        ),
-        "the controller may not read Secrets",
-    )
+    twin.server.kubectl(*line, f"--user={CONTROLLER}", namespace=twin.namespace)
+    may = partial(twin.server.may, CONTROLLER, "get", "secrets", twin.namespace)
+    wait_until(may, "the controller may not read Secrets")
 
 
 @contextmanager
 def denied(server: KubeServer, resource: str) -> Iterator[None]:
     """Take the right to read a kind away from the controller while open."""
     plural = resource.partition(".")[0]
-    rules = [it for it in READER["rules"] if it["resources"] != [plural]]
-    server.patch(READER, {"rules": rules})
-    wait_until(lambda: not may(server, "list", resource), "the right is still there")
+    with_rules(server, [it for it in READER["rules"] if it["resources"] != [plural]])
     try:
         yield
     finally:
-        server.patch(READER, {"rules": READER["rules"]})
-        wait_until(lambda: may(server, "list", resource), "the right is not back")
+        with_rules(server, READER["rules"])
 
 
 @contextmanager
@@ -243,32 +242,35 @@ def without_binding(server: KubeServer) -> Iterator[None]:
     api = "rbac.authorization.k8s.io"
     meta = {"name": "fanout-reader"}
     binding = {"apiVersion": f"{api}/v1", "kind": "ClusterRoleBinding", "metadata": meta}
+    may = partial(server.may, CONTROLLER, "watch", "configmaps")
     present = server.get(binding)
     server.delete(binding)
-    wait_until(lambda: not may(server, "watch", "configmaps"), "the right is still there")
+    wait_until(lambda: not may(), "the right is still there")
     try:
         yield
     finally:
         server.apply({**binding, "roleRef": present["roleRef"], "subjects": present["subjects"]})
-        wait_until(lambda: may(server, "watch", "configmaps"), "the right is not back")
+        wait_until(may, "the right is not back")
 
 
 @contextmanager
 def without_watches(server: KubeServer) -> Iterator[None]:
     """Let the controller list what policies name, and not watch it, while open."""
-    rules = [{**it, "verbs": ["get", "list"]} for it in READER["rules"]]
-    server.patch(READER, {"rules": rules})
-    wait_until(lambda: not may(server, "watch", "configmaps"), "the right is still there")
+    with_rules(server, [{**it, "verbs": ["get", "list"]} for it in READER["rules"]])
     try:
         yield
     finally:
-        server.patch(READER, {"rules": READER["rules"]})
-        wait_until(lambda: may(server, "watch", "configmaps"), "the right is not back")
+        with_rules(server, READER["rules"])
 
 
 def exists(twin: Twin, kind: str, name: str) -> bool:
-    line = ("get", kind, name, "--ignore-not-found", "-o", "name")
-    return bool(twin.server.kubectl(*line, namespace=twin.namespace).stdout)
+    try:
+        twin.server.get(own(twin, kind, name))
+    except KubeError as error:
+        if error.status == HTTPStatus.NOT_FOUND:
+            return False
+        raise
+    return True
 
 
 def essence(variant: dict[str, Any]) -> Any:

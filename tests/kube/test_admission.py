@@ -3,21 +3,21 @@
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from operator import itemgetter
 from typing import Any
 
 import pytest
 import yaml
-from kube_server import ADMIN, CONTROLLER, KubeError, KubeServer, running_kube_server
+from kube.objects import clear_objects
+from kube.record_fleet import wait_until
+from kube_server import ADMIN, CONTROLLER, KubeError, KubeServer
 
 from fanout.api.admission_policies import VERBS
 
 pytestmark = pytest.mark.kube
 GROUP = "fanout.dev"
-IN_FORCE = 60  # seconds until a policy is, on a busy machine
 TREE = "a" * 40
 
 
@@ -27,33 +27,17 @@ def print_documents(*arguments: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeServer]:
-    """A server of its own: the policies are for all namespaces."""
-    with running_kube_server(tmp_path_factory.mktemp("admission") / "kubernetes") as server:
-        server.kubectl("apply", "-f", "-", stdin=print_documents())
-        server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-        server.kubectl("apply", "-f", "-", stdin=print_documents("--admission"))
-        for rights in RIGHTS:
-            server.create(rights)
-        foreign = variant("probe", policyRef={"name": "monitoring"})
-        for refused in (evidence(by="nobody"), foreign):
-            wait_until(partial(is_refused, server, refused))
-        yield server
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + IN_FORCE
-    while not is_so():
-        assert time.monotonic() < end, "the policies are not in force"
-        time.sleep(0.2)
-
-
-def is_refused(server: KubeServer, manifest: dict[str, Any]) -> bool:
-    try:
-        server.create(manifest, dry_run=True)
-    except KubeError as error:
-        return error.status == 403
-    return False
+def server(admission_server: KubeServer) -> Iterator[KubeServer]:
+    """The server with the rights of the tables, which are those of a namespace."""
+    for rights in RIGHTS:
+        admission_server.apply(rights)
+    for user in ("alice", CONTROLLER):
+        may = partial(admission_server.may, user, "delete", "packagevariants.fanout.dev", "default")
+        wait_until(may, f"{user} has no rights")
+    yield admission_server
+    clear_objects(admission_server)
+    for rights in RIGHTS:
+        admission_server.delete(rights)
 
 
 def grant(
@@ -346,7 +330,7 @@ def test_a_namespace_that_is_deleted_takes_its_variants_along(server):
             return error.status == 404
         return True
 
-    wait_until(is_deleted)
+    wait_until(is_deleted, "the variant stays")
 
 
 def test_policies_that_are_applied_again_stay_as_they_are(server):
@@ -362,7 +346,9 @@ def test_policies_that_are_applied_again_stay_as_they_are(server):
             if it["metadata"]["name"].endswith(GROUP)
         ]
 
+    printed = print_documents("--admission")
+    server.kubectl("apply", "-f", "-", stdin=printed)
     before = generations()
     assert len(before) == 4
-    server.kubectl("apply", "-f", "-", stdin=print_documents("--admission"))
+    server.kubectl("apply", "-f", "-", stdin=printed)
     assert generations() == before

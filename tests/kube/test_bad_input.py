@@ -49,6 +49,7 @@ from kube.tenants import (
 )
 from kube.twin import Twin
 from kube_server import CONTROLLER, KubeError
+from run_process import PATIENCE
 
 pytestmark = pytest.mark.kube
 
@@ -307,7 +308,7 @@ def test_removals_above_the_limit_wait_for_a_person_and_follow(tenant, begin, mo
 def test_without_a_records_repository_nothing_begins(tenant, begin):
     twin = tenant()
     controller = begin(twin, records=False)
-    assert controller.process.wait(60) == 1
+    assert controller.process.wait(PATIENCE) == 1
     assert "the records repository of the cluster is not configured" in controller.path.read_text()
     assert twin.fleet.repos["edge"].drafts() == []
 

@@ -1,6 +1,5 @@
 """`fanout controller` as a process on a real kube-apiserver."""
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,18 +7,27 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from random import Random
-from signal import SIGKILL, SIGTERM
+from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM
 from threading import Event, Thread
 from time import monotonic, monotonic_ns, sleep
 from typing import Any
 
 import pytest
 import yaml
-from kube.record_fleet import WRITER, decision, install_admission, record
+from kube.record_fleet import (
+    WRITER,
+    await_age,
+    decision,
+    granted,
+    install_admission,
+    record,
+    remove_admission,
+)
 from kube.status_world import WRITES, count_requests
-from kube.twin import Sites, Twin, open_twin
+from kube.tenants import OWN, await_kinds, own, request_pass
+from kube.twin import Sites, Twin, install_clusters, open_twin
 from kube_server import KubeServer
-from run_process import Running, run_processes
+from run_process import PATIENCE, Running, run_processes
 
 from fanout.git.mirror import create_bare
 from fanout.kube import admission_check
@@ -101,9 +109,15 @@ def test_objects_that_change_together_are_one_round(twin: Twin, start: Start, si
     body = {"data": {"retention": "9d"}}
     with ThreadPoolExecutor(CONNECTIONS) as executor:
         send = partial(connection.send, body=body, content_type=MERGE_TYPE)
-        list(executor.map(lambda name: send("PATCH", f"{path}/{name}"), sites or {}))
+        # The process stands still meanwhile, so that it meets all changes at once however busy the
+        # machine is; that changes settle is in tests/schedule/test_loop.py.
+        controller.process.send_signal(SIGSTOP)
+        try:
+            list(executor.map(lambda name: send("PATCH", f"{path}/{name}"), sites or {}))
+        finally:
+            controller.process.send_signal(SIGCONT)
     controller.until(lambda: sum(rounds_that_wrote(controller)) == 200)
-    # One, but a machine that stands still for a tenth of a second makes a gap between two
+    # One, but a process that gets no processor for a tenth of a second sees a gap between two
     # changes, after which the ones before it are a round of their own.
     assert len(rounds_that_wrote(controller)) - before <= 2
 
@@ -166,41 +180,43 @@ def test_a_request_lists_the_repositories_anew(twin: Twin, start: Start):
     controller.until(lambda: len(controller.passes()) > passes)
 
 
-def request_pass(twin: Twin, value: str) -> None:
-    annotation = f"reconcile.fanout.dev/requestedAt={value}"
-    twin.server.kubectl(
-        "annotate",
-        "--overwrite",
-        "upstreampolicy/monitoring",
-        annotation,
-        namespace=twin.namespace,
-    )
-
-
 def test_the_api_server_may_restart(twin: Twin, start: Start):
     controller = start("--interval", "1h")
     controller.until(lambda: rounds_that_wrote(controller))
+    before = twin.server.get(own(twin, "UpstreamPolicy", "monitoring"))["spec"]
     twin.server.stop()
-    controller.until(lambda: any(it["event"] == "Watch ended" for it in controller.log()))
-    twin.server.start()
+    try:
+        with pytest.raises(OSError, match="refused"):
+            twin.server.get(own(twin, "UpstreamPolicy", "monitoring"))
+        controller.until(lambda: any(it["event"] == "Watch ended" for it in controller.log()))
+    finally:
+        twin.server.start()
+        await_kinds(twin.server)
+    assert twin.server.get(own(twin, "UpstreamPolicy", "monitoring"))["spec"] == before
     patch_retention(twin, "ams", "30d")
     controller.until(lambda: len(rounds_that_wrote(controller)) == 2)
     assert controller.end() == 0
 
 
-def test_a_definition_that_is_deleted_removes_no_variant(twin: Twin, start: Start):
+def test_a_definition_that_is_deleted_removes_no_variant(
+    twin: Twin, start: Start, request: pytest.FixtureRequest
+):
     """Its objects are deleted with it, one by one, before it is gone itself."""
     controller = start("--interval", "1h")
     edge = twin.fleet.repos["edge"]
     controller.until(edge.tags)
     settle(controller)
     before = edge.refs()
-    sleep(3)  # else the kind would be one that is installed after its policy
+    # Else the kind would be one that is installed after its policy.
+    metadata = twin.server.get(own(twin, "UpstreamPolicy", "monitoring"))["metadata"]
+    created = datetime.fromisoformat(metadata["creationTimestamp"])
+    controller.until(lambda: datetime.now(UTC) > created + timedelta(seconds=3))
     twin.server.kubectl("delete", "crd", "clusters.infra.example.com")
+    request.addfinalizer(partial(install_clusters, twin.server))
     controller.until(lambda: any("kind Cluster" in it for it in problems(controller)))
     settle(controller)
     assert edge.refs() == before
-    twin.install_clusters()
+    install_clusters(twin.server)
     request_pass(twin, "defined anew, without any object")
     controller.until(lambda: controller.count_passes("request") == 1)
     assert edge.refs() == before
@@ -355,10 +371,11 @@ def test_a_restriction_binds_what_begins_after_it_was_acknowledged(
         ask_for_approvals(twin)
     if type(restriction) is not Freeze:
         monkeypatch.setattr(admission_check, "IN_FORCE_AFTER", timedelta(seconds=1))
-        twin.server.kubectl("apply", "-f", "-", stdin=WRITER)
         # With them nobody but the service account of a controller writes variants of policies.
         request.addfinalizer(partial(remove_admission, twin.server))
         install_admission(twin.server)
+        await_age(twin.server)
+        request.getfixturevalue("writers")
     controller = start("--interval", "1h", "-v")
     settle(controller)
     random, races = Random(int(os.environ.get("SEED", "1"))), int(os.environ.get("RACES", "6"))
@@ -376,8 +393,9 @@ def test_a_restriction_binds_what_begins_after_it_was_acknowledged(
     controller.until(partial(has_published, controller, published))
     slowest = 2 * (monotonic() - begun)
     settle(controller)
-    prevented = 0
-    for race in range(races):
+    prevented = race = 0
+    while race < races or not 0 < prevented < race:
+        assert race < 10 * races, f"{prevented} of {race} restrictions came before the publication"
         published = begin(race + 2)
         sleep(random.uniform(0, slowest))
         restriction.restrict(twin)
@@ -388,17 +406,20 @@ def test_a_restriction_binds_what_begins_after_it_was_acknowledged(
         settle(controller)
         late = [it for it in publications(controller)[published:] if it > acknowledged]
         assert not late, controller.path.read_text()
-        prevented += len(publications(controller)) == published
+        was_prevented = len(publications(controller)) == published
+        prevented += was_prevented
+        # The machine is busier or less busy than at first.
+        slowest *= 1.2 if was_prevented else 0.8
+        race += 1
         restriction.release(twin)
         controller.until(partial(has_published, controller, published))
-    assert prevented, "no restriction came before the publication: the races are too slow"
-    assert prevented < races, "no publication came before the restriction: the races are too fast"
 
 
-def remove_admission(server: KubeServer) -> None:
-    server.kubectl(
-        "delete", "validatingadmissionpolicies,validatingadmissionpolicybindings", "--all"
-    )
+@pytest.fixture
+def writers(server: KubeServer) -> Iterator[None]:
+    """All users may record."""
+    with granted(server, WRITER, "create", "decisions.fanout.dev"):
+        yield
 
 
 def has_passed(controller: Running, passes: int) -> bool:
@@ -450,8 +471,7 @@ def test_a_killed_controller_leaves_only_the_missing_statuses_to_the_next(twin: 
     twin.server.delete({**promotion, "metadata": everything})
 
     def list_states() -> list[str]:
-        line = ("get", "pvar", "-o", "json")
-        items = json.loads(twin.server.kubectl(*line, namespace=twin.namespace).stdout)["items"]
+        items = twin.server.list(OWN, "PackageVariant", twin.namespace)
         return [it.get("status", {}).get("state", "") for it in items]
 
     # Requests of a client that is gone are counted as failed, whether they were carried out.
@@ -516,6 +536,6 @@ def test_a_stop_in_the_middle_of_a_push_waits_for_it(twin: Twin, start: Start):
         controller.process.send_signal(SIGTERM)
     finally:
         opened.touch()
-    assert controller.process.wait(60) == 0
+    assert controller.process.wait(PATIENCE) == 0
     assert len(edge.drafts()) == 2
     assert rounds_that_wrote(controller) == [3]

@@ -1,8 +1,7 @@
 """The rules of the kinds on a real kube-apiserver: valid and stored objects, messages, statuses."""
 
 import copy
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +9,9 @@ from api import test_checks, test_stage_fields
 from api.test_validation import example
 from kube.mutations import mutate_all, read_complete_objects
 from kube.objects import Named, refusal_of, sent
+from kube.record_fleet import wait_until
 from kube.samples import read_samples
+from kube.tenants import await_kinds
 from kube_server import KubeError, KubeServer
 
 from fanout.api.crd_schemas import build_crds
@@ -28,9 +29,9 @@ def valid_objects() -> Iterator[Named]:
             yield f"{sentence} ({group})", test_checks.with_check(check, group)
 
 
-def test_the_server_takes_what_validation_takes(crds: KubeServer, kube_namespace: str):
+def test_the_server_takes_what_validation_takes(server: KubeServer, kube_namespace: str):
     refusals = {
-        name: refusal_of(crds, sent(data, kube_namespace)) for name, data in valid_objects()
+        name: refusal_of(server, sent(data, kube_namespace)) for name, data in valid_objects()
     }
     assert {name: text for name, text in refusals.items() if text} == {}
 
@@ -44,15 +45,15 @@ def defaulted_objects() -> Iterator[Named]:
     yield from (it for it in mutate_all(complete) if it[0].endswith((": dropped", ": empty")))
 
 
-def test_defaults_of_the_server_change_no_meaning(crds: KubeServer, kube_namespace: str):
+def test_defaults_of_the_server_change_no_meaning(server: KubeServer, kube_namespace: str):
     """A default beside a field that it has no effect with would make the stored object invalid."""
     compared = 0
     for name, data in defaulted_objects():
         manifest = sent(data, kube_namespace)
         before, errors = validate_object(manifest)
-        if errors or refusal_of(crds, manifest):
+        if errors or refusal_of(server, manifest):
             continue
-        after, errors = validate_object(crds.create(manifest, dry_run=True))
+        after, errors = validate_object(server.create(manifest, dry_run=True))
         assert [(it.field, it.problem) for it in errors] == [], name
         assert before is not None
         assert after is not None
@@ -74,8 +75,8 @@ READABLE = [
 @pytest.mark.parametrize(
     ("old", "new", "told"), [row[1:] for row in READABLE], ids=[row[0] for row in READABLE]
 )
-def test_a_refusal_says_what_is_wrong(crds, kube_namespace, old, new, told):
-    assert told in refusal_of(crds, sent(example("UpstreamPolicy", old, new), kube_namespace))
+def test_a_refusal_says_what_is_wrong(server, kube_namespace, old, new, told):
+    assert told in refusal_of(server, sent(example("UpstreamPolicy", old, new), kube_namespace))
 
 
 def loosened(schema: Any) -> Any:
@@ -103,7 +104,7 @@ def samples_in(namespace: str) -> Iterator[dict[str, Any]]:
         yield {**manifest, "metadata": {**manifest["metadata"], "name": f"sample-{number}"}}
 
 
-def test_objects_of_looser_definitions_stay_readable_and_writable(crds, kube_namespace):
+def test_objects_of_looser_definitions_stay_readable_and_writable(server, kube_namespace):
     samples = [*samples_in(kube_namespace)]
     long = copy.deepcopy(next(it for it in samples if it["kind"] == "UpstreamPolicy"))
     long["metadata"]["name"] = "long"
@@ -112,23 +113,25 @@ def test_objects_of_looser_definitions_stay_readable_and_writable(crds, kube_nam
     # a record's spec is not sent again: only its labels may change
     label = {"metadata": {"labels": {"seen": "yes"}}}
     try:
-        install(crds, [loosened(crd) for crd in build_crds()])
-        wait_until(lambda: not refusal_of(crds, sent(long, kube_namespace)))
-        stored = [crds.create(it) for it in samples]
+        install(server, [loosened(crd) for crd in build_crds()])
+        wait_until(lambda: not refusal_of(server, sent(long, kube_namespace)), "rules are in force")
+        stored = [server.create(it) for it in samples]
     finally:
-        install(crds, build_crds())
+        install(server, build_crds())
+        await_kinds(server)
     wait_until(
-        lambda: bool(refusal_of(crds, {**long, "metadata": {**long["metadata"], "name": "x"}}))
+        lambda: bool(refusal_of(server, {**long, "metadata": {**long["metadata"], "name": "x"}})),
+        "the rules are not in force",
     )
     for before in stored:
-        after = crds.get(before)
+        after = server.get(before)
         assert (after["spec"], after["metadata"]["uid"]) == (
             before["spec"],
             before["metadata"]["uid"],
         )
-        assert crds.patch(before, label)["spec"] == before["spec"]
+        assert server.patch(before, label)["spec"] == before["spec"]
     with pytest.raises(KubeError, match=r"labels\.a: Too long"):
-        crds.patch(long, {"spec": {"targets": long["spec"]["targets"] * 2}})
+        server.patch(long, {"spec": {"targets": long["spec"]["targets"] * 2}})
 
 
 def install(server: KubeServer, definitions: list[dict[str, Any]]) -> None:
@@ -136,17 +139,10 @@ def install(server: KubeServer, definitions: list[dict[str, Any]]) -> None:
         server.apply(definition)
 
 
-def wait_until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60  # seconds, on a busy machine
-    while not is_so():
-        assert time.monotonic() < end, "the definitions are not in force"
-        time.sleep(0.2)
-
-
-def test_an_object_that_is_applied_again_stays_as_it_is(crds, kube_namespace):
+def test_an_object_that_is_applied_again_stays_as_it_is(server, kube_namespace):
     for manifest in samples_in(kube_namespace):
-        applied = crds.apply(manifest)
-        again = crds.apply(manifest)
+        applied = server.apply(manifest)
+        again = server.apply(manifest)
         assert again["metadata"]["resourceVersion"] == applied["metadata"]["resourceVersion"]
 
 
@@ -179,18 +175,18 @@ VARIANT_STATUS = {
 }
 
 
-def test_a_status_is_shown_and_waited_for(crds, kube_namespace):
-    created = crds.create(sent(example("PackageVariant"), kube_namespace))
+def test_a_status_is_shown_and_waited_for(server, kube_namespace):
+    created = server.create(sent(example("PackageVariant"), kube_namespace))
     status = with_status(created, **VARIANT_STATUS)
-    assert crds.apply(status, subresource="status")["status"] == status["status"]
-    shown = crds.kubectl("get", "pvar", namespace=kube_namespace).stdout.split("\n")
+    assert server.apply(status, subresource="status")["status"] == status["status"]
+    shown = server.kubectl("get", "pvar", namespace=kube_namespace).stdout.split("\n")
     heads = "NAME READY REASON REPOSITORY PACKAGE STAGE STATE PUBLISHED DRAFT AGE"
     assert shown[0].split() == heads.split()
     assert shown[1].split()[-4:-1] == ["Drafted", "v1", "v2"]
-    wide = crds.kubectl("get", "pvar", "-o", "wide", namespace=kube_namespace).stdout
+    wide = server.kubectl("get", "pvar", "-o", "wide", namespace=kube_namespace).stdout
     assert "drafts/a" in wide
-    assert crds.get(created)["metadata"]["generation"] == 1
-    crds.kubectl("wait", "--for=condition=Ready=false", "pvar/site", namespace=kube_namespace)
+    assert server.get(created)["metadata"]["generation"] == 1
+    server.kubectl("wait", "--for=condition=Ready=false", "pvar/site", namespace=kube_namespace)
 
 
 STATUSES = [
@@ -203,14 +199,14 @@ STATUSES = [
 
 
 @pytest.mark.parametrize("status", [row[1] for row in STATUSES], ids=[row[0] for row in STATUSES])
-def test_a_status_is_typed(crds, kube_namespace, status):
-    created = crds.create(sent(example("PackageVariant"), kube_namespace))
+def test_a_status_is_typed(server, kube_namespace, status):
+    created = server.create(sent(example("PackageVariant"), kube_namespace))
     with pytest.raises(KubeError):
-        crds.apply(with_status(created, **(VARIANT_STATUS | status)), subresource="status")
+        server.apply(with_status(created, **(VARIANT_STATUS | status)), subresource="status")
 
 
-def test_a_stage_of_a_policy_has_a_status(crds, kube_namespace):
-    created = crds.create(sent(example("UpstreamPolicy"), kube_namespace))
+def test_a_stage_of_a_policy_has_a_status(server, kube_namespace):
+    created = server.create(sent(example("UpstreamPolicy"), kube_namespace))
     stage = {"name": "dev", "candidate": "v2", "verdict": "Pending", "gate": "Passed"}
     status = with_status(created, stages=[stage], counts={"Ready": 3})
-    assert crds.apply(status, subresource="status")["status"] == status["status"]
+    assert server.apply(status, subresource="status")["status"] == status["status"]

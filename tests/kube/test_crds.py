@@ -1,5 +1,7 @@
 """The CustomResourceDefinitions on a real kube-apiserver, as kubectl and its users see them."""
 
+from collections.abc import Iterator
+
 import pytest
 import yaml
 from kube.samples import KINDS, ROOT, read_samples
@@ -48,37 +50,37 @@ def read_identities(server: KubeServer) -> dict[str, tuple[int, str]]:
 
 @pytest.mark.parametrize("option", ["--server-side=false", "--server-side=true"])
 def test_definitions_that_are_applied_again_stay_as_they_are(
-    crds: KubeServer, printed_crds: str, option: str
+    server: KubeServer, printed_crds: str, option: str
 ):
     apply = ("apply", option, "-f", "-")
-    crds.kubectl(*apply, stdin=printed_crds)
-    before = read_identities(crds)
+    server.kubectl(*apply, stdin=printed_crds)
+    before = read_identities(server)
     assert len(before) == len(KINDS)
-    crds.kubectl(*apply, stdin=printed_crds)
-    assert read_identities(crds) == before
+    server.kubectl(*apply, stdin=printed_crds)
+    assert read_identities(server) == before
 
 
-def test_definitions_are_established_and_structural(crds: KubeServer):
-    for crd in crds.list("apiextensions.k8s.io/v1", "CustomResourceDefinition"):
+def test_definitions_are_established_and_structural(server: KubeServer):
+    for crd in server.list("apiextensions.k8s.io/v1", "CustomResourceDefinition"):
         conditions = {it["type"]: it["status"] for it in crd["status"]["conditions"]}
         assert conditions == {"NamesAccepted": "True", "Established": "True"}, crd["metadata"]
 
 
-def test_every_sample_object_is_accepted(crds: KubeServer, kube_namespace: str):
+def test_every_sample_object_is_accepted(server: KubeServer, kube_namespace: str):
     samples = read_samples()
     assert len(samples) > 100
     assert {manifest["kind"] for _, manifest in samples} == KINDS
     refusals = []
     for file, manifest in samples:
         try:
-            crds.create(in_namespace(manifest, kube_namespace), dry_run=True)
+            server.create(in_namespace(manifest, kube_namespace), dry_run=True)
         except KubeError as error:
             refusals.append((file, error.message))
     assert refusals == []
 
 
-def test_kubectl_explains_fields(crds: KubeServer):
-    lines = crds.kubectl("explain", "upstreampolicy.spec.stages").stdout.splitlines()
+def test_kubectl_explains_fields(server: KubeServer):
+    lines = server.kubectl("explain", "upstreampolicy.spec.stages").stdout.splitlines()
     assert lines[:6] == [
         "GROUP:      fanout.dev",
         "KIND:       UpstreamPolicy",
@@ -90,31 +92,40 @@ def test_kubectl_explains_fields(crds: KubeServer):
     assert "  name\t<string> -required-" in lines
 
 
-def test_kubectl_lists_all_kinds_by_their_category(crds: KubeServer, kube_namespace: str):
-    crds.create(read_example("repository.yaml", kube_namespace))
-    crds.create(read_example("upstream-policy.yaml", kube_namespace))
-    listed = crds.kubectl("get", "fanout", "-o", "name", namespace=kube_namespace).stdout
+def test_kubectl_lists_all_kinds_by_their_category(server: KubeServer, kube_namespace: str):
+    server.create(read_example("repository.yaml", kube_namespace))
+    server.create(read_example("upstream-policy.yaml", kube_namespace))
+    listed = server.kubectl("get", "fanout", "-o", "name", namespace=kube_namespace).stdout
     assert sorted(listed.splitlines()) == [
         "repository.fanout.dev/edge-eu",
         "upstreampolicy.fanout.dev/monitoring",
     ]
 
 
-def test_porch_s_package_variants_are_beside_ours(crds: KubeServer, kube_namespace: str):
-    crds.kubectl("apply", "-f", "-", stdin=PORCH_CRD)
-    porch_kind = "packagevariants.config.porch.kpt.dev"
-    crds.kubectl("wait", "--for=condition=Established", f"crd/{porch_kind}", "--timeout=60s")
-    crds.create(read_example("package-variant.yaml", kube_namespace))
+@pytest.fixture
+def porch(server: KubeServer) -> Iterator[str]:
+    """The kind of Porch that has the name of ours, for one test."""
+    name = "packagevariants.config.porch.kpt.dev"
+    server.kubectl("apply", "-f", "-", stdin=PORCH_CRD)
+    server.kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=60s")
+    yield name
+    server.kubectl("delete", "-f", "-", stdin=PORCH_CRD)
+
+
+def test_porch_s_package_variants_are_beside_ours(
+    server: KubeServer, kube_namespace: str, porch: str
+):
+    server.create(read_example("package-variant.yaml", kube_namespace))
     porch_variant = {
         "apiVersion": "config.porch.kpt.dev/v1alpha1",
         "kind": "PackageVariant",
         "metadata": {"name": "porch", "namespace": kube_namespace},
         "spec": {"upstream": {"repo": "blueprints", "package": "base", "revision": 1}},
     }
-    crds.create(porch_variant)
+    server.create(porch_variant)
 
     def list_names(resource: str) -> list[str]:
-        listed = crds.kubectl("get", resource, "-o", "name", namespace=kube_namespace)
+        listed = server.kubectl("get", resource, "-o", "name", namespace=kube_namespace)
         return listed.stdout.splitlines()
 
     ours = ["packagevariant.fanout.dev/site"]
@@ -122,6 +133,6 @@ def test_porch_s_package_variants_are_beside_ours(crds: KubeServer, kube_namespa
     assert list_names("pvar") == ours
     assert list_names("fanout") == ours
     theirs = ["packagevariant.config.porch.kpt.dev/porch"]
-    assert list_names(porch_kind) == theirs
+    assert list_names(porch) == theirs
     # As the page about migrating from Porch says: kubectl takes the first group by name.
     assert list_names("packagevariants") == theirs

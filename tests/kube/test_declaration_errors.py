@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from kube.status_world import StatusWorld
-from kube.twin import DECLARED
 from kube_server import KubeServer
 
 pytestmark = pytest.mark.kube
@@ -15,14 +14,10 @@ SITES = {"ams": ("dev", "edge")}
 
 
 @pytest.fixture
-def world(server: KubeServer, tmp_path: Path) -> Iterator[StatusWorld]:
-    meta = {"generateName": "test-"}
-    created = server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
-    namespace = created["metadata"]["name"]
-    world = StatusWorld.build(server, namespace, tmp_path, SITES)
+def world(server: KubeServer, kube_namespace: str, tmp_path: Path) -> Iterator[StatusWorld]:
+    world = StatusWorld.build(server, kube_namespace, tmp_path, SITES)
     with world.process():
         yield world
-    server.kubectl("delete", DECLARED, "--all", namespace=namespace)
 
 
 def conditions(world: StatusWorld, kind: str, name: str) -> dict[str, Any]:

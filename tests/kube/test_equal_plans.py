@@ -151,11 +151,12 @@ def define_kinds() -> str:
 
 
 @pytest.fixture(scope="module")
-def sample_server(server: KubeServer) -> KubeServer:
+def sample_server(server: KubeServer) -> Iterator[KubeServer]:
     """The server with the kinds of the samples."""
     server.kubectl("apply", "-f", "-", stdin=define_kinds())
     server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-    return server
+    yield server
+    server.kubectl("delete", "-f", "-", stdin=define_kinds())
 
 
 @pytest.fixture(scope="module", params=SAMPLES)

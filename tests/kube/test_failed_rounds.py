@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from http_git import GitServer, serving
+from kube import tenants
 from kube.twin import Twin, open_twin
 from kube_server import KubeServer
 from run_process import Running, run_processes
@@ -95,9 +96,7 @@ def message_of(status: dict[str, Any], condition: str) -> str:
 
 def request_pass(outage: Outage, value: str) -> None:
     """Ask for a pass over the policy."""
-    annotation = f"reconcile.fanout.dev/requestedAt={value}"
-    line = ("annotate", "--overwrite", "upstreampolicy/monitoring", annotation)
-    outage.twin.server.kubectl(*line, namespace=outage.twin.namespace)
+    tenants.request_pass(outage.twin, value)
 
 
 UNREACHABLE = ("False", "RemoteUnavailable")

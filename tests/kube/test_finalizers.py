@@ -1,13 +1,11 @@
 """Deleted policies and variants on a real kube-apiserver: what keeps them, and until when."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from fleet import POLICY, Fleet
-from kube.twin import DECLARED
 from kube_server import CONTROLLER, KubeServer
 
 from fanout.cli.settings import Settings
@@ -45,10 +43,8 @@ SITES = {"ams": ("dev", "edge"), "cph": ("prod", "core")}
 class World:
     """A fleet whose objects are in a namespace, and rounds as the controller makes them."""
 
-    def __init__(self, server: KubeServer, root: Path) -> None:
-        meta = {"generateName": "test-"}
-        created = server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
-        self.server, self.namespace = server, created["metadata"]["name"]
+    def __init__(self, server: KubeServer, namespace: str, root: Path) -> None:
+        self.server, self.namespace = server, namespace
         self.fleet = Fleet.build(root, SITES)
         self.fleet.write("policy.yaml", POLICY.replace(", soak: 1h", ""))
         self.connection = open_connection(server.kubeconfig, CONTROLLER)
@@ -56,17 +52,22 @@ class World:
         self.apply()
 
     def apply(self) -> None:
-        self.kubectl("apply", "-f", str(self.fleet.root / "policies"))
+        for path in sorted((self.fleet.root / "policies").glob("*.yaml")):
+            for document in yaml.safe_load_all(path.read_text()):
+                meta = {"namespace": self.namespace, **document["metadata"]}
+                self.server.apply({**document, "metadata": meta})
 
-    def kubectl(self, *line: str) -> str:
-        return self.server.kubectl(*line, namespace=self.namespace).stdout
+    def exists(self, kind: str = "UpstreamPolicy", name: str = "monitoring") -> bool:
+        items = self.server.list("fanout.dev/v1alpha1", kind, self.namespace)
+        return name in {it["metadata"]["name"] for it in items}
 
-    def exists(self, kind: str = "upstreampolicy", name: str = "monitoring") -> bool:
-        return bool(self.kubectl("get", kind, name, "--ignore-not-found", "-o", "name"))
-
-    def get(self, kind: str = "upstreampolicy", name: str = "monitoring") -> dict[str, Any]:
-        item: dict[str, Any] = yaml.safe_load(self.kubectl("get", kind, name, "-o", "yaml"))
+    def get(self, kind: str = "UpstreamPolicy", name: str = "monitoring") -> dict[str, Any]:
+        item: dict[str, Any] = self.server.get(self.manifest(kind, name))
         return item
+
+    def manifest(self, kind: str, name: str) -> dict[str, Any]:
+        meta = {"name": name, "namespace": self.namespace}
+        return {"apiVersion": "fanout.dev/v1alpha1", "kind": kind, "metadata": meta}
 
     def set(self, **spec: str) -> None:
         """Change fields of the policy."""
@@ -102,8 +103,8 @@ class World:
         for _ in range(number):
             self.round()
 
-    def delete(self, kind: str = "upstreampolicy", name: str = "monitoring") -> None:
-        self.kubectl("delete", kind, name, "--wait=false")
+    def delete(self, kind: str = "UpstreamPolicy", name: str = "monitoring") -> None:
+        self.server.delete(self.manifest(kind, name))
 
     def packages(self) -> list[str]:
         return [
@@ -115,14 +116,8 @@ class World:
 
 
 @pytest.fixture
-def world(base_server: KubeServer, tmp_path: Path) -> Iterator[World]:
-    made = World(base_server, tmp_path)
-    yield made
-    # The controller reads all namespaces: what stays would be part of the next test.
-    for kind in ("upstreampolicy", "packagevariant.fanout.dev"):
-        for item in yaml.safe_load(made.kubectl("get", kind, "-o", "yaml"))["items"]:
-            made.server.patch(item, {"metadata": {"finalizers": None}})
-    made.kubectl("delete", DECLARED, "--all", "--ignore-not-found")
+def world(base_server: KubeServer, kube_namespace: str, tmp_path: Path) -> World:
+    return World(base_server, kube_namespace, tmp_path)
 
 
 @pytest.fixture
@@ -243,11 +238,11 @@ def test_a_variant_written_by_hand_goes_with_its_package(world: World):
     world.fleet.write("by-hand.yaml", BY_HAND)
     world.apply()
     world.rounds(4)
-    assert finalizers(world.get("packagevariant.fanout.dev", "oslo")) == [FINALIZER]
+    assert finalizers(world.get("PackageVariant", "oslo")) == [FINALIZER]
     assert "hand/oslo" in world.packages()
-    world.delete("packagevariant.fanout.dev", "oslo")
+    world.delete("PackageVariant", "oslo")
     world.rounds(3)
-    assert not world.exists("packagevariant.fanout.dev", "oslo")
+    assert not world.exists("PackageVariant", "oslo")
     assert world.packages() == ["sites/ams"]
 
 

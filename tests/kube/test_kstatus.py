@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,10 @@ KINDS = ("Repository", "PromotionPolicy", "UpstreamPolicy", "PackageVariant")
 
 
 @pytest.fixture
-def world(server: KubeServer, tmp_path: Path) -> Iterator[StatusWorld]:
-    """A site in dev before one in prod."""
-    created = server.create(
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "test-"}}
-    )
-    namespace = created["metadata"]["name"]
+def world(server: KubeServer, kube_namespace: str, tmp_path: Path) -> StatusWorld:
+    """Return a site in dev before one in prod."""
     sites = {"ams": ("dev", "edge"), "cph": ("prod", "core")}
-    yield StatusWorld.build(server, namespace, tmp_path, sites)
-    plurals = "repositories.fanout.dev,promotionpolicies.fanout.dev,packagevariants.fanout.dev"
-    server.kubectl("delete", f"{plurals},upstreampolicies.fanout.dev", "--all", namespace=namespace)
+    return StatusWorld.build(server, kube_namespace, tmp_path, sites)
 
 
 def ask(items: list[dict[str, Any]]) -> dict[str, str]:

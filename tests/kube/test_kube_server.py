@@ -1,4 +1,7 @@
-"""The kube-apiserver of the tests: who may do what, and that it ends with whoever started it."""
+"""The kube-apiserver of the tests: who may do what, and that it ends with whoever started it.
+
+That it stops and starts with its objects is in `test_controller.py`.
+"""
 
 import os
 import signal
@@ -7,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from kube_server import GROUPS, KubeError, KubeServer, running_kube_server
+from kube_server import GROUPS, KubeError, KubeServer
 from servers.supervised import await_end, list_children
 
 pytestmark = pytest.mark.kube
@@ -74,16 +77,6 @@ def test_objects_are_applied_patched_listed_and_deleted(
     kube_server.delete(settings(kube_namespace, "first"))
     listed = kube_server.kubectl("get", "configmaps", "-o", "name", namespace=kube_namespace)
     assert listed.stdout == "configmap/second\n"
-
-
-def test_objects_stay_when_the_server_stops_and_starts(tmp_path: Path):
-    with running_kube_server(tmp_path / "kubernetes") as server:
-        server.create(settings("default", color="green"))
-        server.stop()
-        with pytest.raises(OSError, match="refused"):
-            server.get(settings("default"))
-        server.start()
-        assert server.get(settings("default"))["data"] == {"color": "green"}
 
 
 def test_the_servers_end_with_a_test_run_that_is_killed(tmp_path: Path):

@@ -3,11 +3,13 @@
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
-from kube_server import CONTROLLER, running_kube_server
+from kube_server import CONTROLLER, KubeServer
 from pages import play_in_shell
 
 from fanout.api.fanout_configuration import FanoutConfiguration
@@ -16,35 +18,69 @@ from fanout.kube.finalizers import FINALIZER
 pytestmark = pytest.mark.kube
 
 ROOT = Path(__file__).parent.parent.parent
-PAGE = (ROOT / "docs" / "operations" / "kubernetes.md").read_text(encoding="utf-8")
+PAGES = ROOT / "docs" / "operations"
+PAGE = (PAGES / "kubernetes.md").read_text(encoding="utf-8")
 
 
-def test_its_commands_install_the_controller_and_bind_the_roles(tmp_path, monkeypatch):
-    shutil.copytree(ROOT / "deploy", tmp_path / "deploy")
-    with running_kube_server(tmp_path / "kubernetes") as server:
-        monkeypatch.setenv("PATH", f"{server.programs}{os.pathsep}{os.environ['PATH']}")
-        monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
-        assert play_in_shell(PAGE, tmp_path) > 10
-        deployment = server.get(
-            {
-                "apiVersion": "apps/v1",
-                "kind": "Deployment",
-                "metadata": {"name": "fanout-controller", "namespace": "fanout-system"},
-            }
-        )
-        spec = deployment["spec"]["template"]["spec"]
-        assert f"system:serviceaccount:fanout-system:{spec['serviceAccountName']}" == CONTROLLER
-        (name,) = (it["configMap"]["name"] for it in spec["volumes"] if "configMap" in it)
-        configuration = server.get(
-            {
-                "apiVersion": "v1",
-                "kind": "ConfigMap",
-                "metadata": {"name": name, "namespace": "fanout-system"},
-            }
-        )
-        (text,) = configuration["data"].values()
-        records = FanoutConfiguration.model_validate(yaml.safe_load(text)).records
-        assert records in PAGE
+@pytest.fixture(scope="module")
+def installed(
+    empty_server: KubeServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[KubeServer, Path]]:
+    """A cluster in which the commands of the page were run, and the directory of its reader."""
+    root = tmp_path_factory.mktemp("reader")
+    shutil.copytree(ROOT / "deploy", root / "deploy")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{empty_server.programs}{os.pathsep}{os.environ['PATH']}")
+        patch.setenv("KUBECONFIG", str(empty_server.kubeconfig))
+        assert play_in_shell(PAGE, root) > 10
+        yield empty_server, root
+
+
+def read_pod(server: KubeServer) -> dict[str, Any]:
+    """Return image, account, resources and records repository of the pod of the installation."""
+    metadata = {"namespace": "fanout-system"}
+    deployment = server.get(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {**metadata, "name": "fanout-controller"},
+        }
+    )
+    spec = deployment["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    (name,) = (it["configMap"]["name"] for it in spec["volumes"] if "configMap" in it)
+    configuration = server.get(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**metadata, "name": name}}
+    )
+    (text,) = configuration["data"].values()
+    return {
+        "image": container["image"],
+        "account": spec["serviceAccountName"],
+        "resources": container["resources"],
+        "records": FanoutConfiguration.model_validate(yaml.safe_load(text)).records,
+    }
+
+
+def test_its_commands_install_the_controller_and_bind_the_roles(
+    installed: tuple[KubeServer, Path],
+):
+    server, root = installed
+    pod = read_pod(server)
+    assert f"system:serviceaccount:fanout-system:{pod['account']}" == CONTROLLER
+    assert pod["records"] == "ssh://git@git.example.com/platform/fanout-records.git"
+    assert pod["records"] in PAGE
+    base = yaml.safe_load((root / "deploy" / "controller.yaml").read_text())
+    assert pod["image"] != base["spec"]["template"]["spec"]["containers"][0]["image"]
+
+
+def test_sizes_and_network_are_applied_after_them(installed: tuple[KubeServer, Path]):
+    server, root = installed
+    before = read_pod(server)
+    sizing = (PAGES / "kubernetes-sizing.md").read_text(encoding="utf-8")
+    assert play_in_shell(sizing, root) == 3
+    sized = read_pod(server)
+    assert sized.pop("resources")["limits"] == {"memory": "4Gi"}
+    assert sized == {it: before[it] for it in sized}
 
 
 def test_its_table_has_the_roles_of_the_base_with_their_verbs():

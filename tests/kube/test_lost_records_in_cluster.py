@@ -14,8 +14,8 @@ pytestmark = pytest.mark.kube
 
 
 @pytest.fixture
-def twin(kube_server: KubeServer, crds: str, tmp_path: Path) -> Iterator[Twin]:
-    with open_twin(kube_server, tmp_path) as twin:
+def twin(server: KubeServer, tmp_path: Path) -> Iterator[Twin]:
+    with open_twin(server, tmp_path) as twin:
         yield twin
 
 
@@ -49,9 +49,7 @@ def test_a_sweep_over_exported_objects_begins_records_again(twin: Twin, tmp_path
     assert (after.code, after.out) == (0, before)
 
 
-def test_variants_without_a_policy_are_exported_alone(
-    kube_server: KubeServer, crds: str, kube_namespace: str
-):
+def test_variants_without_a_policy_are_exported_alone(server: KubeServer, kube_namespace: str):
     def variant(name: str, **policy: object) -> dict[str, object]:
         spec = {
             "upstream": {"repository": "blueprints", "package": "web", "revision": {"tag": "v1"}},
@@ -66,9 +64,9 @@ def test_variants_without_a_policy_are_exported_alone(
             "spec": spec,
         }
 
-    kube_server.create(variant("own"))
-    kube_server.create(variant("made", policyRef={"name": "web"}))
-    names = kube_server.kubectl(
+    server.create(variant("own"))
+    server.create(variant("made", policyRef={"name": "web"}))
+    names = server.kubectl(
         *("get", "packagevariants.fanout.dev", "-o", "name"),
         *("--field-selector", "spec.policyRef.name="),
         namespace=kube_namespace,

@@ -30,7 +30,8 @@ def test_every_policy_says_that_nothing_proves_authors(tenant, begin):
         created = server.create(forged, by="alice")
         controller.until(lambda: server.get(created).get("status"))
     finally:
-        server.kubectl("apply", "--server-side", "-f", str(DEPLOY / "admission.yaml"))
+        line = ("apply", "--server-side", "--force-conflicts", "-f")
+        server.kubectl(*line, str(DEPLOY / "admission.yaml"))
     for number, twin in enumerate((first, second)):
         missing = partial(condition, twin, "UpstreamPolicy", "monitoring", "AdmissionMissing")
 

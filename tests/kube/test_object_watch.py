@@ -1,9 +1,9 @@
 """A watch on a real kube-apiserver, and what ends it: the version, silence, a missing right."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,19 +100,11 @@ def read_text(item: Any) -> str | None:
 
 
 @pytest.fixture
-def site(server: KubeServer, module_namespace: str) -> Iterator[Site]:
-    made = Site(server, module_namespace)
+def site(server: KubeServer, kube_namespace: str) -> Iterator[Site]:
+    made = Site(server, kube_namespace)
     yield made
     if made.started is not None:
         made.started.stop()
-
-
-@pytest.fixture
-def module_namespace(server: KubeServer) -> str:
-    """A namespace on the server of the module."""
-    meta = {"generateName": "test-"}
-    created = server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
-    return str(created["metadata"]["name"])
 
 
 def test_a_version_that_the_server_has_forgotten_lists_again(site: Site):
@@ -135,7 +127,7 @@ def test_a_version_that_the_server_has_forgotten_lists_again(site: Site):
 
 def test_a_silent_watch_is_begun_again(site: Site, monkeypatch: pytest.MonkeyPatch):
     """Nothing changes here, and bookmarks come once a minute."""
-    monkeypatch.setattr(api_connection, "READ_TIMEOUT", 0.5)
+    monkeypatch.setattr(api_connection, "READ_TIMEOUT", 1.5)  # in which a list succeeds, too
     site.write("one")
     site.begin()
     wait_until(lambda: len(site.connection.ends) >= 2, "the watch goes on without a byte")
@@ -178,16 +170,8 @@ def grant(site: Site, verbs: str) -> None:
     """Let carol do this with the Clusters of the namespace, and nothing else."""
     role = LISTER.replace("VERBS", verbs)
     site.server.kubectl("apply", "-f", "-", stdin=role, namespace=site.namespace)
-    question = ("auth", "can-i", verbs.rpartition(" ")[2], "clusters.infra.example.com", "-q")
-    wait_until(
-        lambda: (
-            site.server.kubectl(
-                *question, by="carol", namespace=site.namespace, check=False
-            ).returncode
-            == 0
-        ),
-        "the right is not in force",
-    )
+    right = (verbs.rpartition(" ")[2], "clusters.infra.example.com", site.namespace)
+    wait_until(partial(site.server.may, "carol", *right), "the right is not in force")
 
 
 def test_a_large_list_is_compressed(site: Site):
@@ -214,10 +198,12 @@ class Hiding(ApiConnection):
     """A connection to an API server that does not serve a group yet."""
 
     hidden = "apps"
+    discoveries = 0
 
     def get(self, path: str, accept: str = api_connection.JSON_TYPE) -> Any:
         document = super().get(path, accept)
         if path == "/apis":
+            self.discoveries += 1
             groups = [it for it in document["items"] if it["metadata"]["name"] != self.hidden]
             return {**document, "items": groups}
         return document
@@ -226,7 +212,7 @@ class Hiding(ApiConnection):
 def test_a_built_in_kind_that_is_served_later_is_read_without_a_restart(
     server: KubeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(watched_objects, "DISCOVERY_PAUSE", 0.5)
+    monkeypatch.setattr(watched_objects, "DISCOVERY_PAUSE", 0.1)
     with open_twin(server, tmp_path) as twin:
         selector = ("infra.example.com/v1, kind: Cluster", "apps/v1, kind: Deployment")
         twin.fleet.policy("late", selector)
@@ -247,8 +233,9 @@ def test_a_built_in_kind_that_is_served_later_is_read_without_a_restart(
             problems = [it.problem for it in inventory.read().faults]
             assert any("does not serve kind Deployment" in it for it in problems)
             before = inventory.read()
-            time.sleep(1)
-            assert inventory.read() is before, "it is still not served"
+            discoveries = connection.discoveries
+            while connection.discoveries < discoveries + 2:
+                assert inventory.read() is before, "it is still not served"
             connection.hidden = ""
             wait_until(lambda: read_names() == {"monitoring", "late"}, "it is not discovered")
         finally:
@@ -298,7 +285,7 @@ spec:
 
 
 def test_definitions_are_listed_in_full_only_if_one_has_come_or_gone(
-    server: KubeServer, monkeypatch: pytest.MonkeyPatch
+    server: KubeServer, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ):
     # The watch stays silent, as one of which the connection is lost.
     monkeypatch.setattr(ObjectWatch, "_run", lambda self: None)
@@ -317,6 +304,9 @@ def test_definitions_are_listed_in_full_only_if_one_has_come_or_gone(
     source.refresh()
     assert full_lists == []
     server.kubectl("apply", "-f", "-", stdin=EXTRA)
+    request.addfinalizer(
+        lambda: server.kubectl("delete", "--ignore-not-found", "crd", "extras.example.com")
+    )
     server.kubectl("wait", "--for=condition=Established", "crd/extras.example.com")
     source.refresh()
     assert len(full_lists) == 1

@@ -2,17 +2,17 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
+from fleet import Fleet
 from kube.tenants import (
     HASTY_ADMISSION,
+    OWN,
     BeginController,
     CreateTenant,
     condition,
@@ -20,8 +20,9 @@ from kube.tenants import (
     own,
 )
 from kube.twin import Twin
-from kube_server import KubeServer, running_kube_server
-from pages import parts, play_in_shell
+from kube_server import KubeServer
+from pages import parts
+from run_process import PATIENCE
 
 from fanout.git.mirror import create_bare
 
@@ -75,8 +76,9 @@ def packages(twin: Twin) -> list[str]:
 def delete_namespace(twin: Twin) -> None:
     """Delete the namespace and its objects: no controller manager does it here."""
     twin.server.kubectl("delete", "namespace", twin.namespace, "--wait=false")
+    path = f"/apis/{OWN}/namespaces/{twin.namespace}"
     for kind in ("upstreampolicies", "promotionpolicies", "repositories"):
-        twin.server.kubectl("delete", kind, "--all", "--wait=false", namespace=twin.namespace)
+        twin.server.ask("DELETE", f"{path}/{kind}")
 
 
 @pytest.mark.parametrize("words", ['"deletionPolicy": "Orphan"', '"finalizers": null'])
@@ -95,7 +97,7 @@ def test_a_namespace_that_is_deleted_goes_and_its_packages_stay(
     assert removal.code == 2
     assert "has no Repository" in removal.err
     run_as(twin, command_of("kubernetes-troubleshooting", words))
-    controller.until(lambda: not exists(twin, "upstreampolicy", "monitoring"))
+    controller.until(lambda: not exists(twin, "UpstreamPolicy", "monitoring"))
     assert packages(twin) == published
 
 
@@ -105,11 +107,9 @@ def test_a_policy_that_lost_its_finalizer_goes_on_when_it_is_created_again(
     twin = tenant()
     controller = begin(twin, program=HASTY)
     controller.until(lambda: packages(twin))
-    twin.server.kubectl(
-        "delete", "upstreampolicy", "monitoring", "--wait=false", namespace=twin.namespace
-    )
+    twin.server.delete(own(twin, "UpstreamPolicy", "monitoring"))
     run_as(twin, command_of("kubernetes-troubleshooting", '"finalizers": null'))
-    controller.until(lambda: not exists(twin, "upstreampolicy", "monitoring"))
+    controller.until(lambda: not exists(twin, "UpstreamPolicy", "monitoring"))
     before = twin.fleet.repos["edge"].refs()
     twin.apply()
     controller.until(
@@ -127,9 +127,7 @@ def test_a_deleted_policy_goes_when_somebody_confirms_it(
     controller = begin(twin, program=HASTY)
     controller.until(lambda: packages(twin))
     published = packages(twin)
-    twin.server.kubectl(
-        "delete", "upstreampolicy", "monitoring", "--wait=false", namespace=twin.namespace
-    )
+    twin.server.delete(own(twin, "UpstreamPolicy", "monitoring"))
     ready = partial(condition, twin, "UpstreamPolicy", "monitoring", "Ready")
     controller.until(lambda: ready().get("reason") == "TooManyRemovals")
     command = f"fanout remove monitoring --all-gone --reason WHY -n {twin.namespace}"
@@ -142,7 +140,7 @@ def test_a_deleted_policy_goes_when_somebody_confirms_it(
     )
     removal = twin.ask("remove", "monitoring", "--all-gone", "--reason", "it closes")
     assert removal.code == 0, removal.err
-    controller.until(lambda: not exists(twin, "upstreampolicy", "monitoring"))
+    controller.until(lambda: not exists(twin, "UpstreamPolicy", "monitoring"))
     assert packages(twin) == []
 
 
@@ -190,74 +188,47 @@ def test_a_suspension_of_everything_is_not_about_later_policies(
     assert not condition(twin, "UpstreamPolicy", "later", "Suspended")
 
 
-def read_pod(server: KubeServer) -> dict[str, Any]:
-    """Return image, resources and records repository of the pod of the installation."""
-    metadata = {"namespace": "fanout-system"}
-    deployment = server.get(
-        {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {**metadata, "name": "fanout-controller"},
-        }
-    )
-    spec = deployment["spec"]["template"]["spec"]
-    (container,) = spec["containers"]
-    (name,) = (it["configMap"]["name"] for it in spec["volumes"] if "configMap" in it)
-    configuration = server.get(
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {**metadata, "name": name}}
-    )
-    (text,) = configuration["data"].values()
-    return {
-        "image": container["image"],
-        "resources": container["resources"],
-        "records": yaml.safe_load(text).get("records"),
-    }
+def test_a_server_without_any_definition_is_named(empty_server: KubeServer, tmp_path: Path):
+    fleet = Fleet.build(tmp_path / "fleet")
+    line = ("--kubeconfig", str(empty_server.kubeconfig), "--context", "admin")
+    told = fleet.run("plan", *line, "--records", str(tmp_path), "--new-records", files=False)
+    assert told.code != 0
+    assert "does not serve kind Repository of group fanout.dev" in " ".join(told.err.split())
 
 
-def test_sizes_and_network_are_applied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    shutil.copytree(ROOT / "deploy", tmp_path / "deploy")
-    with running_kube_server(tmp_path / "kubernetes") as server:
-        monkeypatch.setenv("PATH", f"{server.programs}{os.pathsep}{os.environ['PATH']}")
-        monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
-        play_in_shell(read_page("kubernetes"), tmp_path)
-        installed = read_pod(server)
-        assert installed["records"] == "ssh://git@git.example.com/platform/fanout-records.git"
-        base = yaml.safe_load((tmp_path / "deploy" / "controller.yaml").read_text())
-        assert installed["image"] != base["spec"]["template"]["spec"]["containers"][0]["image"]
-        assert play_in_shell(read_page("kubernetes-sizing"), tmp_path) == 3
-        sized = read_pod(server)
-        assert sized.pop("resources")["limits"] == {"memory": "4Gi"}
-        assert sized == {it: installed[it] for it in sized}
-
-
-def test_a_pod_that_exits_has_the_code_of_the_table(tmp_path: Path):
+def test_a_pod_that_exits_has_the_code_of_the_table(empty_server: KubeServer, tmp_path: Path):
     page = read_page("kubernetes-troubleshooting")
     rows = re.findall(r"^\| the pod exits with code (\d) \| `([^`]+)` \|", page, flags=re.MULTILINE)
     create_bare(tmp_path / "records.git")
     records = ("--records", str(tmp_path / "records.git"))
 
-    def exit_controller(server: KubeServer, user: str, *options: str) -> tuple[str, str]:
+    def exit_controller(user: str, *options: str) -> tuple[str, str]:
         """Return the exit code of a controller that cannot begin, and the message of the page."""
-        line = (sys.executable, "-m", "fanout", "controller", "--kubeconfig", server.kubeconfig)
+        line = (
+            sys.executable,
+            "-m",
+            "fanout",
+            "controller",
+            "--kubeconfig",
+            empty_server.kubeconfig,
+        )
         done = subprocess.run(
             [*line, "--context", user, *options],
             cwd=tmp_path,
             text=True,
             capture_output=True,
             check=False,
-            timeout=60,
+            timeout=PATIENCE,
         )
         told = [it for _, it in rows if it.strip("… ") in done.stdout + done.stderr]
         assert told, done.stdout + done.stderr
         return str(done.returncode), *told
 
-    with running_kube_server(tmp_path / "kubernetes") as server:
-        codes = [
-            exit_controller(server, "admin"),
-            exit_controller(server, "admin", *records),
-        ]
-        server.kubectl("apply", "--server-side", "-f", str(ROOT / "deploy" / "definitions.yaml"))
-        server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-        codes.append(exit_controller(server, "carol", *records))
+    codes = [exit_controller("admin"), exit_controller("admin", *records)]
+    definitions = str(ROOT / "deploy" / "definitions.yaml")
+    empty_server.kubectl("apply", "--server-side", "-f", definitions)
+    empty_server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    codes.append(exit_controller("carol", *records))
+    empty_server.kubectl("delete", "--wait=false", "-f", definitions)
     assert sorted(codes) == sorted(rows)
     assert len(rows) == 3

@@ -3,12 +3,12 @@
 import os
 import re
 import shutil
-import time
 from pathlib import Path
 
 import pytest
 import yaml
-from kube_server import TLS, KubeServer, running_kube_server
+from kube.record_fleet import wait_until
+from kube_server import TLS, KubeServer
 from kubernetes.config import incluster_config
 from pages import parts, run_line, write
 
@@ -25,24 +25,18 @@ PAGE = (ROOT / "docs" / "operations" / "kubernetes.md").read_text(encoding="utf-
 ACCOUNT = "system:serviceaccount:gitops:fanout-controller"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory):
-    with running_kube_server(tmp_path_factory.mktemp("gitops") / "kubernetes") as server:
-        yield server
-
-
 @pytest.fixture
-def shell(server: KubeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def shell(empty_server: KubeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Directory of a reader, with the base and kubectl; it is the working directory."""
     shutil.copytree(ROOT / "deploy", tmp_path / "deploy")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", f"{server.programs}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
+    monkeypatch.setenv("PATH", f"{empty_server.programs}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("KUBECONFIG", str(empty_server.kubeconfig))
     return tmp_path
 
 
 @pytest.fixture
-def pod(server: KubeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def pod(empty_server: KubeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Directory with the files of a service account, as this process reads them in a pod."""
     folder = tmp_path / "serviceaccount"
     folder.mkdir()
@@ -50,7 +44,7 @@ def pod(server: KubeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(folder / "token"))
     monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(folder / "ca.crt"))
     monkeypatch.setattr(api_connection, "_POD_NAMESPACE", folder / "namespace")
-    host, _, port = server.url.removeprefix("https://").partition(":")
+    host, _, port = empty_server.url.removeprefix("https://").partition(":")
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
     return folder
@@ -88,26 +82,26 @@ def install(root: Path) -> None:
 def await_admission(connection: ApiConnection) -> None:
     """Wait until the account may read the admission policies."""
     path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/records.fanout.dev"
-    end = time.monotonic() + 60
-    while True:
+
+    def may_read() -> bool:
         try:
             connection.get(path)
         except Denied:
-            assert time.monotonic() < end
-            time.sleep(0.1)
-        else:
-            return
+            return False
+        return True
+
+    wait_until(may_read, "the account may not read the admission policies")
 
 
-def test_the_page_installs_into_another_namespace(server, shell, pod):
+def test_the_page_installs_into_another_namespace(empty_server, shell, pod):
     install(shell)
-    present = server.kubectl("get", "deployments,serviceaccounts", "-A", "-o", "yaml").stdout
+    present = empty_server.kubectl("get", "deployments,serviceaccounts", "-A", "-o", "yaml").stdout
     assert {
         it["metadata"]["namespace"]
         for it in yaml.safe_load(present)["items"]
         if it["metadata"]["name"] == "fanout-controller"
     } == {"gitops"}
-    mount_token(server, pod, "gitops", "fanout-controller")
+    mount_token(empty_server, pod, "gitops", "fanout-controller")
     connection = open_pod_connection()
     await_admission(connection)
     state = AdmissionCheck(connection).read()
@@ -115,9 +109,9 @@ def test_the_page_installs_into_another_namespace(server, shell, pod):
     assert state.since is not None
 
 
-def test_the_remedy_names_the_account_of_the_controller(server, shell, pod):
+def test_the_remedy_names_the_account_of_the_controller(empty_server, shell, pod):
     install(shell)
-    mount_token(server, pod, "gitops", "fanout-controller")
+    mount_token(empty_server, pod, "gitops", "fanout-controller")
     connection = open_pod_connection()
     await_admission(connection)
     # The policies of the base, which are for the account in fanout-system.
@@ -128,14 +122,14 @@ def test_the_remedy_names_the_account_of_the_controller(server, shell, pod):
     (command,) = re.findall("`fanout ([^|]+) [|] ([^`]+)`", problem.remedy)
     code, printed = run_line(f"fanout {command[0]}")
     assert code == 0, printed
-    server.kubectl(*command[1].split()[1:], stdin=printed)
+    empty_server.kubectl(*command[1].split()[1:], stdin=printed)
     assert AdmissionCheck(connection).read().problem is None
 
 
-def test_a_pod_connects_as_its_service_account(server, pod):
-    server.kubectl("create", "namespace", "pods")
-    server.kubectl("create", "serviceaccount", "runner", namespace="pods")
-    mount_token(server, pod, "pods", "runner")
+def test_a_pod_connects_as_its_service_account(empty_server, pod):
+    empty_server.kubectl("create", "namespace", "pods")
+    empty_server.kubectl("create", "serviceaccount", "runner", namespace="pods")
+    mount_token(empty_server, pod, "pods", "runner")
     connection = open_pod_connection()
     user = read_own_user(connection)
     assert user.name == "system:serviceaccount:pods:runner"
@@ -149,7 +143,7 @@ def test_a_pod_connects_as_its_service_account(server, pod):
     ("missing", "problem"),
     [("token", "token file does not exist"), ("ca.crt", "certification file does not exist")],
 )
-def test_a_pod_without_a_file_of_its_account_has_no_connection(server, pod, missing, problem):
+def test_a_pod_without_a_file_of_its_account_has_no_connection(empty_server, pod, missing, problem):
     (pod / "token").write_text("token")
     (pod / missing).unlink()
     with pytest.raises(InvalidInput, match=problem) as raised:

@@ -2,31 +2,32 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import pytest
 import yaml
-from fleet import Fleet, Result
-from kube.twin import Twin, open_twin
-from kube_server import KubeServer, running_kube_server
+from fleet import Result
+from kube.record_fleet import granted, wait_until
+from kube.twin import Twin, install_clusters, open_twin
+from kube_server import KubeServer
 
 pytestmark = pytest.mark.kube
 
 READER = """\
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
-metadata: {name: reader-NAMESPACE}
+metadata: {name: reader}
 rules:
 - {apiGroups: [fanout.dev], resources: ["*"], verbs: [get, list, watch]}
 - {apiGroups: [infra.example.com], resources: [clusters], verbs: [get, list, watch]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
-metadata: {name: reader-NAMESPACE}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reader-NAMESPACE}
+metadata: {name: reader}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reader}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: carol}]
 """
 
@@ -118,8 +119,8 @@ def test_a_status_that_an_expression_reads_is_an_input(twin: Twin):
 
 def test_a_kind_that_must_not_be_listed_holds_who_reads_it_and_is_named(twin: Twin):
     twin.show("sweep")
-    twin.grant(READER.replace("NAMESPACE", twin.namespace), "carol")
-    told = twin.ask("plan", by="carol")
+    with granted(twin.server, READER, "list", "clusters.infra.example.com", by="carol"):
+        told = twin.ask("plan", by="carol")
     assert told.code == 3
     assert 'cannot list resource "configmaps"' in " ".join(told.err.split())
     assert "Remove" not in told.out
@@ -176,15 +177,6 @@ def test_a_kind_without_rights_in_the_namespace_is_named(twin: Twin):
     refused = 'cannot list resource "configmaps" in API group "" in the namespace'
     assert f'{refused} "{twin.namespace}"' in " ".join(told.err.split())
     assert 'resource "clusters"' not in told.err
-
-
-def test_a_server_without_any_definition_is_named(tmp_path: Path):
-    with running_kube_server(tmp_path / "kubernetes") as server:
-        fleet = Fleet.build(tmp_path / "fleet")
-        line = ("--kubeconfig", str(server.kubeconfig), "--context", "admin")
-        told = fleet.run("plan", *line, "--records", str(tmp_path), "--new-records", files=False)
-    assert told.code != 0
-    assert "does not serve kind Repository of group fanout.dev" in " ".join(told.err.split())
 
 
 def test_a_user_without_rights_is_told(twin: Twin):
@@ -446,8 +438,9 @@ spec: {repository: edge}
 """
 
 
-def test_targets_may_be_without_a_namespace(twin: Twin):
+def test_targets_may_be_without_a_namespace(twin: Twin, request: pytest.FixtureRequest):
     twin.server.kubectl("apply", "-f", "-", stdin=REGIONS)
+    request.addfinalizer(lambda: twin.server.kubectl("delete", "-f", "-", stdin=REGIONS))
     twin.server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
     names = [f"{it}-{twin.namespace}" for it in ("eu", "us")]
     policy = twin.fleet.root / "policies" / "policy.yaml"
@@ -478,17 +471,18 @@ def test_definitions_of_an_earlier_release_are_to_be_applied_anew(twin: Twin, pr
         told = twin.ask("plan")
     finally:
         twin.server.kubectl("apply", "-f", "-", stdin=printed_crds)
-        deadline = monotonic() + 60
-        while twin.ask("plan").code != 0:
-            assert monotonic() < deadline
+        wait_until(lambda: twin.ask("plan").code == 0, "the definitions are not in force")
     assert told.code == 3
     assert "run `fanout crds | kubectl apply --server-side -f -" in " ".join(told.err.split())
     assert "emove" not in told.out
 
 
-def test_a_kind_that_is_not_served_any_more_removes_nothing(twin: Twin):
+def test_a_kind_that_is_not_served_any_more_removes_nothing(
+    twin: Twin, request: pytest.FixtureRequest
+):
     twin.show("sweep")
     twin.server.kubectl("delete", "crd", "clusters.infra.example.com")
+    request.addfinalizer(partial(install_clusters, twin.server))
     told = twin.ask("plan")
     assert told.code == 3
     assert "does not serve kind Cluster of group infra.example.com" in " ".join(told.err.split())

@@ -2,18 +2,15 @@
 
 import json
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kube.record_fleet import decision, install, record
+from kube.record_fleet import decision, record
 from kube.status_world import StatusWorld, count_writes
-from kube.twin import CLUSTERS
-from kube_server import CONTROLLER, KubeServer, running_kube_server
+from kube_server import CONTROLLER, KubeServer
 
 from fanout.cli.watched_cluster import PolicyErrorMemo, open_record_intake
-from fanout.kube import admission_check
 from fanout.kube.api_connection import open_connection
 
 pytestmark = pytest.mark.kube
@@ -22,32 +19,6 @@ SITES = {"ams": ("dev", "edge"), "ber": ("prod", "edge")}
 APPROVED = {"requires": [{"name": "ok", "approval": {"from": ["sre"], "atLeast": 2}}]}
 TESTED = {"verification": [{"name": "e2e", "report": {}}]}
 EFFECTIVE = ("True", "Effective")
-EVENTS = """\
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: events}
-rules: [{apiGroups: [events.k8s.io], resources: [events], verbs: [create]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: events}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: events}
-subjects:
-- {apiGroup: rbac.authorization.k8s.io, kind: User, name: "system:serviceaccount:fanout-system:fanout-controller"}
-"""  # noqa: E501 as YAML wants it
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, printed_crds: str) -> Iterator[KubeServer]:
-    """A server of its own with admission policies, which are in force after a second."""
-    with (
-        running_kube_server(tmp_path_factory.mktemp("effects") / "kubernetes") as server,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        patch.setattr(admission_check, "IN_FORCE_AFTER", timedelta(seconds=1))
-        server.kubectl("apply", "-f", "-", stdin=EVENTS)
-        install(server, printed_crds + "---\n" + CLUSTERS)
-        yield server
 
 
 class RecordWorld(StatusWorld):
@@ -127,18 +98,11 @@ class RecordWorld(StatusWorld):
 
 
 @pytest.fixture
-def world(server: KubeServer, tmp_path: Path) -> Iterator[RecordWorld]:
-    meta = {"generateName": "test-"}
-    created = server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
-    world = RecordWorld.build(server, created["metadata"]["name"], tmp_path, SITES)
+def world(record_server: KubeServer, kube_namespace: str, tmp_path: Path) -> Iterator[RecordWorld]:
+    world = RecordWorld.build(record_server, kube_namespace, tmp_path, SITES)
     assert isinstance(world, RecordWorld)
     with world.process(writer=CONTROLLER):
         yield world
-    for kind in ("evidences", "approvals", "decisions"):
-        server.kubectl("delete", kind, "--all", namespace=world.namespace)
-    # Not PackageVariants: the admission policies let nobody but the controller delete them.
-    kinds = "upstreampolicies,promotionpolicies,repositories.fanout.dev,clusters,configmaps"
-    server.kubectl("delete", kinds, "--all", namespace=world.namespace)
 
 
 def test_an_approval_says_whether_it_counts(world: RecordWorld):

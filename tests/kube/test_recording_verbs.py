@@ -2,6 +2,7 @@
 
 import shlex
 import threading
+from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -9,9 +10,8 @@ from typing import Any
 import pytest
 import yaml
 from fleet import PACKAGE, Result
-from kube.record_fleet import GROUPS, KINDS, Company, decision, wait_until
-from kube.twin import CLUSTERS
-from kube_server import KubeError
+from kube.record_fleet import GROUPS, KINDS, Company, decision, granted, wait_until
+from kube_server import KubeServer
 
 pytestmark = pytest.mark.kube
 READER = """\
@@ -40,12 +40,16 @@ def ask(company: Company, *line: str, by: str = "alice") -> Result:
     return company.fleet.run(*line, *shared, "-n", company.namespace, files=False)
 
 
+@pytest.fixture(scope="module")
+def readers(record_server: KubeServer) -> Iterator[None]:
+    """All users may read targets and what is injected."""
+    with granted(record_server, READER, "list", "clusters.infra.example.com"):
+        yield
+
+
 @pytest.fixture
-def fleet(company: Company) -> Company:
+def fleet(readers: None, company: Company) -> Company:
     """Return a company whose objects are in the cluster, with v1 drafted in both stages."""
-    server = company.server
-    server.kubectl("apply", "-f", "-", stdin=f"{CLUSTERS}---\n{READER}")
-    wait_until(partial(is_served, company), "the kind is not served")
     edit(company, "policy.yaml", stages=[{"name": "dev", "requires": SIGNED}, {"name": "prod"}])
     edit(
         company,
@@ -68,16 +72,9 @@ def edit(company: Company, name: str, **fields: Any) -> None:
 
 def apply(company: Company) -> None:
     """Make the objects of the cluster those of the files."""
-    directory = str(company.policies)
-    company.server.kubectl("apply", "-f", directory, namespace=company.namespace)
-
-
-def is_served(company: Company) -> bool:
-    try:
-        company.server.list("infra.example.com/v1", "Cluster")
-    except (KubeError, KeyError):
-        return False
-    return True
+    for path in sorted(company.policies.glob("*.yaml")):
+        for document in yaml.safe_load_all(path.read_text()):
+            company.server.apply(document)
 
 
 def objects(company: Company, kind: str) -> list[Any]:
@@ -417,6 +414,8 @@ def test_who_lacks_a_right_is_told_which(fleet: Company):
         assert ask(fleet, "suspend", "monitoring", "--reason", "r", by="bob").code == 0
     finally:
         server.patch(role, {"subjects": binding["subjects"]})
+        for kind in ("ClusterRole", "ClusterRoleBinding"):
+            server.delete({**role, "kind": kind, "metadata": {"name": "creator"}})
 
 
 def test_nobody_records_on_a_cluster_as_somebody_else(fleet: Company):
@@ -519,13 +518,9 @@ def test_nothing_is_created_that_the_controller_would_refuse(fleet: Company):
 
 def test_a_verb_without_a_right_to_targets_names_the_right(fleet: Company):
     server = fleet.server
-    server.kubectl("delete", "clusterrolebinding", "reader")
-    question = ("auth", "can-i", "list", "clusters.infra.example.com")
-
-    def lists_clusters() -> bool:
-        asked = server.kubectl(*question, by="bob", namespace=fleet.namespace, check=False)
-        return asked.returncode == 0
-
+    _, binding = yaml.safe_load_all(READER)
+    lists_clusters = partial(server.may, "bob", "list", "clusters.infra.example.com")
+    server.delete(binding)
     wait_until(lambda: not lists_clusters(), "the right is still in force")
     try:
         for verb in (
@@ -539,5 +534,5 @@ def test_a_verb_without_a_right_to_targets_names_the_right(fleet: Company):
             assert f"UpstreamPolicy/{fleet.namespace}/monitoring: spec.targets[0]" in told.err
             assert 'User "bob" cannot list resource "clusters"' in told.err
     finally:
-        server.kubectl("apply", "-f", "-", stdin=READER)
-        wait_until(partial(is_served, fleet), "the kind is not served")
+        server.apply(binding)
+        wait_until(lists_clusters, "the right is not back")

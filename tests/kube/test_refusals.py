@@ -275,27 +275,27 @@ def find_unexplained(
     return lines, len(accepted)
 
 
-def test_the_server_refuses_what_validation_refuses(crds, kube_namespace, sandbox):
+def test_the_server_refuses_what_validation_refuses(server, kube_namespace, sandbox):
     cases = [
         (name, data)
         for name, data in broken_objects()
         if data.get("kind") not in ("FanoutConfiguration", "Scenario")
     ]
-    unexplained, accepted = find_unexplained(cases, crds, kube_namespace, sandbox)
+    unexplained, accepted = find_unexplained(cases, server, kube_namespace, sandbox)
     assert not unexplained, "\n".join(unexplained)
     assert len(cases) - accepted > 150
 
 
-def test_the_server_refuses_generated_mistakes(crds, kube_namespace, sandbox):
+def test_the_server_refuses_generated_mistakes(server, kube_namespace, sandbox):
     """Every field with wrong types, and with text that another field refuses."""
     cases = [*mutate_all(read_complete_objects())]
-    unexplained, accepted = find_unexplained(cases, crds, kube_namespace, sandbox)
+    unexplained, accepted = find_unexplained(cases, server, kube_namespace, sandbox)
     assert not unexplained, "\n".join(unexplained)
     assert len(cases) - accepted > 1_000
 
 
 @pytest.mark.parametrize("name", NOT_REFUSED)
-def test_a_category_has_an_example(crds, kube_namespace, sandbox, name):
+def test_a_category_has_an_example(server, kube_namespace, sandbox, name):
     target, field, value = NOT_REFUSED[name].example
     objects = {f"{it['kind']}/{it['metadata']['name']}": it for it in read_complete_objects()}
     data: Any = objects[target]
@@ -306,7 +306,7 @@ def test_a_category_has_an_example(crds, kube_namespace, sandbox, name):
     if last == "semver":
         parent.clear()
     parent[last] = value
-    assert refusal_of(crds, sent(data, kube_namespace)) == ""
+    assert refusal_of(server, sent(data, kube_namespace)) == ""
     categories = [find_categories(it) for it in find_errors(data, sandbox)]
     assert [name] in categories
     assert all(len(it) == 1 for it in categories)

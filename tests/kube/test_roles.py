@@ -2,15 +2,17 @@
 
 import json
 import re
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from kube.tenants import apply_base
-from kube_server import CONTROLLER, KubeError, KubeServer, running_kube_server
+from kube.objects import clear_objects
+from kube.record_fleet import wait_until
+from kube.tenants import apply_base, with_rules
+from kube_server import CONTROLLER, KubeError, KubeServer
 
 pytestmark = pytest.mark.kube
 
@@ -63,38 +65,21 @@ def aggregate(server: KubeServer) -> None:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubeServer]:
-    """A server of its own, with the base and one person for each role."""
-    with running_kube_server(tmp_path_factory.mktemp("roles") / "kubernetes") as server:
-        apply_base(server)
-        server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-        for name in (NAMESPACE, "other"):
-            server.kubectl("create", "namespace", name)
-        yield server
+def server(admission_server: KubeServer) -> Iterator[KubeServer]:
+    """The server with the base; here the controller has the rights of the base alone."""
+    for name in (NAMESPACE, "other"):
+        meta = {"name": name}
+        admission_server.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    yield admission_server
+    clear_objects(admission_server)
+    with_rules(admission_server, [])
+    roles = ("fanout-reads-configmaps", "policy-author")
+    admission_server.kubectl("delete", "clusterrole", "--ignore-not-found", *roles)
 
 
 def await_rights(server: KubeServer, person: str, expected: set[str]) -> None:
     """Wait until the API server has noticed a binding; it reads its own watches."""
-    end = time.monotonic() + 60
-    while (present := rights(server, person)) != expected:
-        assert time.monotonic() < end, present ^ expected
-        time.sleep(0.05)
-
-
-def await_right(server: KubeServer, verb: str, resource: str, *line: str) -> None:
-    """Wait until the controller may do something."""
-    end = time.monotonic() + 60
-    while not may(server, CONTROLLER, verb, resource, *line):
-        assert time.monotonic() < end, (verb, resource)
-        time.sleep(0.05)
-
-
-def may(server: KubeServer, person: str, verb: str, resource: str, *line: str) -> bool:
-    """Ask as `kubectl auth can-i` does, in the namespace of the bindings unless `line` says."""
-    where = line or ("-n", NAMESPACE)
-    done = server.kubectl("auth", "can-i", verb, resource, *where, by=person, check=False)
-    assert done.stdout.strip() in ("yes", "no"), done.stderr
-    return done.stdout.strip() == "yes"
+    wait_until(lambda: rights(server, person) == expected, f"{person} has other rights")
 
 
 def rights(server: KubeServer, person: str) -> set[str]:
@@ -150,8 +135,8 @@ def test_a_role_gives_exactly_these_rights_in_its_namespace(server, role, expect
     server.create(binding)
     try:
         await_rights(server, "carol", expected)
-        assert not may(server, "carol", "get", "upstreampolicies.fanout.dev", "-n", "other")
-        assert not may(server, "carol", "get", "secrets")
+        assert not server.may("carol", "get", "upstreampolicies.fanout.dev", "other")
+        assert not server.may("carol", "get", "secrets", NAMESPACE)
     finally:
         server.delete(binding)
         await_rights(server, "carol", set())
@@ -250,21 +235,21 @@ def test_the_controller_writes_what_is_its_own_and_nothing_else(server):
     ]
     answers = {
         (verb, kind) for verb, kind in asked
-        if may(server, CONTROLLER, verb, f"{kind}.fanout.dev", "--all-namespaces")
+        if server.may(CONTROLLER, verb, f"{kind}.fanout.dev")
     }  # fmt: skip
     assert answers == allowed
     verbs = ("get", "create", "update", "patch", "delete")
     for kind in KINDS:
-        part = (f"{kind}.fanout.dev", "--subresource=status")
-        assert [it for it in verbs if may(server, CONTROLLER, it, *part)] == ["patch"]
+        part = (f"{kind}.fanout.dev", NAMESPACE, "status")
+        assert [it for it in verbs if server.may(CONTROLLER, it, *part)] == ["patch"]
     for verb in VERBS:
-        assert not may(server, CONTROLLER, verb, "upstreampolicies.fanout.dev")
+        assert not server.may(CONTROLLER, verb, "upstreampolicies.fanout.dev", NAMESPACE)
     events = [
         (verb, group) for verb in ("get", "list", *verbs[1:]) for group in ("", ".events.k8s.io")
-        if may(server, CONTROLLER, verb, f"events{group}")
+        if server.may(CONTROLLER, verb, f"events{group}", NAMESPACE)
     ]  # fmt: skip
     assert events == [("create", ".events.k8s.io")]
-    assert not may(server, CONTROLLER, "list", "configmaps")
+    assert not server.may(CONTROLLER, "list", "configmaps", NAMESPACE)
 
 
 def test_the_controller_reads_its_own_admission_policies_and_no_others(server):
@@ -281,10 +266,11 @@ def test_the_controller_reads_its_own_admission_policies_and_no_others(server):
 def test_secrets_are_readable_where_a_namespace_binds_it_and_never_listed(server):
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "edge-token"}}
     for namespace in (NAMESPACE, "other"):
-        server.create({**secret, "metadata": {"name": "edge-token", "namespace": namespace}})
-    assert not may(server, CONTROLLER, "get", "secrets")
+        server.apply({**secret, "metadata": {"name": "edge-token", "namespace": namespace}})
+    assert not server.may(CONTROLLER, "get", "secrets", NAMESPACE)
     server.create(bind("fanout-secret-reader", ACCOUNT))
-    await_right(server, "get", "secrets")
+    may = partial(server.may, CONTROLLER, "get", "secrets", NAMESPACE)
+    wait_until(may, "the controller may not read Secrets")
     path = "/api/v1/namespaces"
     server.ask("GET", f"{path}/{NAMESPACE}/secrets/edge-token", by=CONTROLLER)
     for denied in (f"{path}/{NAMESPACE}/secrets", f"{path}/other/secrets/edge-token"):
@@ -296,8 +282,9 @@ def test_secrets_are_readable_where_a_namespace_binds_it_and_never_listed(server
 def test_a_labeled_role_gives_the_controller_a_kind_to_read(server):
     server.kubectl("apply", "-f", "-", stdin=CONFIGMAPS)
     aggregate(server)
-    await_right(server, "watch", "configmaps", "--all-namespaces")
-    assert not may(server, CONTROLLER, "update", "configmaps", "--all-namespaces")
+    may = partial(server.may, CONTROLLER, "watch", "configmaps")
+    wait_until(may, "the controller may not watch ConfigMaps")
+    assert not server.may(CONTROLLER, "update", "configmaps")
 
 
 def test_cluster_scoped_objects_of_the_base_have_no_namespace(server):
@@ -317,6 +304,7 @@ def test_the_base_is_applied_twice_without_a_change(server):
         items = yaml.safe_load(server.kubectl(*line).stdout)["items"]
         return {(it["metadata"]["uid"], it["metadata"]["resourceVersion"]) for it in items}
 
+    apply_base(server)
     before = versions()
     apply_base(server)
     assert versions() == before

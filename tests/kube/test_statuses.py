@@ -3,15 +3,14 @@
 import copy
 import re
 import shlex
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fleet import PACKAGE
+from kube.record_fleet import granted
 from kube.status_world import WRITES, StatusWorld, count_requests, count_writes
-from kube.twin import DECLARED
 from kube_server import KubeServer
 
 from fanout.api.object_statuses import STATUSES, ResourceStatus
@@ -27,12 +26,8 @@ ANNOTATION = "reconcile.fanout.dev/requestedAt"
 
 
 @pytest.fixture
-def world(server: KubeServer, tmp_path: Path) -> Iterator[StatusWorld]:
-    meta = {"generateName": "test-"}
-    created = server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
-    namespace = created["metadata"]["name"]
-    yield StatusWorld.build(server, namespace, tmp_path, SITES)
-    server.kubectl("delete", DECLARED, "--all", namespace=namespace)
+def world(server: KubeServer, kube_namespace: str, tmp_path: Path) -> StatusWorld:
+    return StatusWorld.build(server, kube_namespace, tmp_path, SITES)
 
 
 def versions(world: StatusWorld) -> dict[tuple[str, str], str]:
@@ -698,8 +693,10 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: carol}]
 
 
 def test_what_must_not_be_written_is_named_and_the_rest_is_written(world: StatusWorld):
-    world.server.kubectl("apply", "-f", "-", stdin=READER)
-    with world.process(writer="carol"):
+    with (
+        granted(world.server, READER, "list", "upstreampolicies.fanout.dev", by="carol"),
+        world.process(writer="carol"),
+    ):
         world.run_round(publish=False)
         world.run_round(publish=False, problem='cannot patch resource "packagevariants"')
         world.run_round(publish=False, problem='cannot patch resource "packagevariants"')

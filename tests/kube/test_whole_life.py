@@ -1,7 +1,10 @@
 """The whole life of a fleet in a cluster, driven by kubectl: from installation to an empty etcd.
 
 One test, because each step begins with what the steps before it left. `fanout controller` runs with
-the rights of the Kustomize base, and people use kubectl.
+the rights of the Kustomize base, and people use kubectl. It has a server of its own, which it
+installs into and empties.
+
+LIFE=full: a fleet of 200 sites, and a program whose admission policies are in force after a minute.
 """
 
 import json
@@ -12,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -19,14 +23,17 @@ from typing import Any
 import pytest
 import yaml
 from fleet import Fleet, Repo
-from kube.twin import CLUSTERS
+from kube.twin import install_clusters
 from kube_server import CONTROLLER, KubeServer, running_kube_server
 
 pytestmark = pytest.mark.kube
 
 ROOT = Path(__file__).parent.parent.parent
 NAMESPACE = "shop"
-SITES, REPOSITORIES, DEV_SITES = 200, 10, 20
+IS_FULL = os.environ.get("LIFE") == "full"
+SITES, REPOSITORIES, DEV_SITES = (200, 10, 20) if IS_FULL else (40, 10, 10)
+PROGRAM = ("-m", "fanout") if IS_FULL else (str(Path(__file__).parent / "hasty_controller.py"),)
+IN_FORCE = timedelta(minutes=1) if IS_FULL else timedelta(seconds=1)
 PATIENCE = 240  # seconds, for a slow machine and a sweep that begins each minute
 POLICY = """\
 apiVersion: fanout.dev/v1alpha1
@@ -100,9 +107,9 @@ class Life:
         return self.server.kubectl(*line, namespace=NAMESPACE, by=by, stdin=stdin).stdout
 
     def list_items(self, resource: str) -> list[dict[str, Any]]:
-        items: list[dict[str, Any]] = json.loads(self.kubectl("get", resource, "-o", "json"))[
-            "items"
-        ]
+        """Return the objects of fanout in the namespace."""
+        path = f"/apis/fanout.dev/v1alpha1/namespaces/{NAMESPACE}/{resource}"
+        items: list[dict[str, Any]] = self.server.ask("GET", path)["items"]
         return items
 
     def patch(self, resource: str, name: str, **spec: Any) -> None:
@@ -117,8 +124,7 @@ class Life:
     def install(self) -> None:
         """Apply the base, and what an administrator adds."""
         self.apply_base()
-        self.kubectl("apply", "-f", "-", stdin=CLUSTERS)
-        self.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+        install_clusters(self.server)
         self.kubectl("apply", "-f", "-", stdin=READER)
         # As the controller manager does, which does not run here.
         rules = json.dumps(yaml.safe_load(READER)["rules"])
@@ -134,14 +140,10 @@ class Life:
             self.kubectl(
                 "create", "rolebinding", binding, f"--clusterrole={role}", f"--user={user}"
             )
-        right = ("list", "clusters.infra.example.com", "--all-namespaces")
-        self.until(lambda: self.may(CONTROLLER, *right))
-        self.until(lambda: self.may("alice", "approve", "upstreampolicies.fanout.dev"))
-
-    def may(self, user: str, *right: str) -> bool:
-        line = ("auth", "can-i", *right)
-        asked = self.server.kubectl(*line, namespace=NAMESPACE, by=user, check=False)
-        return asked.stdout.strip() == "yes"
+        right: tuple[str, ...] = ("list", "clusters.infra.example.com")
+        self.until(lambda: self.server.may(CONTROLLER, *right))
+        right = ("approve", "upstreampolicies.fanout.dev", NAMESPACE)
+        self.until(lambda: self.server.may("alice", *right))
 
     def apply(self) -> None:
         """Apply all manifests of the users."""
@@ -173,25 +175,21 @@ class Life:
 
     def until_in_force(self) -> None:
         """Wait until records count: admission policies need time to be in force."""
-        policies = self.list_items("validatingadmissionpolicies")
+        api = "admissionregistration.k8s.io/v1"
         written = max(
             datetime.fromisoformat(field["time"])
-            for it in policies
-            for field in self.show_managed(it["metadata"]["name"])
+            for it in self.server.list(api, "ValidatingAdmissionPolicy")
+            for field in it["metadata"]["managedFields"]
         )
-        self.until(lambda: datetime.now(UTC) - written > timedelta(seconds=62))
+        self.until(lambda: datetime.now(UTC) - written > IN_FORCE + timedelta(seconds=2))
 
-    def show_managed(self, name: str) -> list[dict[str, Any]]:
-        line = ("get", "validatingadmissionpolicy", name, "--show-managed-fields", "-o", "json")
-        fields: list[dict[str, Any]] = json.loads(self.kubectl(*line))["metadata"]["managedFields"]
-        return fields
-
-    def request_pass(self, name: str = "monitoring") -> None:
-        """Ask for a pass over a policy, and wait until it has been made."""
-        passes = self.count_requested()
-        annotation = f"reconcile.fanout.dev/requestedAt={datetime.now(UTC).isoformat()}"
+    def request_pass(self, name: str = "monitoring") -> str:
+        """Ask for a pass over a policy, and wait until it has been made; return the request."""
+        passes, requested = self.count_requested(), datetime.now(UTC).isoformat()
+        annotation = f"reconcile.fanout.dev/requestedAt={requested}"
         self.kubectl("annotate", "--overwrite", "upstreampolicy", name, annotation)
         self.until(lambda: self.count_requested() > passes)
+        return requested
 
     def count_requested(self) -> int:
         """Return how many passes somebody asked for."""
@@ -203,7 +201,7 @@ class Life:
     def start(self) -> None:
         """Start a controller with an empty state directory."""
         state = self.root / f"state-{len(self.processes)}"
-        command = [sys.executable, "-m", "fanout", "controller", "--state-dir", str(state)]
+        command = [sys.executable, *PROGRAM, "controller", "--state-dir", str(state)]
         command += ["--records", str(self.records.path), "--interval", "10s", "-v"]
         command += ["--kubeconfig", str(self.server.kubeconfig), "--context", CONTROLLER]
         environment = {**os.environ, "FANOUT_NOW": ""}
@@ -257,12 +255,23 @@ class Life:
         }
 
     def await_statuses(self) -> dict[tuple[str, str], Any]:
-        """Return the statuses once they are written, which a pass does not wait for."""
-        readings = [self.statuses()]
-        while len(readings) < 2 or readings[-1] != readings[-2]:
-            sleep(3)
-            readings.append(self.statuses())
-        return readings[-1]
+        """Return the statuses once they are written, which a pass does not wait for.
+
+        Those of a pass are written before those of the next one.
+        """
+        for _ in range(2):
+            requested = self.request_pass()
+            self.until(partial(self.has_handled, requested))
+        return self.statuses()
+
+    def has_handled(self, requested: str) -> bool:
+        """Return whether the status of the policy shows the request for a pass."""
+        (status,) = (
+            it.get("status", {})
+            for it in self.list_items("upstreampolicies")
+            if it["metadata"]["name"] == "monitoring"
+        )
+        return bool(status.get("lastHandledReconcileAt") == requested)
 
     # ---- the repositories ----------------------------------------------------------------------
 
@@ -359,7 +368,7 @@ FIRST = DEV | ALERTS | DASHBOARDS
 
 def make_older(life: Life) -> None:
     """Install definitions that lack what a later version adds."""
-    for item in life.list_items("crds"):
+    for item in life.server.list("apiextensions.k8s.io/v1", "CustomResourceDefinition"):
         if item["spec"]["group"] == "fanout.dev":
             (version,) = item["spec"]["versions"]
             del version["additionalPrinterColumns"]
@@ -442,7 +451,6 @@ def delete_policies(life: Life) -> None:
 
 def empty_etcd(life: Life) -> None:
     """Empty etcd and apply the manifests again: nothing is written that is in Git already."""
-    life.request_pass()
     statuses, refs = life.await_statuses(), life.refs()
     life.stop()
     life.server.stop()

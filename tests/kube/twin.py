@@ -1,13 +1,15 @@
 """A fleet of which the same objects are in files and in an API server."""
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 from fleet import Fleet, Result
+from kube.objects import open_namespace
+from kube.record_fleet import wait_until
 from kube_server import KubeServer
 
 from fanout.declared.declared_objects import DeclaredObjects
@@ -40,13 +42,6 @@ spec:
 """
 
 
-# What people declare, as kubectl names it: with the group where Porch, whose objects a test
-# installs, has a kind of that name.
-DECLARED = (
-    "upstreampolicies,packagevariants.fanout.dev,promotionpolicies,repositories.fanout.dev,"
-    "clusters,configmaps"
-)
-
 Sites = dict[str, tuple[str, str]] | None  # stage and repository by name; None: three
 
 
@@ -56,15 +51,8 @@ class Twin:
     def __init__(self, server: KubeServer, namespace: str, root: Path, sites: Sites = None) -> None:
         self.server, self.namespace = server, namespace
         self.fleet = Fleet.build(root, sites)
-        self.install_clusters()
         self.move()
         self.apply()
-
-    def install_clusters(self) -> None:
-        """Install the CustomResourceDefinition of the targets."""
-        self.server.kubectl("apply", "-f", "-", stdin=CLUSTERS)
-        condition = "--for=condition=Established"
-        self.server.kubectl("wait", condition, "crd", "--all", "--timeout=60s")
 
     def move(self) -> None:
         """Write the namespace into all objects of the files."""
@@ -76,15 +64,10 @@ class Twin:
 
     def apply(self) -> None:
         """Make the objects of the API server those of the files."""
-        directory = str(self.fleet.root / "policies")
-        self.server.kubectl("apply", "-f", directory, namespace=self.namespace)
-
-    def drop_finalizers(self) -> None:
-        """Let all objects go when they are deleted; no controller runs any more."""
-        for kind in ("UpstreamPolicy", "PackageVariant"):
-            for item in self.server.list("fanout.dev/v1alpha1", kind, self.namespace):
-                manifest = {"apiVersion": "fanout.dev/v1alpha1", "kind": kind, **item}
-                self.server.patch(manifest, {"metadata": {"finalizers": None}})
+        for path in sorted((self.fleet.root / "policies").glob("*.yaml")):
+            for document in yaml.safe_load_all(path.read_text()):
+                meta = {"namespace": self.namespace, **document["metadata"]}
+                self.server.apply({**document, "metadata": meta})
 
     def ask(self, *line: str, by: str = "admin", records: bool = True) -> Result:
         """Run a command on the objects of the API server."""
@@ -113,14 +96,11 @@ class Twin:
 
     def grant(self, role: str, user: str) -> None:
         """Bind a user to a role with a right to Clusters, and wait until the server has noticed."""
-        self.server.kubectl("apply", "-f", "-", stdin=role, namespace=self.namespace)
-        question = ("auth", "can-i", "list", "clusters.infra.example.com")
-        end = time.monotonic() + 60
-        while self.server.kubectl(
-            *question, by=user, namespace=self.namespace, check=False
-        ).returncode:
-            assert time.monotonic() < end, f"{user} has no rights"
-            time.sleep(0.05)
+        for document in yaml.safe_load_all(role):
+            meta = {"namespace": self.namespace, **document["metadata"]}
+            self.server.apply({**document, "metadata": meta})
+        may = partial(self.server.may, user, "list", "clusters.infra.example.com", self.namespace)
+        wait_until(may, f"{user} has no rights")
 
     def write_status(self, name: str, status: dict[str, Any]) -> None:
         """Write the status of a Cluster, as its controller does."""
@@ -129,18 +109,16 @@ class Twin:
         self.server.apply({**cluster, "status": status}, subresource="status")
 
 
+def install_clusters(server: KubeServer) -> None:
+    """Install the kind of the targets, and wait until it is served."""
+    server.kubectl("apply", "-f", "-", stdin=CLUSTERS)
+    server.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    # Lists of a new kind are refused for a moment, which kubectl waits for.
+    server.kubectl("get", "clusters.infra.example.com", "--all-namespaces")
+
+
 @contextmanager
 def open_twin(server: KubeServer, root: Path, sites: Sites = None) -> Iterator[Twin]:
-    """A twin in a namespace of its own, whose objects are deleted at the end."""
-    meta = {"generateName": "test-"}
-    created = server.create({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
-    made = Twin(server, created["metadata"]["name"], root, sites)
-    try:
-        yield made
-    finally:
-        made.drop_finalizers()
-        # Objects with errors are faults of every plan.
-        policies = str(made.fleet.root / "policies")
-        options = ("--ignore-not-found", "--wait=false", "-f", policies)
-        server.kubectl("delete", *options, namespace=made.namespace, check=False)
-        made.drop_finalizers()
+    """A twin in a namespace of its own. Afterwards the server is without objects of tests."""
+    with open_namespace(server) as namespace:
+        yield Twin(server, namespace, root, sites)
