@@ -176,7 +176,7 @@ def describe_other_installation(location: str, install: str) -> str:
 
 def describe_foreign_draft(branch: str, variant: str) -> str:
     """Describe a branch that is no draft of the variant."""
-    return f"branch {branch} is not a draft of {variant}; remove it"
+    return f"branch {branch} has commits of others and no draft of {variant}; rename or delete it"
 
 
 def describe_other_package(location: str) -> str:

@@ -174,6 +174,8 @@ def _is_merged_by_forge(variant: ObservedVariant, context: ObservationContext) -
     state, draft, tree = variant.repository_state, variant.draft, variant.path_state.tree
     if draft is None and variant.drafted_rendering is None:
         return False
+    if variant.draft_ref in state.unmanaged_drafts:
+        return False  # what was merged from it are commits of others
     merged_head = context.merged_heads.get((state.identity, variant.draft_ref))
     facts = state.forge.requests.get(variant.draft_ref) if state.forge is not None else None
     if facts is not None and facts.request.state is RequestState.MERGED:

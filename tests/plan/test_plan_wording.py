@@ -60,7 +60,7 @@ SENTENCES = [
     (wording.describe_other_installation(AMS, "lab"),
      "edge:sites/ams has a draft of installation lab; one installation owns a path"),
     (wording.describe_foreign_draft("drafts/x", "ams"),
-     "branch drafts/x is not a draft of ams; remove it"),
+     "branch drafts/x has commits of others and no draft of ams; rename or delete it"),
     (wording.describe_other_package(AMS),
      "edge:sites/ams holds a package that is not this variant's; choose another path or remove it"),
     (wording.describe_unmanaged_package(AMS),

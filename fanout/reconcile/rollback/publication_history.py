@@ -355,8 +355,9 @@ class PublicationHistory:
             trailers = parse_trailers(commit_object.message)
             if trailers is not None:
                 return {trailers.variant: trailers}
-            if parse_stage_commit(commit_object.message) is not None:
-                return read_stage_trailers(self.reader, tip)
+            stage_commit = parse_stage_commit(commit_object.message)
+            if stage_commit is not None:
+                return read_stage_trailers(self.reader, stage_commit.ref, tip)
             if not commit_object.parents:
                 return {}
             commit = commit_object.parents[0]
