@@ -36,15 +36,6 @@ _MAX_BRANCH_COMMITS = 10_000  # commits of the published branch
 _DIGEST_LENGTH = 40  # of a digest
 
 
-def parse_publication_number(tag: str, path: str) -> int:
-    """Return the number in a publication's tag, given without `refs/tags/`.
-
-    0 for another path's tag.
-    """
-    number = tag.removeprefix(f"{path}/v")
-    return int(number) if number != tag and number.isdecimal() else 0
-
-
 def list_renderings(reader: ObjectReader, vendor: str, directory: str) -> Iterator[str]:
     """Yield trees that the rendering branch had at `published/PATH` or `drafts/PATH`.
 
