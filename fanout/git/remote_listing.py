@@ -4,6 +4,7 @@ Afterwards the mirror has the commits of the listed refs and remembers their ids
 """
 
 import hashlib
+import re
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,7 @@ from fanout.values import frozen, replace
 # seconds; shorter than for a push, so that a silent host does not block a pass
 LISTING_TIMEOUT = 60.0
 _PEELED_SUFFIX = "^{}"
+_HEAD_LINE = re.compile(r"^ref: refs/heads/(\S+)\tHEAD$", re.MULTILINE)
 
 
 @frozen
@@ -107,6 +109,17 @@ def list_remote(
     return ListingMemo(
         RefListing(remote_refs.commits), digest, tuple(keep), mirror_state(mirror), at
     )
+
+
+def read_head_branch(git: GitProgram, mirror: Path, access: RemoteAccess) -> str:
+    """Return the short name of the branch that HEAD of the remote names; "" if it is not there.
+
+    Raises Denied, Unavailable.
+    """
+    arguments = ["ls-remote", "--symref", "--quiet", "origin", "HEAD"]
+    output = git.run(mirror, arguments, access, timeout=LISTING_TIMEOUT).stdout
+    match = _HEAD_LINE.search(output.decode(errors="backslashreplace"))
+    return match[1] if match else ""
 
 
 def parse_ls_remote(text: bytes, access: RemoteAccess) -> RemoteRefs:

@@ -24,7 +24,7 @@ from fanout.plan.observation.repository_state import (
     PristineRenderings,
     RepositoryState,
 )
-from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.observed_variant import ObservedVariant, missing_branch_hold
 from fanout.plan.records.policy_status import PublishedLine, RequestKey, VariantLine
 from fanout.plan.stage_drafts.draft_location import locate_draft
 from fanout.selection.path_collisions import PathOwner
@@ -228,12 +228,7 @@ def _find_obstacle(
     if collision := context.collision_reasons.get((spec.namespace, spec.name)):
         return Hold(Reason.PATH_COLLISION, collision, actor=location_author(spec))
     if not state.head:
-        branch = state.branch.removeprefix("refs/heads/")
-        return Hold(
-            Reason.BRANCH_MISSING,
-            plan_wording.describe_missing_branch(spec.repository, branch),
-            actor=owner,
-        )
+        return missing_branch_hold(state, spec.repository)
     if variant.path_state.problem:
         return Hold(
             Reason.INVALID_PATH,

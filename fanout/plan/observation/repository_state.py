@@ -394,6 +394,7 @@ class RepositoryState:
     # by path: newest statement of the vendor branch
     publication_statements: Mapping[str, PublicationStatement] = field(default_factory=dict)
     last_statements: str = ""  # newest vendor commit that has statements; "": there is none
+    default_branch: str = ""  # short name; asked for where the target branch is missing
     forge: ForgeState | None = None  # None: the repository has no forge
     failure: FanoutError | None = None
 

@@ -48,7 +48,7 @@ from fanout.reconcile.observation.removal_draft_reader import read_removal_draft
 from fanout.reconcile.observation.stage_draft_reader import StagePackage, read_stage_draft
 from fanout.selection.ref_names import drafts_prefix, is_removal_draft, is_stage_draft, vendor_ref
 from fanout.telemetry.error_isolation import BARRIER
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 _Draft = TypeVar("_Draft")
 _DraftKey = tuple[str, str, str]
@@ -153,7 +153,11 @@ class RepositoryObserver:
         memo.other_paths = read_drafted_paths(
             self.git, listing_request, refs, self.install, memo.other_paths
         )
-        return self._read_changed(memo, remote, branch, refs, paths, pushes_tags)
+        state = self._read_changed(memo, remote, branch, refs, paths, pushes_tags)
+        if not state.head and refs:
+            # What is missing was perhaps renamed.
+            memo.state = replace(state, default_branch=self.git.read_default_branch(remote))
+        return memo.state or state
 
     def _read_changed(
         self,
