@@ -125,7 +125,7 @@ class RecordsRepository:
         if not _is_refusal(listing):
             raise _with_remedy(listing)
         if len(names) == 1:
-            self.refused[refs[names[0]]] = listing
+            self.refused[refs[names[0]]] = _with_remedy(listing)
             return
         middle = len(names) // 2
         self._fetch_apart(names[:middle], refs)
@@ -144,7 +144,9 @@ def _is_refusal(error: FanoutError) -> bool:
 
 def _with_remedy(error: FanoutError) -> FanoutError:
     """Return the error with a remedy that names no Repository object: the records have none."""
-    if error.reason == Reason.REMOTE_NOT_FOUND:
+    if _is_refusal(error):
+        error.remedy = wording.RECORDS_HISTORY_REMEDY
+    elif error.reason == Reason.REMOTE_NOT_FOUND:
         error.remedy = wording.RECORDS_REMEDY
     elif error.reason == Reason.REMOTE_DENIED:
         error.remedy = wording.RECORDS_ACCESS_REMEDY

@@ -235,13 +235,15 @@ class MirrorStore:
     def _list_one(self, requests: Sequence[RefListingRequest]) -> RefListing:
         access = self._resolve_access(requests[0].remote)
         keep = _combine_patterns(requests)
+        # All Repositories with these credentials see the same mirror.
+        allowed = {oid for request in requests for oid in request.remote.allowed_objects}
 
         def work(mirror: Mirror) -> RefListing:
             last = self._listing_memos.pop(mirror.path, None)
             if last is not None and self._is_memo_valid(mirror.path, keep, last):
                 self._listing_memos[mirror.path] = last
                 return last.listing
-            memo = list_remote(self._git, mirror.path, access, keep, last)
+            memo = list_remote(self._git, mirror.path, access, keep, last, allowed)
             self._listing_memos[mirror.path] = memo
             return memo.listing
 

@@ -71,6 +71,7 @@ def test_records_that_git_refuses_hold_their_policy_alone(fleet: Fleet):
     refused = fleet.run("suspend", "other", *WHO)
     assert refused.code != 0
     assert "hasDotgit" in refused.err
+    assert "allowedObjects" not in refused.err
     records.git("update-ref", f"refs/heads/{branch}", good)
     fleet.later(minutes=1).settle()
     assert fleet.published()["other/ams"] == "v2"
@@ -101,3 +102,19 @@ def test_a_directory_that_git_refuses_stops_its_repository(fleet: Fleet):
     swept = fleet.later(minutes=1).sweep()
     assert swept.code == 3
     assert "hasDotgit" in swept.err
+    assert "spec.allowedObjects" in swept.err
+
+
+def test_an_object_that_the_repository_allows_is_fetched(fleet: Fleet):
+    edge = fleet.repos["edge"]
+    before = edge.refs()["refs/heads/main"]
+    tree = bad_tree(edge)
+    commit(edge, "main", tree=tree)
+    commit(edge, "main", tree=edge.git("rev-parse", f"{before}^{{tree}}"))
+    fleet.release("v2")
+    assert tree in fleet.later(minutes=1).sweep().err
+    path = fleet.root / fleet.policies / "repository-edge.yaml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("spec: {", f"spec: {{allowedObjects: [{tree}], "), "utf-8")
+    fleet.later(minutes=1).settle()
+    assert set(fleet.published().values()) == {"v2"}

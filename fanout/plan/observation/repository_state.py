@@ -34,6 +34,7 @@ class Remote:
     secret: str = ""  # its name
     namespace: str = ""  # of the secret
     is_own: bool = False  # the process's own: reached with the credentials of its user, if any
+    allowed_objects: tuple[str, ...] = ()  # ids of objects that are fetched without a check
 
     @property
     def credentials(self) -> str:

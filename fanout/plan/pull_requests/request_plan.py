@@ -93,7 +93,7 @@ def _plan_closing(group: RequestGroup) -> RequestChange:
 def _plan_withdrawal(group: RequestGroup, settings: RequestSettings) -> RequestChange:
     """Make an open request a draft again: its packages may be back soon.
 
-    Its text says what it said, unless others took its branch: then it says that.
+    Its text stays, unless others took its branch: then the text says so.
     """
     open_request = group.open_request
     if open_request is None:
