@@ -191,6 +191,9 @@ class GitStore(Protocol):
         others.
         """
 
+    def read_default_branch(self, remote: Remote) -> str:
+        """Return the short name of the branch that HEAD of the remote names; "" if unknown."""
+
     def reuse_listings(self) -> None:
         """Let the next listing of a repository reuse the last one of the same refs."""
 

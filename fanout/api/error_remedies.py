@@ -38,8 +38,15 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Restore the vendor branch, or do what the message names instead.",
     ),
     Reason.BRANCH_MISSING: Remedy(
-        "The branch of the Repository has no commit, or its name is wrong.",
-        "Push a first commit to the branch, or correct `spec.branch` of the Repository.",
+        "The branch of the Repository has no commit, was renamed, or its name is wrong.",
+        "Correct `spec.branch` of the Repository; the message names the default branch. Of a "
+        "repository without commits, push a first one to the branch.",
+    ),
+    Reason.BRANCH_REWRITTEN: Remedy(
+        "The branch was pushed with force, or the repository was replaced: the published package "
+        "is missing, and so is the commit that published it.",
+        "Put the branch back on a commit that has the publication, or restore the package with "
+        "the command of the message, and push.",
     ),
     Reason.CLUSTER_DENIED: Remedy(
         "The user of the kubeconfig context may not list a kind. Policies that read the kind are "
@@ -269,7 +276,7 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
     Reason.PATH_TAKEN: Remedy(
         "Another package is at the path of the variant, or another branch has the name "
         "of its draft branch.",
-        "Remove the other package or branch, or choose another path.",
+        "Remove the other package or rename the other branch, or choose another path.",
     ),
     Reason.PLACE_LEFT: Remedy(
         "The variant is not ready at its new path yet, its stage has no automatic "

@@ -6,7 +6,15 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from fanout.api.object_meta import KRMObject, Model, ObjectStatus
-from fanout.api.text_fields import MAX_VALUES, Branch, Directory, Distinct, Name, ObjectName
+from fanout.api.text_fields import (
+    MAX_VALUES,
+    Branch,
+    CommitId,
+    Directory,
+    Distinct,
+    Name,
+    ObjectName,
+)
 from fanout.api.urls import GitUrl
 
 
@@ -74,6 +82,11 @@ class RepositorySpec(Model):
         default=(),
         max_length=MAX_VALUES,
         description="Further namespaces whose objects may use the Repository, besides its own.",
+    )
+    allowed_objects: Distinct[CommitId] = Field(
+        default=(),
+        max_length=MAX_VALUES,
+        description="Ids of Git objects that are fetched although `git fsck` refuses them.",
     )
 
 

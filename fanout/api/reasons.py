@@ -43,6 +43,7 @@ class Reason(StrEnum):
     AUTOMATION_OFF = "AutomationOff", "automatic promotion is off for the stage"
     BASE_MISSING = "BaseMissing", "the base of downstream edits is missing"
     BRANCH_MISSING = "BranchMissing", "the repository lacks the branch to publish to"
+    BRANCH_REWRITTEN = "BranchRewritten", "the branch lacks the commit of a publication"
     BUDGET_EXHAUSTED = "BudgetExhausted", "the in-flight limit is reached"
     CHECK_SETTLING = "CheckSettling", "the settle time of a check is running"
     CHECK_TIMED_OUT = "CheckTimedOut", "a check had no result before its timeout"
@@ -320,6 +321,7 @@ NEEDS_REPAIR: frozenset[str] = frozenset(
     {
         Reason.ADOPTION_BASE_MISSING,
         Reason.BASE_MISSING,
+        Reason.BRANCH_REWRITTEN,
         Reason.CHECK_TIMED_OUT,
         Reason.CONTRADICTION,
         Reason.DEADLINE_EXCEEDED,

@@ -123,6 +123,7 @@ RECORDS_ACCESS_REMEDY = (
     " known_hosts; in a cluster both are in the Secret fanout-ssh"
 )
 RECORDS_OUTAGE_REMEDY = "make this records repository reachable; nothing is published until then"
+RECORDS_HISTORY_REMEDY = "put the branch back on a commit without the object"
 RECORDS_REMEDY = "restore the records, or name their repository with --records"
 SWEEP_LOG_REMEDY = "the next sweep replaces it and does not repeat earlier sweeps"
 

@@ -222,6 +222,10 @@ class PolicyStateStore:
         failed: dict[RecordsKey, PolicyRecords] = {}
         moved = [key for key, head in heads.items() if head != self._last_read(key).state.head]
         for key in filter(heads.__getitem__, moved):
+            refusal = self._repository.refused.get(heads[key])
+            if refusal is not None:  # fails this policy alone
+                failed[key] = PolicyRecords(head=heads[key], failure=refusal)
+                continue
             branch = run_isolated(partial(self._read_branch, key, heads[key]))
             if isinstance(branch, Bug):  # fails this policy alone; retried at the next read
                 failed[key] = PolicyRecords(head=heads[key], failure=branch)
@@ -500,6 +504,8 @@ class PolicyStateStore:
     def _list_record_names(self, head: str) -> frozenset[str]:
         if not head:
             return frozenset()
+        if (refusal := self._repository.refused.get(head)) is not None:
+            raise refusal
         with self._repository.reader() as reader:
             tree = reader.paths(head, [RECORDS_DIRECTORY])[RECORDS_DIRECTORY].tree
             files = reader.entries(tree, STATE_LIMITS) if tree else ()

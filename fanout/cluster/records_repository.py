@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import field
 from pathlib import Path
 
 from fanout.api.reasons import Reason
@@ -11,6 +12,7 @@ from fanout.errors import FanoutError, Unavailable
 from fanout.plan.observation.repository_state import (
     CommitIdentity,
     FileCommit,
+    RefListing,
     RefListingRequest,
     Remote,
     RepositoryChange,
@@ -36,12 +38,14 @@ class RecordsRepository:
     remote: Remote
     counters: Counters
     local: LocalRepository | None = None
+    # Errors of heads with objects that Git refuses, by commit: such a branch cannot be read.
+    refused: dict[str, FanoutError] = field(default_factory=dict)
 
     def heads(self, refs: Iterable[str]) -> dict[str, str]:
         """Return the heads of these branches, "" for a missing one.
 
-        Their commits are readable. Takes one listing, or none if the repository does not exist
-        yet. Raises Unavailable, Denied.
+        Their commits are readable, but for those in `refused`. Takes one listing, or none if the
+        repository does not exist yet. Raises Unavailable, Denied.
         """
         names = tuple(sorted(set(refs)))
         if not names or self._is_missing():
@@ -50,10 +54,10 @@ class RecordsRepository:
         return {ref: remote_heads.get(ref, "") for ref in names}
 
     def heads_under(self, prefix: str) -> Mapping[str, str]:
-        """Return the heads of all branches with the prefix; their commits are readable.
+        """Return the heads of all branches with the prefix.
 
-        Takes one listing, or none if the repository does not exist yet. Raises Unavailable,
-        Denied.
+        Their commits are readable, but for those in `refused`. Takes one listing, or none if the
+        repository does not exist yet. Raises Unavailable, Denied.
         """
         if self._is_missing():
             return {}
@@ -94,18 +98,55 @@ class RecordsRepository:
         return written.refs
 
     def _list_refs(self, keep: tuple[str, ...]) -> Mapping[str, str]:
-        listing = self.store.list_refs([RefListingRequest(self.remote, keep)])[self.remote.key]
+        listing = None if self.refused and keep else self._list(keep)
+        if listing is None or (isinstance(listing, FanoutError) and _is_refusal(listing)):
+            return self._list_apart(keep)
         if isinstance(listing, FanoutError):
             raise _with_remedy(listing)
         return listing.refs
+
+    def _list_apart(self, keep: tuple[str, ...]) -> Mapping[str, str]:
+        """List the branches; those with objects that Git refuses keep no other from being read."""
+        refs = self._list_refs(())
+        prefixes = tuple(pattern[:-1] for pattern in keep if pattern.endswith("*"))
+        wanted = sorted(ref for ref in refs if ref in keep or ref.startswith(prefixes))
+        for commit in self.refused.keys() - {refs[ref] for ref in wanted}:
+            del self.refused[commit]
+        self._fetch_apart([ref for ref in wanted if refs[ref] not in self.refused], refs)
+        return refs
+
+    def _fetch_apart(self, names: Sequence[str], refs: Mapping[str, str]) -> None:
+        """Fetch branches, by halves until each that is refused is alone."""
+        if not names:
+            return
+        listing = self._list(tuple(names))
+        if not isinstance(listing, FanoutError):
+            return
+        if not _is_refusal(listing):
+            raise _with_remedy(listing)
+        if len(names) == 1:
+            self.refused[refs[names[0]]] = _with_remedy(listing)
+            return
+        middle = len(names) // 2
+        self._fetch_apart(names[:middle], refs)
+        self._fetch_apart(names[middle:], refs)
+
+    def _list(self, keep: tuple[str, ...]) -> RefListing | FanoutError:
+        return self.store.list_refs([RefListingRequest(self.remote, keep)])[self.remote.key]
 
     def _is_missing(self) -> bool:
         return self.local is not None and not self.local.path.exists()
 
 
+def _is_refusal(error: FanoutError) -> bool:
+    return error.reason == Reason.REMOTE_OBJECTS_REFUSED
+
+
 def _with_remedy(error: FanoutError) -> FanoutError:
     """Return the error with a remedy that names no Repository object: the records have none."""
-    if error.reason == Reason.REMOTE_NOT_FOUND:
+    if _is_refusal(error):
+        error.remedy = wording.RECORDS_HISTORY_REMEDY
+    elif error.reason == Reason.REMOTE_NOT_FOUND:
         error.remedy = wording.RECORDS_REMEDY
     elif error.reason == Reason.REMOTE_DENIED:
         error.remedy = wording.RECORDS_ACCESS_REMEDY

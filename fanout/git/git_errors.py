@@ -253,7 +253,8 @@ _FSCK_REFUSED = _ErrorRule(
     InvalidInput,
     "RemoteObjectsRefused",
     "Git refuses an object of the remote",
-    "repair the history of the repository",
+    "repair the history of the repository, or name the object in spec.allowedObjects of the"
+    " Repository",
 )
 _DAMAGED = _ErrorRule("", DamagedMirrorError, "MirrorDamaged", "the mirror cannot be used")
 _UNREACHABLE = _ErrorRule("", Unavailable, "RemoteUnavailable", "the remote could not be reached")

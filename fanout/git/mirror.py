@@ -66,6 +66,8 @@ _PACK_FILE = re.compile(r"(pack-.*)\.(pack|idx)")
 
 _HEAD = b"ref: refs/heads/main\n"
 
+# Who made an old commit, and when, is of no consequence, and cannot be mended without rewriting the
+# history; everything that could mislead a checkout stays an error.
 # No `+` in the mappings: a forced refspec would defeat the leases (design §5). The second name of
 # the remote has no mappings, since a push gives its own (`fanout.git.push`).
 _CONFIG = """[core]
@@ -87,6 +89,17 @@ _CONFIG = """[core]
 \tfsckObjects = true
 \tunpackLimit = 1
 \twriteCommitGraph = false
+[fetch "fsck"]
+\tbadDate = warn
+\tbadDateOverflow = warn
+\tbadEmail = warn
+\tbadName = warn
+\tbadTimezone = warn
+\tmissingEmail = warn
+\tmissingNameBeforeEmail = warn
+\tmissingSpaceBeforeDate = warn
+\tmissingSpaceBeforeEmail = warn
+\tzeroPaddedDate = warn
 [http]
 \tpostBuffer = 16777216
 [protocol]

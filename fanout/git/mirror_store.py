@@ -25,7 +25,7 @@ from fanout.git.mirror import Mirror, MirrorDirectory, mirror_state
 from fanout.git.mirror_reader import MirrorReader, open_mirror
 from fanout.git.object_writer import ObjectWriter
 from fanout.git.push import apply_change, check_change
-from fanout.git.remote_listing import ListingMemo, list_remote
+from fanout.git.remote_listing import ListingMemo, list_remote, read_head_branch
 from fanout.git.repack import repack_if_due
 from fanout.git.repository_url import parse_address
 from fanout.package.package_limits import DEFAULT_SIZES, SizeLimits
@@ -163,6 +163,19 @@ class MirrorStore:
         listed = self._run_each("listing repositories", due, self._list_one) if due else {}
         return {key: recent[key] or listed[key] for key in by_remote}
 
+    def read_default_branch(self, remote: Remote) -> str:
+        """Return the short name of the branch that HEAD of the remote names.
+
+        "" if HEAD names a branch that is not there, or if the remote cannot be asked.
+        """
+        try:
+            access = self._resolve_access(remote)
+            return self._with_mirror(
+                access, lambda mirror: read_head_branch(self._git, mirror.path, access)
+            )
+        except FanoutError:  # it only completes a message
+            return ""
+
     def reuse_listings(self) -> None:
         """Let the next listing of each repository return the previous one if it asks the same.
 
@@ -222,13 +235,15 @@ class MirrorStore:
     def _list_one(self, requests: Sequence[RefListingRequest]) -> RefListing:
         access = self._resolve_access(requests[0].remote)
         keep = _combine_patterns(requests)
+        # All Repositories with these credentials see the same mirror.
+        allowed = {oid for request in requests for oid in request.remote.allowed_objects}
 
         def work(mirror: Mirror) -> RefListing:
             last = self._listing_memos.pop(mirror.path, None)
             if last is not None and self._is_memo_valid(mirror.path, keep, last):
                 self._listing_memos[mirror.path] = last
                 return last.listing
-            memo = list_remote(self._git, mirror.path, access, keep, last)
+            memo = list_remote(self._git, mirror.path, access, keep, last, allowed)
             self._listing_memos[mirror.path] = memo
             return memo.listing
 

@@ -4,9 +4,10 @@ Afterwards the mirror has the commits of the listed refs and remembers their ids
 """
 
 import hashlib
+import re
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from fanout.errors import InvalidInput
@@ -30,6 +31,7 @@ from fanout.values import frozen, replace
 # seconds; shorter than for a push, so that a silent host does not block a pass
 LISTING_TIMEOUT = 60.0
 _PEELED_SUFFIX = "^{}"
+_HEAD_LINE = re.compile(r"^ref: refs/heads/(\S+)\tHEAD$", re.MULTILINE)
 
 
 @frozen
@@ -77,13 +79,15 @@ def list_remote(
     access: RemoteAccess,
     keep: Sequence[str],
     memo: ListingMemo | None = None,
+    allowed: Collection[str] = (),
 ) -> ListingMemo:
     """List the remote, fetch missing commits of the refs in `keep`, and remember the refs.
 
     `refs/fanout/seen/` then has the refs in `keep` and those of the other refs that were
     there before and have not moved. `memo` is the result of this process's previous listing
-    of the mirror. Raises Denied, Unavailable, InvalidInput; Conflict if a listed commit
-    disappears before it is fetched.
+    of the mirror. `allowed` are objects that are taken although git refuses them. Raises
+    Denied, Unavailable, InvalidInput; Conflict if a listed commit disappears before it is
+    fetched.
     """
     git.counters.add("listings")
     at = time.monotonic()
@@ -97,7 +101,7 @@ def list_remote(
     remote_refs = parse_ls_remote(output, access)
     kept_refs = RefPatterns(keep).select(remote_refs.ids)
     previous_refs = read_listed_refs(mirror)
-    _fetch_missing(git, mirror, access, kept_refs)
+    _fetch_missing(git, mirror, access, kept_refs, allowed)
     listed_refs = {
         ref: oid for ref, oid in previous_refs.items() if remote_refs.ids.get(ref) == oid
     } | kept_refs
@@ -107,6 +111,17 @@ def list_remote(
     return ListingMemo(
         RefListing(remote_refs.commits), digest, tuple(keep), mirror_state(mirror), at
     )
+
+
+def read_head_branch(git: GitProgram, mirror: Path, access: RemoteAccess) -> str:
+    """Return the short name of the branch that HEAD of the remote names; "" if it is not there.
+
+    Raises Denied, Unavailable.
+    """
+    arguments = ["ls-remote", "--symref", "--quiet", "origin", "HEAD"]
+    output = git.run(mirror, arguments, access, timeout=LISTING_TIMEOUT).stdout
+    match = _HEAD_LINE.search(output.decode(errors="backslashreplace"))
+    return match[1] if match else ""
 
 
 def parse_ls_remote(text: bytes, access: RemoteAccess) -> RemoteRefs:
@@ -129,7 +144,11 @@ def parse_ls_remote(text: bytes, access: RemoteAccess) -> RemoteRefs:
 
 
 def _fetch_missing(
-    git: GitProgram, mirror: Path, access: RemoteAccess, refs: Mapping[str, str]
+    git: GitProgram,
+    mirror: Path,
+    access: RemoteAccess,
+    refs: Mapping[str, str],
+    allowed: Collection[str],
 ) -> None:
     """Fetch the listed commits that the mirror lacks.
 
@@ -142,10 +161,16 @@ def _fetch_missing(
     repack_if_due(git, mirror)
     git.counters.add("fetches")
     options = ["--quiet", "--no-tags", "--refmap=", "--no-write-fetch-head", "--stdin"]
-    with tempfile.TemporaryFile(dir=mirror) as id_file:
+    with (
+        tempfile.TemporaryFile(dir=mirror) as id_file,
+        tempfile.NamedTemporaryFile(dir=mirror, prefix="tmp_") as skip_file,
+    ):
         id_file.write("".join(f"{oid}\n" for oid in missing).encode())
         id_file.seek(0)
-        git.run(mirror, ["fetch", *options, "origin"], access, id_file)
+        skip_file.write("".join(f"{oid}\n" for oid in sorted(allowed)).encode())
+        skip_file.flush()
+        settings = [f"fetch.fsck.skipList={skip_file.name}"] if allowed else []
+        git.run(mirror, ["fetch", *options, "origin"], access, id_file, settings=settings)
     if still_missing := _find_missing(mirror, refs):
         raise DamagedMirrorError(
             wording.describe_unsent_object(still_missing[0]), reason="MirrorDamaged"

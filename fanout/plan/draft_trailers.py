@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY
 from operator import attrgetter
 
 from fanout.api.commit_trailers import Trailer
+from fanout.selection.ref_names import draft_ref
 from fanout.values import frozen
 
 _TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: ")
@@ -32,6 +33,10 @@ class DraftTrailers:
     conflicts: str = "none"  # values that both sides changed, see `merge_disputes`
     takes: str = ""  # tips of earlier drafts whose commits by people it contains
     rendered: str = ""  # id of the tree without downstream edits; "": older version
+
+    def ref_at(self, path: str) -> str:
+        """Return the full ref of the branch of a draft of this package alone, at its path."""
+        return draft_ref(self.install, path, self.policy.partition("/")[2] or self.variant)
 
     def as_paragraph(self) -> str:
         """Return the last paragraph of the commit message."""

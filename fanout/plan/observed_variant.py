@@ -50,6 +50,7 @@ class ObservedVariant:
     exchange_partners: frozenset[str] = frozenset()  # variants with which it exchanges paths
     wait_hold: Hold | None = None  # it waits for another variant
     reverted_publication: RevertedPublication | None = None  # its publication was reverted by hand
+    has_lost_history: bool = False  # removed, and the branch lacks the commit that published it
     published_faults: tuple[InvalidInput, ...] = ()  # introduced by edits of the published package
     missing_tag: str = ""  # of the published revision, if upstream no longer has it
     rewound_records: str = ""  # a sentence, if its newest publication is missing in the records
@@ -252,7 +253,12 @@ def _removal_hold(variant: ObservedVariant) -> Hold | None:
     remedy = plan_wording.REMOVED_VARIANT_REMEDY
     if spec.policy:
         remedy = plan_wording.format_target_remedy(spec.policy, spec.name)
-    location = f"{variant.package_location.repository}:{variant.package_location.path}"
+    home = variant.package_location
+    state, location = home.repository_state, f"{home.repository}:{home.path}"
+    if not state.head:
+        return missing_branch_hold(state, home.repository)
+    if variant.has_lost_history and variant.published is not None:
+        return _lost_history_hold(variant, variant.published)
     if variant.published is None:
         branch = vendor_ref(install_of(variant.draft_ref)).removeprefix("refs/heads/")
         remedy = plan_wording.format_rendering_remedy(spec.path, branch)
@@ -260,6 +266,40 @@ def _removal_hold(variant: ObservedVariant) -> Hold | None:
         Reason.EDITED_DOWNSTREAM,
         plan_wording.describe_manual_removal(location, remedy),
         actor=plan_wording.format_maintainers(spec.repository),
+    )
+
+
+def missing_branch_hold(state: RepositoryState, repository: str) -> Hold:
+    """Return the hold of variants whose repository lacks its branch."""
+    own = ("refs/heads/drafts/", "refs/heads/fanout/")
+    others = sorted(
+        ref.removeprefix("refs/heads/")
+        for ref in state.refs
+        if ref.startswith("refs/heads/") and not ref.startswith(own)
+    )
+    return Hold(
+        Reason.BRANCH_MISSING,
+        plan_wording.describe_missing_branch(
+            repository, state.branch.removeprefix("refs/heads/"), state.default_branch, others
+        ),
+        actor=plan_wording.format_maintainers(repository),
+    )
+
+
+def _lost_history_hold(variant: ObservedVariant, published: PublishedLine) -> Hold:
+    home = variant.package_location
+    refs = home.repository_state.refs
+    is_tagged = refs.get(f"refs/tags/{published.tag}") == published.merge
+    return Hold(
+        Reason.BRANCH_REWRITTEN,
+        plan_wording.describe_lost_history(
+            home.repository,
+            home.repository_state.branch.removeprefix("refs/heads/"),
+            home.path,
+            published.merge[:12],
+            published.tag if is_tagged else "",
+        ),
+        actor=plan_wording.format_maintainers(home.repository),
     )
 
 

@@ -1,6 +1,6 @@
 """Sentences of `plan`: holds and their actors, readings of checks, details of actions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from fanout.api.text_fields import pluralize
 from fanout.plan.observation.observed_request import RequestState
@@ -159,9 +159,37 @@ def describe_orphaned_occupant(location: str, path: str, owner: str) -> str:
     )
 
 
-def describe_missing_branch(repository: str, branch: str) -> str:
-    """Describe a repository without its branch."""
-    return f"repository {repository} has no branch {branch}; push a first commit to it"
+def describe_missing_branch(
+    repository: str, branch: str, default_branch: str, others: Sequence[str]
+) -> str:
+    """Describe a repository without its branch, with the branches that it has instead.
+
+    `default_branch` is "" where the server names none that exists.
+    """
+    missing = f"repository {repository} has no branch {branch}"
+    remedy = f"set spec.branch of the Repository, or create {branch} again"
+    if default_branch:
+        return f"{missing}; its default branch is {default_branch}: {remedy}"
+    if others:
+        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+        return f"{missing}, but {', '.join(others[:3])}{more}: {remedy}"
+    return f"{missing}; push a first commit to it"
+
+
+def describe_lost_history(repository: str, branch: str, path: str, commit: str, tag: str) -> str:
+    """Describe a branch without the commit that published a package, and without the package.
+
+    `tag` leads to that commit; "" where the repository has none.
+    """
+    remedy = (
+        f"put the branch back, or run `git restore --source {tag} -- {path}` on it and push"
+        if tag
+        else "push the earlier history to it again"
+    )
+    return (
+        f"branch {branch} of {repository} was rewritten or replaced: it lacks commit {commit},"
+        f" which published {path}; {remedy}"
+    )
 
 
 def describe_invalid_path(location: str, problem: str) -> str:
@@ -176,7 +204,7 @@ def describe_other_installation(location: str, install: str) -> str:
 
 def describe_foreign_draft(branch: str, variant: str) -> str:
     """Describe a branch that is no draft of the variant."""
-    return f"branch {branch} is not a draft of {variant}; remove it"
+    return f"branch {branch} has commits of others and no draft of {variant}; rename or delete it"
 
 
 def describe_other_package(location: str) -> str:

@@ -37,13 +37,19 @@ from fanout.plan.publication_messages import (
     group_publications,
 )
 from fanout.plan.publication_statement import PublicationStatement
+from fanout.plan.records.policy_status import PublishedLine
 from fanout.plan.removal.move_cleanup import CleanupItem, vendor_drops
 from fanout.plan.removal.move_cleanup import cleanup_commit as leaving
 from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.plan.removal.removal_plan import PackageRemoval, VariantRemoval, build_removal_commits
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.stage_drafts.stage_draft_plan import plan_stage_drafts
-from fanout.selection.ref_names import drafts_prefix, tag_ref, vendor_ref
+from fanout.selection.ref_names import (
+    drafts_prefix,
+    parse_publication_number,
+    tag_ref,
+    vendor_ref,
+)
 from fanout.values import frozen, replace
 
 
@@ -292,13 +298,37 @@ def _build_merged_draft(variant: RenderedVariant) -> MergedDraft:
         tree=variant.observed.draft.tree,
         tag=next_publication_tag(variant),
         last_tag=last_publication_tag(variant),
-        last_commit=variant.observed.repository_state.find_publication_commit(variant.spec.path),
+        last_commit=last_publication_commit(variant),
     )
 
 
 def last_publication_number(variant: RenderedVariant) -> int:
-    """Return the number of the newest publication at the variant's path, or 0 without one."""
-    return variant.observed.repository_state.publication_numbers.get(variant.spec.path, 0)
+    """Return the number of the newest publication at the variant's path, or 0 without one.
+
+    The number of a publication on record counts whether its tag is there or not, so that none is
+    given twice.
+    """
+    path, recorded = variant.spec.path, _recorded_publication(variant)
+    numbers = variant.observed.repository_state.publication_numbers
+    recorded_number = parse_publication_number(recorded.tag, path) if recorded is not None else 0
+    return max(numbers.get(path, 0), recorded_number)
+
+
+def last_publication_commit(variant: RenderedVariant) -> str:
+    """Return the commit of the newest publication at the variant's path, or "" without one."""
+    path, state = variant.spec.path, variant.observed.repository_state
+    recorded = _recorded_publication(variant)
+    if recorded is not None and last_publication_number(variant) != state.publication_numbers.get(
+        path, 0
+    ):
+        return recorded.merge
+    return state.find_publication_commit(path)
+
+
+def _recorded_publication(variant: RenderedVariant) -> PublishedLine | None:
+    """Return the publication on record, if it was at the variant's present path."""
+    line, state = variant.observed.status_line, variant.observed.repository_state
+    return line.published if line.place == (state.identity, variant.spec.path) else None
 
 
 def last_publication_tag(variant: RenderedVariant) -> str:

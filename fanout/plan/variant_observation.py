@@ -24,7 +24,7 @@ from fanout.plan.observation.repository_state import (
     PristineRenderings,
     RepositoryState,
 )
-from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.observed_variant import ObservedVariant, missing_branch_hold
 from fanout.plan.records.policy_status import PublishedLine, RequestKey, VariantLine
 from fanout.plan.stage_drafts.draft_location import locate_draft
 from fanout.selection.path_collisions import PathOwner
@@ -174,6 +174,8 @@ def _is_merged_by_forge(variant: ObservedVariant, context: ObservationContext) -
     state, draft, tree = variant.repository_state, variant.draft, variant.path_state.tree
     if draft is None and variant.drafted_rendering is None:
         return False
+    if variant.draft_ref in state.unmanaged_drafts:
+        return False  # what was merged from it are commits of others
     merged_head = context.merged_heads.get((state.identity, variant.draft_ref))
     facts = state.forge.requests.get(variant.draft_ref) if state.forge is not None else None
     if facts is not None and facts.request.state is RequestState.MERGED:
@@ -226,12 +228,7 @@ def _find_obstacle(
     if collision := context.collision_reasons.get((spec.namespace, spec.name)):
         return Hold(Reason.PATH_COLLISION, collision, actor=location_author(spec))
     if not state.head:
-        branch = state.branch.removeprefix("refs/heads/")
-        return Hold(
-            Reason.BRANCH_MISSING,
-            plan_wording.describe_missing_branch(spec.repository, branch),
-            actor=owner,
-        )
+        return missing_branch_hold(state, spec.repository)
     if variant.path_state.problem:
         return Hold(
             Reason.INVALID_PATH,

@@ -32,7 +32,7 @@ from fanout.plan.records.policy_status import RecordedStatus
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.package_damage import describe_faults, find_lost_renderings
-from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problem
+from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problems
 from fanout.reconcile.removal.orphaned_variants import OrphanLocations, describe_orphans
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.target_names import shorten_target_keys
@@ -402,8 +402,8 @@ def _find_variant_problems(
         yield problem(hold.reason, hold.sentence, failed=is_misplaced)
     if observed.missing_tag:
         yield problem(Reason.TAG_MISSING, describe_lost_tag(observed))
-    if tag_problem := find_tag_problem(observed):
-        yield problem(*tag_problem)
+    for reason, sentence in find_tag_problems(observed):
+        yield problem(reason, sentence)
     if observed.published_faults and failure is None:
         yield problem(Reason.PACKAGE_BROKEN, describe_faults(observed))
     if conflict_count := _count_undecided(variant, open_conflicts):

@@ -252,6 +252,11 @@ def describe_lost_publication(tag: str, repository: str, revision: str, command:
     )
 
 
+def describe_lost_earlier_publication(tag: str, repository: str, command: str) -> str:
+    """Describe the deleted tag of a publication that others followed; `command` restores it."""
+    return f"tag {tag} of an earlier publication is missing from {repository}; run `{command}`"
+
+
 def describe_lost_upstream_tag(tag: str, repository: str, revision: str, commit: str) -> str:
     """Describe the upstream tag of a published revision that was deleted."""
     return (

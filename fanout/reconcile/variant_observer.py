@@ -492,6 +492,7 @@ class VariantObserver:
             variant = self.edit_detector.add_edits(
                 variant, self._open_reader, self._publication_memo
             )
+            variant = self._mark_lost_history(variant)
         variant = recover_replaced_draft(
             variant, self._open_reader, self._publication_memo, self.now
         )
@@ -499,6 +500,14 @@ class VariantObserver:
             return self._with_tag(variant)
         is_adoption = variant.is_unmanaged and variant.may_adopt and variant.obstacle is None
         return find_origin(variant, self.resolved_policy, self.git) if is_adoption else variant
+
+    def _mark_lost_history(self, variant: ObservedVariant) -> ObservedVariant:
+        """Mark a removed package whose publication is not in the branch any more."""
+        published, state = variant.published, variant.package_location.repository_state
+        if not (variant.is_removed_by_hand and state.head and published and published.merge):
+            return variant
+        reader = self._open_reader(state.remote)
+        return replace(variant, has_lost_history=not reader.contains(state.head, published.merge))
 
     def _with_tag(self, variant: ObservedVariant) -> ObservedVariant:
         """Add the tag or statement of a publication whose pass ended before recording it."""

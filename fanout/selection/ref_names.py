@@ -53,3 +53,12 @@ def vendor_ref(install: str) -> str:
 def tag_ref(path: str, number: int) -> str:
     """Return the ref of a published variant's tag, as kpt and Porch read it."""
     return f"refs/tags/{path}/v{number}"
+
+
+def parse_publication_number(tag: str, path: str) -> int:
+    """Return the number in a publication's tag, given without `refs/tags/`.
+
+    0 for another path's tag.
+    """
+    number = tag.removeprefix(f"{path}/v")
+    return int(number) if number != tag and number.isdecimal() else 0

@@ -53,14 +53,27 @@ SENTENCES = [
     (wording.describe_orphaned_occupant(AMS, "sites", OWNER),
      ("edge:sites/ams is not free: sites belongs to variant ber (default/web), which has no target;"
      " run `fanout remove`")),
-    (wording.describe_missing_branch("edge", "main"),
+    (wording.describe_missing_branch("edge", "main", "", []),
      "repository edge has no branch main; push a first commit to it"),
+    (wording.describe_missing_branch("edge", "main", "trunk", ["next", "trunk"]),
+     ("repository edge has no branch main; its default branch is trunk: set spec.branch of the"
+      " Repository, or create main again")),
+    (wording.describe_missing_branch("edge", "main", "", ["a", "b", "c", "d"]),
+     ("repository edge has no branch main, but a, b, c and 1 more: set spec.branch of the"
+      " Repository, or create main again")),
+    (wording.describe_lost_history("edge", "main", "sites/ams", "abab", "sites/ams/v1"),
+     ("branch main of edge was rewritten or replaced: it lacks commit abab, which"
+      " published sites/ams; put the branch back, or run `git restore --source sites/ams/v1 --"
+      " sites/ams` on it and push")),
+    (wording.describe_lost_history("edge", "main", "sites/ams", "abab", ""),
+     ("branch main of edge was rewritten or replaced: it lacks commit abab, which"
+      " published sites/ams; push the earlier history to it again")),
     (wording.describe_invalid_path(AMS, "is a file"),
      "edge:sites/ams: is a file; remove it from the branch or change downstream.package"),
     (wording.describe_other_installation(AMS, "lab"),
      "edge:sites/ams has a draft of installation lab; one installation owns a path"),
     (wording.describe_foreign_draft("drafts/x", "ams"),
-     "branch drafts/x is not a draft of ams; remove it"),
+     "branch drafts/x has commits of others and no draft of ams; rename or delete it"),
     (wording.describe_other_package(AMS),
      "edge:sites/ams holds a package that is not this variant's; choose another path or remove it"),
     (wording.describe_unmanaged_package(AMS),

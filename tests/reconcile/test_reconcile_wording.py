@@ -65,6 +65,8 @@ SENTENCES = [
       " run `git push`")),
     (wording.describe_lost_publication(TAG, "edge", "v1", "git push"),
      ("tag sites/ams/v1 is missing from edge, but v1 was published with it; run `git push`")),
+    (wording.describe_lost_earlier_publication(TAG, "edge", "git push"),
+     "tag sites/ams/v1 of an earlier publication is missing from edge; run `git push`"),
     (wording.describe_lost_upstream_tag("web/v1", "blueprints", "v1", "abab"),
      ("tag web/v1 is missing from blueprints, but v1 is published; restore the tag (abab) or"
       " release a newer revision, because automation never downgrades")),

@@ -90,3 +90,13 @@ def test_diff_does_not_dispute_what_a_commit_on_the_draft_has_decided(fleet: Fle
     told = fleet.run(*diff).out
     assert "# conflict:" not in told
     assert "\n-  replicas: 2\n+  replicas: 5\n" in told
+
+
+def test_a_link_is_told_with_its_repository(fleet: Fleet):
+    fleet.repos["edge"].commit("main", {f"{AMS}/link.yaml": ("120000", b"settings.yaml")})
+    fleet.release("v2")
+    told = fleet.later(minutes=1).sweep()
+    assert "edge:sites/ams/link.yaml: " in told.err
+    reason, sentence = fleet.condition(AMS)
+    assert reason == "InvalidPackage"
+    assert sentence.startswith("edge:sites/ams/link.yaml: ")

@@ -1,7 +1,11 @@
 """Tags of publications that are deleted or moved are told, and a stage goes back all the same."""
 
+import re
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from companies import company
 from fleet import PROMOTION, Fleet
 from returning import BER, CPH, FILE, OURS, rollback, two_sites
@@ -116,3 +120,60 @@ def test_what_was_never_published_is_still_said_to_be_so(fleet: Fleet):
     refused = rollback(fleet, "--revision", "v7")
     assert refused.code == 4
     assert "v7" in refused.err
+
+
+def releases(fleet: Fleet) -> None:
+    fleet.release("v3")
+
+
+def rolls_back(fleet: Fleet) -> None:
+    done = rollback(fleet, "--revision", "v1")
+    assert done.code == 0, done.err
+
+
+def share_drafts(fleet: Fleet) -> None:
+    policy = fleet.root / fleet.policies / "policy.yaml"
+    text = policy.read_text(encoding="utf-8")
+    fleet.write("policy.yaml", text.replace("spec:\n", "spec:\n  draftPer: Stage\n", 1))
+
+
+@pytest.mark.parametrize("is_shared", [False, True], ids=["Variant", "Stage"])
+@pytest.mark.parametrize("act", [releases, rolls_back])
+def test_the_number_of_a_deleted_tag_is_not_used_again(
+    fleet: Fleet, act: Callable[[Fleet], None], is_shared: bool
+):
+    if is_shared:
+        share_drafts(fleet)
+        fleet.settle()
+    edge = fleet.repos["edge"]
+    commit = edge.refs()[V2]
+    edge.git("update-ref", "-d", V2)
+    act(fleet)
+    for _ in range(3):
+        fleet.later(minutes=1).sweep()
+    assert set(edge.tags()) == {f"{BER}/v1", f"{BER}/v3"}
+    items = fleet.run("history", "monitoring/ber", "-o", "json").items
+    assert [it["status"]["tag"] for it in items] == [f"{BER}/v{it}" for it in (3, 2, 1)]
+    # It stays told, and can be put back as the message says.
+    assert fleet.run("status").code == 3
+    told = conditions(fleet)["TagMissing"]
+    [command] = re.findall(r"`(git push [^`]+)`", told)
+    assert command.endswith(f"{commit}:{V2}")
+    subprocess.run(command.split(), cwd=edge.path, check=True, capture_output=True)
+    assert edge.refs()[V2] == commit
+    mended = fleet.later(minutes=1).sweep()
+    assert (mended.code, mended.err) == (0, "")
+    assert fleet.sweep().out == "nothing to do\n"
+
+
+def test_the_number_of_a_tag_deleted_after_a_merge_by_hand_is_not_used_again(fleet: Fleet):
+    edge = fleet.repos["edge"]
+    edge.git("update-ref", "-d", V2)
+    fleet.release("v3")
+    fleet.later(minutes=1).sweep("--drafts-only")
+    draft = f"drafts/default/{BER}/monitoring"
+    edge.git("update-ref", "refs/heads/main", edge.refs()[f"refs/heads/{draft}"])
+    for _ in range(2):
+        fleet.later(minutes=1).sweep()
+    assert set(edge.tags()) == {f"{BER}/v1", f"{BER}/v3"}
+    assert f"{BER}/v2 " in conditions(fleet)["TagMissing"]

@@ -86,7 +86,7 @@ def merge_packages(
     """
     sides: PackageSides = origin, upstream, local
     for files in sides:
-        _check_modes(files)
+        check_file_modes(files)
     if upstream in (origin, local):
         return MergeResult(dict(local))
     if local == origin:
@@ -111,7 +111,8 @@ def merge_packages(
     return MergeResult(files, tuple(merge.conflicts), tuple(merge.notes))
 
 
-def _check_modes(files: Files) -> None:
+def check_file_modes(files: Files) -> None:
+    """Raise InvalidInput for a link or a submodule: it cannot be merged."""
     for path, (mode, _) in files.items():
         if mode not in _MODES:
             raise InvalidInput(

@@ -34,6 +34,7 @@ class Remote:
     secret: str = ""  # its name
     namespace: str = ""  # of the secret
     is_own: bool = False  # the process's own: reached with the credentials of its user, if any
+    allowed_objects: tuple[str, ...] = ()  # ids of objects that are fetched without a check
 
     @property
     def credentials(self) -> str:
@@ -394,6 +395,7 @@ class RepositoryState:
     # by path: newest statement of the vendor branch
     publication_statements: Mapping[str, PublicationStatement] = field(default_factory=dict)
     last_statements: str = ""  # newest vendor commit that has statements; "": there is none
+    default_branch: str = ""  # short name; asked for where the target branch is missing
     forge: ForgeState | None = None  # None: the repository has no forge
     failure: FanoutError | None = None
 

@@ -51,6 +51,11 @@ class RequestGroup:
         return self.state.identity, self.head_ref
 
     @property
+    def is_taken(self) -> bool:
+        """Return whether the branch has commits of others, and none of a draft."""
+        return self.head_ref in self.state.unmanaged_drafts
+
+    @property
     def is_present(self) -> bool:
         """Return whether the branch has anything to merge after the pass."""
         return bool(self.members) or self.removal is not None
@@ -102,6 +107,9 @@ def _build_group(
     )
     is_written = any(_changes_branch(step) for step in steps)
     hold = _find_hold(members, find_stray_paths(state, ref, steps))
+    if ref in state.unmanaged_drafts:
+        obstacles = (step.rendered.observed.obstacle for step in steps)
+        hold = next((it for it in obstacles if it is not None), hold)
     is_merged = hold is None and {step.step for step in members} == {VariantStep.MERGE}
     return RequestGroup(
         namespace=namespace,

@@ -13,10 +13,12 @@ from fanout.plan.observation.observed_request import (
     StatusState,
 )
 from fanout.plan.observation.request_change import RequestChange, RequestMerge, RequestStatus
+from fanout.plan.pull_requests.markdown_text import format_code, format_sentence
 from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.pull_requests.request_holds import find_label_hold
 from fanout.plan.pull_requests.request_marker import (
     RequestText,
+    build_request_text,
     needs_update,
     replace_own_text,
 )
@@ -65,7 +67,7 @@ def plan_request(
 
     `text` is what fanout says in it; None where the branch is to have no request.
     """
-    if group.is_orphaned:
+    if group.is_orphaned or group.is_taken:
         change = _plan_withdrawal(group, settings)
     elif text is None or not wants_request(group):
         change = _plan_closing(group)
@@ -89,15 +91,30 @@ def _plan_closing(group: RequestGroup) -> RequestChange:
 
 
 def _plan_withdrawal(group: RequestGroup, settings: RequestSettings) -> RequestChange:
-    """Make an open request a draft again, without its text: its packages may be back soon."""
+    """Make an open request a draft again: its packages may be back soon.
+
+    Its text stays, unless others took its branch: then the text says so.
+    """
     open_request = group.open_request
     if open_request is None:
         return _unchanged(group)
-    is_ready = settings.opens_as_draft and not open_request.request.is_draft
+    request, edit = open_request.request, RequestEdit()
+    if settings.opens_as_draft and not request.is_draft:
+        edit = RequestEdit(is_draft=True)
+    if group.is_taken and group.hold is not None:
+        text = build_request_text(
+            install_of(group.head_ref),
+            f"{group.namespace}/{group.policy or group.variant}",
+            group.stage,
+            request.title,
+            f"{format_sentence(group.hold.sentence)} ({format_code(group.hold.reason)}).",
+        )
+        if needs_update(request.text, text):
+            edit = replace(edit, text=replace_own_text(request.text, text))
     return replace(
         _unchanged(group),
-        request=open_request.request,
-        edit=RequestEdit(is_draft=True) if is_ready else None,
+        request=request,
+        edit=edit if edit != RequestEdit() else None,
         status=_plan_status(group, open_request),
     )
 

@@ -70,6 +70,9 @@ class PublishedLine:
     heard: str = ""  # newest evidence on record then; instants may be equal
     since: datetime | None = None  # start of the revision if earlier than `at`
     rejected: tuple[str, ...] = ()  # values not taken at merge conflicts: see `plan.rejected`
+    # Tags of earlier publications at the path that were missing when this one was made: tag →
+    # commit.
+    lost_tags: Mapping[str, str] = field(default_factory=dict)
 
     def in_force_since(self, revision: str) -> datetime | None:
         """Return since when the revision is in force, or None if another one is."""

@@ -9,6 +9,7 @@ from dataclasses import KW_ONLY
 
 from fanout.api.commit_trailers import Trailer
 from fanout.plan.draft_trailers import NO_VALUE
+from fanout.selection.ref_names import removal_draft_ref
 from fanout.values import frozen
 
 
@@ -27,6 +28,12 @@ class RemovalCommit:
     base: str
     removed: tuple[str, ...] = ()
     restored: tuple[str, ...] = ()
+
+    @property
+    def ref(self) -> str:
+        """Return the full ref of the branch that the commit was written for."""
+        namespace, _, policy = self.policy.partition("/")
+        return removal_draft_ref(self.install, namespace, policy, self.stage)
 
 
 _SINGLE = {

@@ -16,6 +16,7 @@ from fanout.plan.draft_trailers import (
     format_package,
     parse_package,
 )
+from fanout.selection.ref_names import stage_draft_ref
 from fanout.values import frozen
 
 PACKAGES_PER_COMMIT = 16  # so that no message outgrows what a page of a forge shows
@@ -32,10 +33,18 @@ class StageCommit:
     """
 
     _: KW_ONLY
+    install: str
     policy: str  # "<namespace>/<name>"
+    stage: str
     base: str
     packages: Mapping[str, DraftTrailers]
     removed: tuple[str, ...] = ()
+
+    @property
+    def ref(self) -> str:
+        """Return the full ref of the branch that the commit was written for."""
+        namespace, _, policy = self.policy.partition("/")
+        return stage_draft_ref(self.install, namespace, policy, self.stage)
 
 
 @frozen
@@ -138,7 +147,9 @@ def _read_rows(
         else:
             return None
     return StageCommit(
+        install=single[Trailer.INSTALL],
         policy=single[Trailer.POLICY],
+        stage=single[Trailer.STAGE],
         base=single[Trailer.BASE],
         packages={
             path: DraftTrailers(

@@ -113,9 +113,11 @@ def _plan_draft(
         return None
     packages = [_written_package(variant, install) for variant in plan.written]
     branch = state.stage_drafts.get(ref)
-    # Only the branch has the commits of people whose edits the new content takes over.
+    # Only the branch has the commits of people: those whose edits the new content takes over, and
+    # those beside all packages, unless they were merged with the rest.
     takes_edits = any(package.trailers.takes for package in packages)
-    if branch is not None and branch.is_edited and (staying or takes_edits):
+    is_unmerged = bool(staying) or takes_edits or not plan.published
+    if branch is not None and branch.is_edited and is_unmerged:
         floor = max(state.head_time, branch.timestamp)
         appended = [*_build_commits(packages, branch.base, floor)]
         if removed:

@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import field
 
 from fanout.errors import InvalidInput, Unavailable
+from fanout.package.merge.package_update import check_file_modes
 from fanout.package.package_limits import add_package, file_sizes
 from fanout.plan.adoption.adoption_base import find_clone_edits
 from fanout.plan.draft_trailers import NO_VALUE
@@ -180,11 +181,14 @@ class _MergeInputs:
 
     def _read_files(self, repository_state: RepositoryState, tree: str) -> PackageFiles:
         content_cache, namespace = self.merger.content_cache, self.variant.spec.namespace
-        cached = content_cache.get_cached(namespace, tree)
-        if cached is not None:
-            return cached
+        files = content_cache.get_cached(namespace, tree)
         try:
-            return content_cache.read_files(self._open_reader(repository_state), namespace, tree)
+            if files is None:
+                reader = self._open_reader(repository_state)
+                files = content_cache.read_files(reader, namespace, tree)
+            # Here, where it is known which repository has the files.
+            check_file_modes(files)
+            return files
         except InvalidInput as error:
             home, spec = self.variant.package_location, self.variant.spec
             package_location = (

@@ -27,8 +27,13 @@ from fanout.plan.records.policy_status import (
     VariantLine,
     changed_lines,
 )
-from fanout.plan.repository_changes import last_publication_tag, next_publication_tag
+from fanout.plan.repository_changes import (
+    last_publication_commit,
+    last_publication_tag,
+    next_publication_tag,
+)
 from fanout.reconcile import reconcile_wording as wording
+from fanout.reconcile.observation.moved_tags import find_lost_tags
 from fanout.reconcile.pass_results import PassPlan, PassReport
 from fanout.reconcile.pass_scope import PassMode, PassSubject, subject_of
 from fanout.reconcile.policy_isolation import (
@@ -369,13 +374,12 @@ def _settle(
         tag = variant.observed.tag or next_publication_tag(variant)
         if step.step is VariantStep.PUBLISH and push_result is not None:
             tag = tag if tag in push_result.refs else last_publication_tag(variant)
-            merge_commit = push_result.refs.get(tag) or state.find_publication_commit(
-                variant.spec.path
-            )
+            merge_commit = push_result.refs.get(tag) or last_publication_commit(variant)
         published = replace(
             planned_line.published,
             merge=merge_commit,
             tag=tag.removeprefix("refs/tags/") if state.pushes_tags or tag in state.refs else "",
+            lost_tags=find_lost_tags(variant.observed, tag),
         )
         status_lines[variant.spec.name] = replace(planned_line, published=published)
         published_names.add(variant.spec.name)

@@ -13,7 +13,7 @@ from fanout.plan.history.recorded_publications import RecordedPublication
 from fanout.plan.history.stage_revisions import StageRevision
 from fanout.plan.records.policy_status import format_instant
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.rollback.publication_history import parse_publication_number
+from fanout.selection.ref_names import parse_publication_number
 
 _SHORT_DIGITS = 12  # digits of a commit in the name of a publication without a tag
 

@@ -11,8 +11,8 @@ from fanout.ports import ObjectReader
 from fanout.reconcile.rollback.publication_history import (
     PublicationHistory,
     PublicationMemo,
-    parse_publication_number,
 )
+from fanout.selection.ref_names import parse_publication_number
 from fanout.values import frozen
 
 

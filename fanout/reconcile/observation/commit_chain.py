@@ -9,10 +9,15 @@ from fanout.values import frozen
 
 _MAX_EDIT_COMMITS = 64  # commits by people on top of fanout's newest one
 _MAX_COMMITS = 4096  # of a chain; 64,000 packages
+_MAX_TARGET_COMMITS = 100_000  # of the target branch above a commit of a draft
 
 
 class ChainStatement(Protocol):
     """Statement of a commit of fanout, in its trailers."""
+
+    @property
+    def ref(self) -> str:
+        """Return the full ref of the branch that the commit was written for."""
 
     @property
     def base(self) -> str:
@@ -24,28 +29,36 @@ Statement = TypeVar("Statement", bound=ChainStatement)
 
 @frozen
 class ChainCommit(Generic[Statement]):
-    """One commit of a chain; `stated` is None for a commit of a person."""
+    """One commit of a chain; `stated` is None for a commit that fanout did not write for it."""
 
     commit: Commit
     stated: Statement | None
 
 
 def read_chain(
-    reader: ObjectReader, tip: str, parse: Callable[[str], Statement | None]
+    reader: ObjectReader,
+    ref: str,
+    tip: str,
+    target_head: str,
+    parse: Callable[[str], Statement | None],
 ) -> Sequence[ChainCommit[Statement]] | None:
     """Return the commits of the chain, newest first; None if the branch is not a chain.
 
-    `parse` reads what a message states; None if it is not one of fanout's. Raises InvalidInput for
-    a commit that cannot be read.
+    The chain ends above the first commit that the target branch has. `parse` reads what a message
+    states; None if it is not one of fanout's. Raises InvalidInput for a commit that cannot be read.
     """
     chain: list[ChainCommit[Statement]] = []
     base, oid = "", tip
     # Bounded: a branch below drafts/ may be pushed by anyone, with any history.
     for _ in range(_MAX_COMMITS):
-        if oid == base:
-            return chain
+        if oid == base or (
+            oid != tip and is_of_target(reader, oid, tip=tip, target_head=target_head)
+        ):
+            return chain if base else None
         commit = reader.commit(oid)
         stated = parse(commit.message)
+        if stated is not None and stated.ref != ref:
+            stated = None
         if stated is not None and base not in ("", stated.base):
             return None
         base = stated.base if stated is not None else base
@@ -54,3 +67,23 @@ def read_chain(
             return None
         oid = commit.parents[0]
     return None
+
+
+def is_of_target(reader: ObjectReader, commit: str, *, tip: str, target_head: str) -> bool:
+    """Return whether a commit below the tip of a draft is one of the target branch.
+
+    A rebase puts commits with the trailers of a draft on the target branch; nothing from there on
+    is part of a draft that somebody begins on them. A merge has the draft beside the branch, as
+    further parents: its commits are still those of the draft, also below what came later.
+    """
+    if not reader.contains(target_head, commit) or reader.contains(target_head, tip):
+        return False
+    oid = target_head
+    for _ in range(_MAX_TARGET_COMMITS):
+        if oid == commit:
+            return True
+        parents = reader.commit(oid).parents
+        if not parents:
+            return False
+        oid = parents[0]
+    return True  # nothing is written over what might be of others

@@ -4,7 +4,7 @@ None of these holds a variant by itself; they are reported before the next revis
 affected. A tag that moved upstream stops its policy (`upstream_packages`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from fanout.api.reasons import Reason
 from fanout.errors import FanoutError
@@ -18,33 +18,66 @@ from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.values import replace
 
 
-def find_tag_problem(variant: ObservedVariant) -> tuple[Reason, str] | None:
-    """Return reason and sentence if the publication's tag is gone or moved, else None.
+def find_tag_problems(variant: ObservedVariant) -> Iterator[tuple[Reason, str]]:
+    """Yield reason and sentence for each tag of its publications that is gone or moved.
 
     Only for published variants: the push that publishes makes the tag.
     """
     published_line = variant.published
     if published_line is None or variant.is_unrecorded:
-        return None
+        return
     repository_state = variant.package_location.repository_state
     if repository_state.failure is not None or not repository_state.pushes_tags:
-        return None
-    if not (published_line.tag and published_line.merge):
-        return None
-    ref = f"refs/tags/{published_line.tag}"
-    tag_target = repository_state.refs.get(ref, "")
-    if tag_target == published_line.merge:
-        return None
-    restore_command = f"git push {repository_state.remote.url} {published_line.merge}:{ref}"
-    name, repository = published_line.tag, variant.package_location.repository
-    revision = published_line.revision
-    if tag_target:
-        return Reason.TAG_MOVED, wording.describe_moved_publication(
-            name, repository, tag_target[:12], revision, restore_command
-        )
-    return Reason.TAG_MISSING, wording.describe_lost_publication(
-        name, repository, revision, restore_command
-    )
+        return
+    repository = variant.package_location.repository
+
+    def format_restore_command(commit: str, ref: str) -> str:
+        return f"git push {repository_state.remote.url} {commit}:{ref}"
+
+    if published_line.tag and published_line.merge:
+        name, revision = published_line.tag, published_line.revision
+        ref = f"refs/tags/{name}"
+        tag_target = repository_state.refs.get(ref, "")
+        restore_command = format_restore_command(published_line.merge, ref)
+        if not tag_target:
+            yield (
+                Reason.TAG_MISSING,
+                wording.describe_lost_publication(name, repository, revision, restore_command),
+            )
+        elif tag_target != published_line.merge:
+            yield (
+                Reason.TAG_MOVED,
+                wording.describe_moved_publication(
+                    name, repository, tag_target[:12], revision, restore_command
+                ),
+            )
+    for name, commit in published_line.lost_tags.items():
+        ref = f"refs/tags/{name}"
+        if ref not in repository_state.refs:
+            yield (
+                Reason.TAG_MISSING,
+                wording.describe_lost_earlier_publication(
+                    name, repository, format_restore_command(commit, ref)
+                ),
+            )
+
+
+def find_lost_tags(variant: ObservedVariant, new_tag: str) -> Mapping[str, str]:
+    """Return the tags of earlier publications on record that are missing, with their commits.
+
+    `new_tag` is the full ref name of the tag of the publication that is recorded now.
+    """
+    state, recorded = variant.repository_state, variant.status_line.published
+    if recorded is None or not state.pushes_tags:
+        return {}
+    if variant.status_line.place != (state.identity, variant.spec.path):
+        return {}  # left behind with the package
+    commits_by_tag = {**recorded.lost_tags, recorded.tag: recorded.merge}
+    return {
+        tag: commit
+        for tag, commit in commits_by_tag.items()
+        if tag and commit and f"refs/tags/{tag}" not in {new_tag, *state.refs}
+    }
 
 
 def mark_lost_tags(

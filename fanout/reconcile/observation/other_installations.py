@@ -58,12 +58,13 @@ def read_drafted_paths(
         patterns = (*request.mirrored_patterns, *missing_refs)
         git.list_refs([RefListingRequest(request.remote, patterns)])
     with git.reader(request.remote) as reader:
-        return paths | {(ref, commit): _read_paths(reader, commit) for ref, commit in new_drafts}
+        return paths | {key: _read_paths(reader, *key) for key in new_drafts}
 
 
-def _read_paths(reader: ObjectReader, commit: str) -> frozenset[str]:
+def _read_paths(reader: ObjectReader, ref: str, commit: str) -> frozenset[str]:
     try:
-        content = read_stage_draft(reader, commit) if reader.has(commit) else None
+        # Without the target branch, which may be another one for another installation.
+        content = read_stage_draft(reader, ref, commit, "") if reader.has(commit) else None
     except InvalidInput:  # it is not for this installation to say what is wrong with it
         content = None
     return frozenset(content.packages) if content is not None else frozenset()

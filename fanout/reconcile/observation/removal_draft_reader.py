@@ -6,12 +6,14 @@ from fanout.ports import ObjectReader
 from fanout.reconcile.observation.commit_chain import read_chain
 
 
-def read_removal_draft(reader: ObjectReader, ref: str, tip: str) -> RemovalDraft | None:
+def read_removal_draft(
+    reader: ObjectReader, ref: str, tip: str, target_head: str
+) -> RemovalDraft | None:
     """Read the branch of a removal draft; None if it is not one that fanout wrote.
 
     Raises InvalidInput for a commit or a tree that cannot be read.
     """
-    chain = read_chain(reader, tip, parse_removal_commit)
+    chain = read_chain(reader, ref, tip, target_head, parse_removal_commit)
     if chain is None:
         return None
     statements = [link.stated for link in chain if link.stated is not None]

@@ -23,10 +23,15 @@ from fanout.selection.ref_names import drafts_prefix, vendor_ref
 
 def build_remote(repository: Repository) -> Remote:
     """Return the remote of a Repository object; its secret is one of its own namespace."""
-    secret = repository.spec.secret_ref
-    if secret is None:
-        return Remote(repository.spec.url)
-    return Remote(repository.spec.url, secret.name, repository.metadata.namespace)
+    spec = repository.spec
+    if spec.secret_ref is None:
+        return Remote(spec.url, allowed_objects=spec.allowed_objects)
+    return Remote(
+        spec.url,
+        spec.secret_ref.name,
+        repository.metadata.namespace,
+        allowed_objects=spec.allowed_objects,
+    )
 
 
 def find_untagged(repositories: Iterable[Repository]) -> frozenset[RepositoryAccess]:

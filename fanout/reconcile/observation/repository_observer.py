@@ -33,6 +33,7 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.plan.publication_statement import PublicationStatement
 from fanout.ports import GitStore, ObjectReader
+from fanout.reconcile.observation.commit_chain import is_of_target
 from fanout.reconcile.observation.mirror_access import read_with_recovery
 from fanout.reconcile.observation.other_installations import (
     DraftedPaths,
@@ -47,9 +48,10 @@ from fanout.reconcile.observation.removal_draft_reader import read_removal_draft
 from fanout.reconcile.observation.stage_draft_reader import StagePackage, read_stage_draft
 from fanout.selection.ref_names import drafts_prefix, is_removal_draft, is_stage_draft, vendor_ref
 from fanout.telemetry.error_isolation import BARRIER
-from fanout.values import frozen
+from fanout.values import frozen, replace
 
 _Draft = TypeVar("_Draft")
+_DraftKey = tuple[str, str, str]
 _TAG_PATTERN = re.compile(r"refs/tags/(.+)/v([1-9][0-9]*)")
 _MAX_EDIT_COMMITS = 64  # commits by people on top of a draft
 _MAX_CARRIED_COMMITS = 1024  # commits by people in all drafts that a draft took over
@@ -72,11 +74,11 @@ class _RepositoryMemo:
     observed_paths: list[str] = field(default_factory=list)  # paths whose state is observed
     statements: StatementIndex = field(default_factory=StatementIndex)
     state: RepositoryState | None = None
-    # by ref and commit; None: the commit is not fanout's, nor any below it
-    drafts: dict[tuple[str, str], OpenDraft | None] = field(default_factory=dict)
-    shared_drafts: dict[tuple[str, str], _SharedDraft | None] = field(default_factory=dict)
+    # by ref, commit and head of the target branch; None: the draft has no commit of fanout
+    drafts: dict[_DraftKey, OpenDraft | None] = field(default_factory=dict)
+    shared_drafts: dict[_DraftKey, _SharedDraft | None] = field(default_factory=dict)
     other_paths: DraftedPaths = field(default_factory=dict)
-    removal_drafts: dict[tuple[str, str], RemovalDraft | None] = field(default_factory=dict)
+    removal_drafts: dict[_DraftKey, RemovalDraft | None] = field(default_factory=dict)
 
     def reuse_state(
         self, remote: Remote, refs: Mapping[str, str], paths: list[str], pushes_tags: bool
@@ -151,7 +153,11 @@ class RepositoryObserver:
         memo.other_paths = read_drafted_paths(
             self.git, listing_request, refs, self.install, memo.other_paths
         )
-        return self._read_changed(memo, remote, branch, refs, paths, pushes_tags)
+        state = self._read_changed(memo, remote, branch, refs, paths, pushes_tags)
+        if not state.head and refs:
+            # What is missing was perhaps renamed.
+            memo.state = replace(state, default_branch=self.git.read_default_branch(remote))
+        return memo.state or state
 
     def _read_changed(
         self,
@@ -166,8 +172,8 @@ class RepositoryObserver:
         prefix = drafts_prefix(self.install)
         tips = {ref: oid for ref, oid in refs.items() if ref.startswith(prefix)}
         with self.git.reader(remote) as reader:
-            shared_drafts = _get_shared_drafts(memo, reader, self.install, tips)
-            removal_drafts = _get_removal_drafts(memo, reader, self.install, tips)
+            shared_drafts = _get_shared_drafts(memo, reader, self.install, tips, head)
+            removal_drafts = _get_removal_drafts(memo, reader, self.install, tips, head)
             own_refs = [ref for ref in tips if ref not in shared_drafts | removal_drafts]
             packages = [it for shared in shared_drafts.values() if shared for it in shared.drafts]
             # A draft may be the only trace of an orphaned variant.
@@ -178,9 +184,9 @@ class RepositoryObserver:
             pristine = _read_paths(memo, reader, vendor, _rendering_paths(package_paths))
             memo.statements = read_statement_index(reader, vendor, memo.statements)
             times = [_read_time(memo, reader, oid) for oid in (head, vendor)]
-            drafts = {ref: _get_draft(memo, reader, prefix, ref, tips[ref]) for ref in own_refs}
+            drafts = {it: _get_draft(memo, reader, prefix, it, tips[it], head) for it in own_refs}
         # Without this a long-running process would keep the paths of every commit it ever saw.
-        _drop_stale(memo, {head, vendor}, tips)
+        _drop_stale(memo, head, vendor, tips)
         memo.observed_paths = paths
         all_drafts = drafts | shared_drafts | removal_drafts
         published = _filter_trees(pristine, "published/", package_paths)
@@ -234,45 +240,53 @@ def _read_time(memo: _RepositoryMemo, reader: ObjectReader, commit: str) -> int:
 
 
 def _get_draft(
-    memo: _RepositoryMemo, reader: ObjectReader, prefix: str, ref: str, oid: str
+    memo: _RepositoryMemo, reader: ObjectReader, prefix: str, ref: str, oid: str, head: str
 ) -> OpenDraft | None:
-    if (ref, oid) not in memo.drafts:
+    key = ref, oid, head
+    # Of a draft whose tip is fanout's own nothing depends on the target branch.
+    unedited_key = ref, oid, ""
+    if unedited_key in memo.drafts:
+        return memo.drafts[unedited_key]
+    if key not in memo.drafts:
         try:
-            memo.drafts[ref, oid] = _read_draft(reader, _package_path(prefix, ref), ref, oid)
+            draft = _read_draft(reader, _package_path(prefix, ref), *key)
         except InvalidInput:  # an unreadable commit does not show that the draft is fanout's
-            memo.drafts[ref, oid] = None
-    return memo.drafts[ref, oid]
+            draft = None
+        memo.drafts[key if draft is None or draft.is_edited else unedited_key] = draft
+        return draft
+    return memo.drafts[key]
 
 
 def _get_shared_drafts(
-    memo: _RepositoryMemo, reader: ObjectReader, install: str, tips: Mapping[str, str]
+    memo: _RepositoryMemo, reader: ObjectReader, install: str, tips: Mapping[str, str], head: str
 ) -> dict[str, _SharedDraft | None]:
-    shared = {ref: oid for ref, oid in tips.items() if is_stage_draft(install, ref)}
+    shared = [(ref, oid, head) for ref, oid in tips.items() if is_stage_draft(install, ref)]
     return _read_tips(memo.shared_drafts, _read_shared_draft, reader, shared)
 
 
 def _get_removal_drafts(
-    memo: _RepositoryMemo, reader: ObjectReader, install: str, tips: Mapping[str, str]
+    memo: _RepositoryMemo, reader: ObjectReader, install: str, tips: Mapping[str, str], head: str
 ) -> dict[str, RemovalDraft | None]:
-    removals = {ref: oid for ref, oid in tips.items() if is_removal_draft(install, ref)}
+    removals = [(ref, oid, head) for ref, oid in tips.items() if is_removal_draft(install, ref)]
     return _read_tips(memo.removal_drafts, read_removal_draft, reader, removals)
 
 
 def _read_tips(
-    memo: dict[tuple[str, str], _Draft | None],
-    read: Callable[[ObjectReader, str, str], _Draft | None],
+    memo: dict[_DraftKey, _Draft | None],
+    read: Callable[[ObjectReader, str, str, str], _Draft | None],
     reader: ObjectReader,
-    tips: Mapping[str, str],
+    keys: Iterable[_DraftKey],
 ) -> dict[str, _Draft | None]:
     """Return what `read` makes of each tip, from the memo where it has it; None: not fanout's."""
-    for ref, oid in tips.items():
-        if (ref, oid) in memo:
-            continue
-        try:
-            memo[ref, oid] = read(reader, ref, oid)
-        except InvalidInput:  # an unreadable commit does not show that the draft is fanout's
-            memo[ref, oid] = None
-    return {ref: memo[ref, oid] for ref, oid in tips.items()}
+    drafts: dict[str, _Draft | None] = {}
+    for key in keys:
+        if key not in memo:
+            try:
+                memo[key] = read(reader, *key)
+            except InvalidInput:  # an unreadable commit does not show that the draft is fanout's
+                memo[key] = None
+        drafts[key[0]] = memo[key]
+    return drafts
 
 
 def _find_absent(on_branch: Mapping[str, PathState], paths: Iterable[str]) -> frozenset[str]:
@@ -284,8 +298,10 @@ def _removed_paths(drafts: Iterable[RemovalDraft | None]) -> set[str]:
     return {path for draft in drafts if draft is not None for path in draft.trees_by_path}
 
 
-def _read_shared_draft(reader: ObjectReader, ref: str, oid: str) -> _SharedDraft | None:
-    chain = read_stage_draft(reader, oid)
+def _read_shared_draft(
+    reader: ObjectReader, ref: str, oid: str, target_head: str
+) -> _SharedDraft | None:
+    chain = read_stage_draft(reader, ref, oid, target_head)
     if chain is None:
         return None
     stage_draft = StageDraft(
@@ -340,13 +356,23 @@ def _package_path(prefix: str, ref: str) -> str:
     return ref.removeprefix(prefix).rpartition("/")[0]
 
 
-def _read_draft(reader: ObjectReader, path: str, ref: str, oid: str) -> OpenDraft | None:
-    """Return the draft at a tip, or None if neither the tip nor a commit below is fanout's."""
+def _read_draft(
+    reader: ObjectReader, path: str, ref: str, oid: str, target_head: str
+) -> OpenDraft | None:
+    """Return the draft at a tip, or None if neither the tip nor a commit of the draft is fanout's.
+
+    What the target branch has is no commit of the draft.
+    """
     commit = tip = reader.commit(oid)
     # Bounded: a branch below drafts/ may be pushed by anyone, with any history.
     for _ in range(_MAX_EDIT_COMMITS):
         trailers = parse_trailers(commit.message)
-        if trailers is not None or not commit.parents:
+        if trailers is not None and trailers.ref_at(path) == ref:
+            break
+        trailers = None
+        if not commit.parents or is_of_target(
+            reader, commit.parents[0], tip=oid, target_head=target_head
+        ):
             break
         commit = reader.commit(commit.parents[0])
     if trailers is None:
@@ -460,14 +486,21 @@ def _find_highest_numbers(
     return highest
 
 
-def _drop_stale(memo: _RepositoryMemo, commits: set[str], tips: Mapping[str, str]) -> None:
+def _drop_stale(memo: _RepositoryMemo, head: str, vendor: str, tips: Mapping[str, str]) -> None:
     """Keep only values of commits that present refs point to."""
+    commits = {head, vendor}
     memo.path_states = {oid: states for oid, states in memo.path_states.items() if oid in commits}
     memo.commit_times = {oid: when for oid, when in memo.commit_times.items() if oid in commits}
-    memo.drafts = {key: it for key, it in memo.drafts.items() if tips.get(key[0]) == key[1]}
-    memo.shared_drafts = {
-        key: it for key, it in memo.shared_drafts.items() if tips.get(key[0]) == key[1]
-    }
-    memo.removal_drafts = {
-        key: it for key, it in memo.removal_drafts.items() if tips.get(key[0]) == key[1]
+    memo.drafts = _keep_present(memo.drafts, head, tips)
+    memo.shared_drafts = _keep_present(memo.shared_drafts, head, tips)
+    memo.removal_drafts = _keep_present(memo.removal_drafts, head, tips)
+
+
+def _keep_present(
+    drafts: Mapping[_DraftKey, _Draft], head: str, tips: Mapping[str, str]
+) -> dict[_DraftKey, _Draft]:
+    return {
+        (ref, oid, target): draft
+        for (ref, oid, target), draft in drafts.items()
+        if tips.get(ref) == oid and target in ("", head)
     }

@@ -34,12 +34,15 @@ class StageDraftContent:
 _ChainCommit = ChainCommit[StageCommit]
 
 
-def read_stage_draft(reader: ObjectReader, tip: str) -> StageDraftContent | None:
+def read_stage_draft(
+    reader: ObjectReader, ref: str, tip: str, target_head: str
+) -> StageDraftContent | None:
     """Read the branch of a stage draft; None if it is not one that fanout wrote.
 
-    Raises InvalidInput for a commit or a tree that cannot be read.
+    `target_head` is the head of the branch that the draft is merged to. Raises InvalidInput for a
+    commit or a tree that cannot be read.
     """
-    chain = read_chain(reader, tip, parse_stage_commit)
+    chain = read_chain(reader, ref, tip, target_head, parse_stage_commit)
     if chain is None:
         return None
     written = _find_written(chain)
@@ -61,10 +64,13 @@ def read_stage_draft(reader: ObjectReader, tip: str) -> StageDraftContent | None
     return StageDraftContent(stated.base, chain[0].commit.timestamp, is_edited, packages)
 
 
-def read_stage_trailers(reader: ObjectReader, tip: str) -> Mapping[str, DraftTrailers]:
-    """Return the trailers of the packages of a stage draft, by variant; none if it is not one."""
+def read_stage_trailers(reader: ObjectReader, ref: str, tip: str) -> Mapping[str, DraftTrailers]:
+    """Return the trailers of the packages of a merged stage draft, by variant.
+
+    There are none if it is not one.
+    """
     trailers: dict[str, DraftTrailers] = {}
-    chain = read_chain(reader, tip, parse_stage_commit) or ()
+    chain = read_chain(reader, ref, tip, "", parse_stage_commit) or ()
     for path, link in _find_written(chain).items():
         assert link.stated is not None, "only fanout's commits name packages"
         trailers[link.stated.packages[path].variant] = link.stated.packages[path]

@@ -25,7 +25,7 @@ from fanout.reconcile.edits.package_damage import (
     describe_leftover_draft,
 )
 from fanout.reconcile.execution.removal_execution import find_places
-from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problem
+from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problems
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.reconcile.removal.orphaned_variants import describe_orphans
 from fanout.reconcile.report.condition_times import (
@@ -410,9 +410,8 @@ def _find_tag_problems(variant: RenderedVariant) -> dict[str, str]:
     sentence_by_reason: dict[str, str] = {}
     if variant.observed.missing_tag:
         sentence_by_reason[Reason.TAG_MISSING] = describe_lost_tag(variant.observed)
-    if (tag_problem := find_tag_problem(variant.observed)) is not None:
-        reason, sentence = tag_problem
-        # Both tags may be missing, and a condition type may occur only once in a status.
+    for reason, sentence in find_tag_problems(variant.observed):
+        # Several tags may be missing, and a condition type may occur only once in a status.
         sentence_by_reason[reason] = "; ".join(
             filter(None, (sentence_by_reason.get(reason), sentence))
         )

@@ -36,15 +36,6 @@ _MAX_BRANCH_COMMITS = 10_000  # commits of the published branch
 _DIGEST_LENGTH = 40  # of a digest
 
 
-def parse_publication_number(tag: str, path: str) -> int:
-    """Return the number in a publication's tag, given without `refs/tags/`.
-
-    0 for another path's tag.
-    """
-    number = tag.removeprefix(f"{path}/v")
-    return int(number) if number != tag and number.isdecimal() else 0
-
-
 def list_renderings(reader: ObjectReader, vendor: str, directory: str) -> Iterator[str]:
     """Yield trees that the rendering branch had at `published/PATH` or `drafts/PATH`.
 
@@ -355,8 +346,9 @@ class PublicationHistory:
             trailers = parse_trailers(commit_object.message)
             if trailers is not None:
                 return {trailers.variant: trailers}
-            if parse_stage_commit(commit_object.message) is not None:
-                return read_stage_trailers(self.reader, tip)
+            stage_commit = parse_stage_commit(commit_object.message)
+            if stage_commit is not None:
+                return read_stage_trailers(self.reader, stage_commit.ref, tip)
             if not commit_object.parents:
                 return {}
             commit = commit_object.parents[0]

@@ -27,8 +27,8 @@ from fanout.ports import GitStore, ObjectReader
 from fanout.reconcile.rollback.publication_history import (
     PublicationHistory,
     PublicationMemo,
-    parse_publication_number,
 )
+from fanout.selection.ref_names import parse_publication_number
 from fanout.values import replace
 from fanout.variants.render_model import RenderedPackage, RenderInputs
 

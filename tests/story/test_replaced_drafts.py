@@ -1,0 +1,93 @@
+"""Draft branches that people set to something else: their commits stay, and are told."""
+
+from pathlib import Path
+
+import pytest
+from fleet import POLICY, Fleet, Repo
+
+SIGNED = "  - {name: dev, requires: [{name: ok, approval: {from: [sre]}}]}\n"
+BRANCHES = {
+    "Stage": "drafts/default/_stages/default.monitoring/dev",
+    "Variant": "drafts/default/sites/a/monitoring",
+}
+
+
+def build(root: Path, draft: str, stages: str = SIGNED) -> Fleet:
+    fleet = Fleet.build(root, {"a": ("dev", "edge")})
+    policy = POLICY[: POLICY.index("  - {name: dev,")] + stages
+    fleet.write("policy.yaml", policy.replace("spec:\n", f"spec:\n  draftPer: {draft}\n", 1))
+    return fleet
+
+
+def rebase(repo: Repo, branch: str) -> str:
+    """Put the one commit of a branch on `main`, as a forge does that rebases."""
+    tip = repo.refs()[f"refs/heads/{branch}"]
+    files = {path: repo.file(tip, path) for path in repo.files(tip)}
+    return repo.commit("main", files, repo.git("log", "-1", "--format=%B", tip))
+
+
+@pytest.mark.parametrize("draft", BRANCHES)
+def test_a_commit_on_a_branch_that_was_reset_stays(tmp_path: Path, draft: str):
+    fleet, branch = build(tmp_path, draft), BRANCHES[draft]
+    assert fleet.sweep().code == 0
+    edge = fleet.repos["edge"]
+    edge.commit("main", {"README.md": "# more\n"})
+    rebase(edge, branch)
+    fleet.later(minutes=1).settle()
+    assert fleet.published() == {"sites/a": "v1"}
+    fleet.release("v2")
+    fleet.later(minutes=1).settle()
+    edge.git("update-ref", f"refs/heads/{branch}", "refs/heads/main")
+    commit = edge.commit(branch, {"notes.md": "mine\n"})
+    for _ in range(2):
+        swept = fleet.later(minutes=1).sweep()
+        assert swept.code == 3, swept.out + swept.err
+        assert edge.refs()[f"refs/heads/{branch}"] == commit
+    reason, sentence = fleet.condition("sites/a")
+    assert reason == "PathTaken"
+    assert branch in sentence
+    # As the message says, the branch is to be moved out of the way.
+    edge.git("branch", "-m", branch, "mine")
+    fleet.later(minutes=1).settle()
+    assert "replicas: 2" in edge.file(branch, "sites/a/deployment.yaml")
+
+
+TWO = (
+    "  - {name: dev, requires: [{name: ok, approval: {from: [sre]}}]}\n"
+    "  - {name: lab, requires: [{name: ok, approval: {from: [sre]}}]}\n"
+)
+
+
+def test_a_rebased_branch_has_nothing_of_the_commits_below_it(tmp_path: Path):
+    fleet = build(tmp_path, "Stage", TWO)
+    fleet.site("b", "lab", "edge")
+    assert fleet.sweep().code == 0
+    edge, dev = fleet.repos["edge"], BRANCHES["Stage"]
+    lab = dev.replace("/dev", "/lab")
+    theirs = edge.git("log", "-1", "--format=%B", lab)
+    files = {it: edge.file(lab, it) for it in edge.files(lab) if it.startswith("sites/b/")}
+    edge.commit("main", {"README.md": "# more\n"})
+    rebase(edge, dev)
+    # What "update by rebase" of a forge does.
+    edge.git("update-ref", f"refs/heads/{lab}", "refs/heads/main")
+    rebased = edge.commit(lab, files, theirs)
+    fleet.later(minutes=1).settle()
+    assert fleet.published() == {"sites/a": "v1", "sites/b": ""}
+    assert edge.refs()[f"refs/heads/{lab}"] == rebased
+    fleet.release("v2")
+    fleet.later(minutes=1).settle()
+    log = edge.git("log", "--format=%B", f"main..{lab}")
+    assert "sites/b" in log
+    assert "sites/a" not in log
+
+
+@pytest.mark.parametrize("draft", BRANCHES)
+def test_a_commit_beside_the_packages_survives_a_bump(tmp_path: Path, draft: str):
+    fleet, branch = build(tmp_path, draft), BRANCHES[draft]
+    assert fleet.sweep().code == 0
+    edge = fleet.repos["edge"]
+    commit = edge.commit(branch, {"notes.md": "mine\n"})
+    fleet.release("v2")
+    fleet.later(minutes=1).settle()
+    assert "replicas: 2" in edge.file(branch, "sites/a/deployment.yaml")
+    assert edge.git("merge-base", "--is-ancestor", commit, branch) == ""
