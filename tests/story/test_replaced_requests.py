@@ -17,7 +17,7 @@ STAGES = """\
 
 def sweep(fleet: ForgeFleet, passes: int = 1, code: int = 0) -> None:
     for _ in range(passes):
-        fleet.await_mergeability("edge")
+        fleet.await_checks()
         swept = fleet.later(minutes=1).sweep()
         assert swept.code == code, swept.out + swept.err
 
