@@ -53,7 +53,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 # By marker: what TEST_REQUIRES calls the server, and what a reader does.
-SERVERS = {"forge": ("gitea", "Gitea"), "kube": ("kubernetes", "kube-apiserver")}
+SERVERS = {
+    "cel_go": ("cel-go", "cel-go"),
+    "forge": ("gitea", "Gitea"),
+    "kube": ("kubernetes", "kube-apiserver"),
+}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
