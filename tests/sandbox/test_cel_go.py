@@ -221,7 +221,9 @@ def test_random_expressions_have_the_values_of_cel_go(seed, monkeypatch):
 
 
 def is_taken(text: str) -> bool:
-    """Whether fanout takes the text, and it is not too long."""
+    """Whether fanout takes the text; cel-go reads what follows has() as part of its argument."""
+    if re.search(r"has\([a-z.]*\)[.\[]", text):
+        return False
     try:
         ENGINE.find_free_variables(text)
     except RefusedError:
