@@ -47,8 +47,8 @@ prometheus: ## Fetch a Prometheus server for the tests that ask one, into build/
 servers: ## Build the servers that some tests ask (needs a C compiler, some minutes once)
 	@$(PYTHON) tests/servers/build.py
 
-test-servers: $(VENV)/test servers ## Run the tests that ask a real Gitea or kube-apiserver
-	$(PY) -m pytest $(PARALLEL) -m "forge or kube"
+test-servers: $(VENV)/test servers ## Run the tests that ask a real Gitea, kube-apiserver or cel-go
+	$(PY) -m pytest $(PARALLEL) -m "forge or kube or cel_go"
 
 # ---- for maintainers -----------------------------------------------------------------------------
 

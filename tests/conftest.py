@@ -56,7 +56,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 # By marker: what TEST_REQUIRES calls the server, and what a reader does.
-SERVERS = {"forge": ("gitea", "Gitea"), "kube": ("kubernetes", "kube-apiserver")}
+SERVERS = {
+    "cel_go": ("cel-go", "cel-go"),
+    "forge": ("gitea", "Gitea"),
+    "kube": ("kubernetes", "kube-apiserver"),
+}
 
 TESTS = Path(__file__).parent
 CODE = {"test_architecture", "test_names", "test_docstrings"}

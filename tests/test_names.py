@@ -20,12 +20,13 @@ FIELD = """
     declaration declarations declared declined
     delete deletion deletions delta dependencies dependency deployment diff directory documentation
     downstream draft
-    drafted drafts due event events exec executable expired expression expressions field fields
+    drafted drafts due duration event events exec executable expired expression expressions field
+    fields
     file files
     finalized finalizer finalizers
     forge
     freight function functions git group groups head heads health history hook hooks http
-    identity image jsonpath
+    identity image interpreter jsonpath
     import in injectable injection injector jinja join json junit kargo key keys kind kinds kpt
     kptfile krm kube kubeconform kubernetes label labels list manifest manifests map mapping merge
     merged merger mirror name names namespace object objects on operator operators origin orphan
@@ -45,8 +46,9 @@ FIELD = """
     secret secrets selection selector served setter setters skip snapshot source sources spec specs
     stage
     stages starlark status stopped strategy suspend svg sync tag tags target targets template
-    templates test trailer trailers transition transport tree trees trigger triggers unavailable
-    update upsert upstream url urls validate validation validators verdict verdicts version
+    templates test timestamp trailer trailers transition transport tree trees trigger triggers
+    uint unavailable update upsert upstream url urls validate validation validators verdict verdicts
+    version
     versions warehouse watch watched waves window windows withdraw yaml
 """
 

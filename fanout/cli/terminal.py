@@ -56,6 +56,7 @@ def terminal_width(stream: TextIO) -> int | None:
 
 
 _LINE_LIMIT = 4000  # characters of one line of a message; files can have lines of any length
+_MESSAGE_LIMIT = 1 << 16  # characters of a message; others' answers can have any length
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 _commands: ContextVar[MessageCommands | None] = ContextVar("commands", default=None)
 
@@ -91,10 +92,9 @@ def escape_control(text: str) -> str:
     )
 
 
-def _cut_line(line: str) -> str:
-    if len(line) <= _LINE_LIMIT:
-        return line
-    return f"{line[:_LINE_LIMIT]}… ({len(line)} characters)"
+def cut_text(text: str, limit: int) -> str:
+    """Return the beginning of a text that is too long, and its length."""
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
 
 
 def print_message(text: str, color: Color = Color.AUTO, **style: str | bool) -> None:
@@ -104,6 +104,7 @@ def print_message(text: str, color: Color = Color.AUTO, **style: str | bool) -> 
     """
     if _quiet.get() and style.get("fg") != "red":
         return
-    escaped = "\n".join(map(_cut_line, escape_control(complete_text(text)).split("\n")))
+    lines = escape_control(complete_text(cut_text(text, _MESSAGE_LIMIT))).split("\n")
+    escaped = "\n".join(cut_text(line, _LINE_LIMIT) for line in lines)
     use_color = is_colored(color, sys.stderr)
     click.echo(click.style(escaped, **style) if use_color else escaped, err=True, color=use_color)  # type: ignore[arg-type]  # click.style takes each style by its own type

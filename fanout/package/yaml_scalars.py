@@ -44,7 +44,7 @@ _RESERVED: Final = frozenset(word.lower() for word in _RESERVED_WORDS) | {"nan",
 
 # Characters that YAML reads as line breaks or refuses, and invisible ones.
 _UNSAFE: Final = re.compile(
-    "[\x7f-\xa0\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ud800-\udfff\ufeff\ufff0-\uffff]"
+    "[\x7f-\xa0\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff0-\uffff]"
 )
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _ESCAPED: Final = re.compile('["\\\\\x00-\x1f]|' + _UNSAFE.pattern)

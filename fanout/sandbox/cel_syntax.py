@@ -1,8 +1,8 @@
-"""Syntax of CEL expressions: allowed forms, free variables, and the shortened tree.
+"""Syntax of CEL expressions: allowed forms, literals, free variables, and the shortened tree.
 
 celpy's tree has a node for every rule of the grammar, nine around a single name. Nodes
-that do nothing but pass their child through are removed: evaluation is three times
-faster, and no result changes.
+that do nothing but pass their child through are removed. What its grammar takes although
+it is not CEL is refused here, and so are calls that have no meaning whatever the values.
 
 A simple tree is serialized by a worker, which has celpy's parser, and read by the parent
 (`expression_closures`), which must not import celpy: that takes longer than most
@@ -12,24 +12,28 @@ commands. A node is a list whose first item is its type:
 
 Below a map, keys and values alternate. All but the first two contain nothing but nodes.
 
-Not serialized, and so left to celpy, are macros, patterns, times, bytes, unsigned
-numbers and types; and expressions that celpy evaluates in a way of its own, which is
-not worth imitating.
+Not serialized, and so left to a worker, are macros, patterns, times, bytes, unsigned
+numbers and types.
 """
 
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
-from celpy.celtypes import DoubleType, IntType
-from celpy.evaluation import celstr
 from lark import Token
 from lark import Tree as LarkTree
 
 from fanout.api.field_errors import suggest_name
-from fanout.sandbox.free_variables import CALLABLE_NAMES, FUNCTIONS, MACROS, METHODS, add_path
+from fanout.sandbox.cel_operators import (
+    INT_LIMIT,
+    TYPES_BY_NAME,
+    UINT_LIMIT,
+    CelType,
+    Uint,
+)
+from fanout.sandbox.free_variables import FUNCTIONS, MACROS, METHODS, add_path
 from fanout.sandbox.worker_protocol import RefusedError
 
 MAX_EXPRESSION_LENGTH = 1024  # characters
@@ -89,23 +93,14 @@ def shorten_tree(tree: Tree) -> Tree:
 
 
 def check_tree(tree: Tree, macros: int = 0) -> None:
-    """Refuse forms that celpy takes although they are not CEL, and macros nested too deep.
+    """Refuse what is not CEL, or never has a value, and macros nested too deep.
 
     Raises RefusedError.
     """
-    if tree.data == "member_object":
-        raise RefusedError(
-            "ExpressionError", f"objects cannot be constructed{format_position(tree)}"
-        )
-    if tree.data == "dot_ident_arg":
-        raise RefusedError(
-            "ExpressionError", f"a function call must not start with a dot{format_position(tree)}"
-        )
-    arguments = list(arguments_of(tree))
-    if tree.data == "ident_arg":
-        _check_function(tree, token_of(tree, 0), arguments)
+    if tree.data in CHECKS:
+        CHECKS[tree.data](tree)
     if tree.data == "member_dot_arg":
-        macros += _is_checked_macro(tree, token_of(tree, 1), arguments)
+        macros += str(token_of(tree, 1)) in MACROS
         if macros > MAX_MACRO_DEPTH:
             problem = f"macros are nested more than {MAX_MACRO_DEPTH} deep"
             raise RefusedError("LimitExceeded", f"{problem}{format_position(tree)}")
@@ -113,20 +108,54 @@ def check_tree(tree: Tree, macros: int = 0) -> None:
         check_tree(child, macros)
 
 
-def _check_function(tree: Tree, name: Token, arguments: list[Tree]) -> None:
-    """Refuse unknown functions, and `has` of anything but a field. Raises RefusedError."""
-    # celpy reports an unknown function only when it calls it; here the author learns it
-    # at validation.
-    if name not in CALLABLE_NAMES:
-        raise _unknown_function_error(name, FUNCTIONS)
-    if name == "has" and (len(arguments) != 1 or arguments[0].data != "member_dot"):
-        remedy = "write has(target.spec.x), or 'x' in target.spec for keys that are not names"
-        raise RefusedError(
-            "ExpressionError", f"has() takes one field{format_position(tree)}", remedy
+def _check_object(tree: Tree) -> None:
+    raise _refusal("objects cannot be constructed", tree)
+
+
+def _check_dotted_call(tree: Tree) -> None:
+    raise _refusal("a function call must not start with a dot", tree)
+
+
+def _check_name(tree: Tree) -> None:
+    """Refuse words that CEL reserves, as the names of variables."""
+    name = token_of(tree, 0)
+    if name in RESERVED_WORDS | KEYWORDS:
+        raise _refusal(f"{str(name)!r} is reserved in CEL, and no name of a variable", tree)
+
+
+def _check_field(tree: Tree) -> None:
+    """Refuse words with a meaning in CEL as names of fields."""
+    name = token_of(tree, 1)
+    if name in KEYWORDS:
+        raise _refusal(
+            f"{str(name)!r} has a meaning in CEL, and cannot follow a dot",
+            tree,
+            f"write ['{name}'] for a field of that name",
         )
 
 
-def _unknown_function_error(name: Token, available: frozenset[str]) -> RefusedError:
+def _check_function(tree: Tree) -> None:
+    """Refuse unknown functions, wrong numbers of arguments, and `has` of anything but a field."""
+    # Here the author learns it at validation.
+    name, arguments = token_of(tree, 0), list(arguments_of(tree))
+    if name in METHODS and name not in FUNCTIONS:
+        remedy = f"write the value in front, as in target.metadata.name.{name}(...)"
+        raise _refusal(f"{name}() is a method", tree, remedy)
+    if name not in FUNCTIONS:
+        raise _unknown_function_error(name, FUNCTIONS)
+    if name == "has" and (len(arguments) != 1 or arguments[0].data != "member_dot"):
+        remedy = "write has(target.spec.x), or 'x' in target.spec for keys that are not names"
+        raise _refusal("has() takes one field", tree, remedy)
+    _check_count(tree, name, FUNCTIONS[name], len(arguments))
+
+
+def _check_count(tree: Tree, name: str, allowed: tuple[int, ...], count: int) -> None:
+    if count not in allowed:
+        numbers = " or ".join(map(str, allowed))
+        raise _refusal(f"{name}() needs {numbers}, not {count} arguments", tree)
+
+
+def _unknown_function_error(name: Token, available: Iterable[str]) -> RefusedError:
     problem = f"there is no function {str(name)!r} (column {name.column})"
     usual = ", ".join(
         f"{function_name}()"
@@ -137,17 +166,143 @@ def _unknown_function_error(name: Token, available: frozenset[str]) -> RefusedEr
     return RefusedError("ExpressionError", problem, remedy)
 
 
-def _is_checked_macro(tree: Tree, name: Token, arguments: list[Tree]) -> bool:
-    """Return whether the call is a macro. Raises RefusedError for invalid and unknown ones."""
-    if name not in CALLABLE_NAMES | MACROS:
-        raise _unknown_function_error(name, METHODS | MACROS)
-    if name not in MACROS:
-        return False
-    if len(arguments) != 2 or _bare_name(arguments[0]) is None:
-        raise RefusedError(
-            "ExpressionError", f"{name}() takes a name and an expression{format_position(tree)}"
-        )
-    return True
+def _check_method(tree: Tree) -> None:
+    """Refuse invalid macros, unknown methods, and wrong numbers of arguments."""
+    name, arguments = token_of(tree, 1), list(arguments_of(tree))
+    if name in MACROS:
+        if len(arguments) != 2 or not bare_name(arguments[0]) or is_rooted(arguments[0]):
+            raise _refusal(f"{name}() takes a name and an expression", tree)
+    elif name in METHODS:
+        _check_count(tree, name, METHODS[name], len(arguments))
+    elif name in FUNCTIONS:
+        raise _refusal(f"{name}() is a function", tree, f"write {name}(...) around the value")
+    else:
+        raise _unknown_function_error(name, METHODS.keys() | MACROS)
+
+
+def _refusal(problem: str, tree: Tree, remedy: str = "") -> RefusedError:
+    return RefusedError("ExpressionError", f"{problem}{format_position(tree)}", remedy)
+
+
+def _check_literal(tree: Tree) -> None:
+    """Refuse numbers that are out of range, and texts with unknown escapes."""
+    try:
+        read_literal(token_of(tree, 0))
+    except ValueError as error:
+        raise _refusal(str(error), tree) from None
+
+
+CHECKS: dict[str, Callable[[Tree], None]] = {
+    "dot_ident": _check_name,
+    "dot_ident_arg": _check_dotted_call,
+    "ident": _check_name,
+    "ident_arg": _check_function,
+    "literal": _check_literal,
+    "member_dot": _check_field,
+    "member_dot_arg": _check_method,
+    "member_object": _check_object,
+}
+KEYWORDS = frozenset({"false", "in", "null", "true"})
+RESERVED_WORDS = frozenset(
+    {
+        "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
+        "loop", "namespace", "package", "return", "var", "void", "while",
+    }
+)  # fmt: skip
+
+
+def read_literal(token: Token) -> Any:
+    """Return the value of a literal. Raises ValueError, with the problem, if it has none."""
+    return LITERAL_READERS[token.type](str(token))
+
+
+def _read_int(text: str) -> int:
+    value = int(text, 16) if "x" in text else int(text)
+    if not -INT_LIMIT <= value < INT_LIMIT:
+        raise ValueError(f"the number {text} is out of range")
+    return value
+
+
+def _read_uint(text: str) -> Uint:
+    value = int(text[:-1], 16) if "x" in text else int(text[:-1])
+    if not 0 <= value < UINT_LIMIT or text.startswith("-"):
+        raise ValueError(f"the unsigned number {text} is out of range")
+    return Uint(value)
+
+
+def _read_double(text: str) -> float:
+    if DOUBLE_PATTERN.fullmatch(text) is None:
+        raise ValueError(f"{text} needs digits behind its dot")
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"the number {text} is out of range")
+    return value
+
+
+def _read_text(text: str) -> str:
+    is_raw, body = _split_quotes(text)
+    return body if is_raw else ESCAPE_PATTERN.sub(_read_escape, body)
+
+
+def _read_bytes(text: str) -> bytes:
+    is_raw, body = _split_quotes(text[1:])
+    if is_raw:
+        return body.encode()
+    end, result = 0, b""
+    for match in ESCAPE_PATTERN.finditer(body):
+        if match[1] and match[1][0] in "uU":
+            raise ValueError(f"bytes have no escape {match[0]}")
+        character = _read_escape(match)
+        is_byte = match[1] and match[1][0] in "xX0123"
+        result += body[end : match.start()].encode()
+        result += bytes([ord(character)]) if is_byte else character.encode()
+        end = match.end()
+    return result + body[end:].encode()
+
+
+def _split_quotes(text: str) -> tuple[bool, str]:
+    """Return whether the text between the quotes is raw, and this text."""
+    is_raw = text[0] in "rR"
+    text = text[is_raw:]
+    length = 3 if text[:3] in ("'''", '"""') and len(text) >= 6 else 1
+    body = text[length:-length]
+    if is_raw and text[:length] in body:
+        # celpy's grammar goes on behind a backslash and a quote.
+        raise ValueError("a raw string ends at its first quote")
+    return is_raw, body
+
+
+def _read_escape(match: re.Match[str]) -> str:
+    escape = match[1]
+    if not escape:
+        raise ValueError(f"there is no escape {match[0]} in strings")
+    if escape in SIMPLE_ESCAPES:
+        return SIMPLE_ESCAPES[escape]
+    number = int(escape, 8) if escape[0].isdigit() else int(escape[1:], 16)
+    if number in range(0xD800, 0xE000) or number > sys.maxunicode:
+        raise ValueError(f"{match[0]} is no character")
+    return chr(number)
+
+
+DOUBLE_PATTERN = re.compile(r"-?(?:[0-9]*\.[0-9]+(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)")
+ESCAPE_PATTERN = re.compile(
+    r"""\\(?:([abfnrtv?"'`\\]|[xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2})|.?)""",
+    re.DOTALL,
+)
+SIMPLE_ESCAPES = {
+    **{sign: sign for sign in "?\"'`\\"},
+    **dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True)),
+}
+LITERAL_READERS: dict[str, Callable[[str], Any]] = {
+    "BOOL_LIT": lambda text: text == "true",
+    "BYTES_LIT": _read_bytes,
+    "FLOAT_LIT": _read_double,
+    "INT_LIT": _read_int,
+    "MLSTRING_LIT": _read_text,
+    "NULL_LIT": lambda _: None,
+    "STRING_LIT": _read_text,
+    "UINT_LIT": _read_uint,
+}
 
 
 def find_tree_variables(tree: Tree) -> dict[str, Any]:
@@ -163,12 +318,12 @@ def find_tree_variables(tree: Tree) -> dict[str, Any]:
 def _add_variables(tree: Tree, free_variables: dict[str, Any], bound: frozenset[str]) -> None:
     path = find_path(tree)
     if path:
-        if path[0] not in bound:
+        if find_type(path, bound) is None and (path[0] not in bound or is_rooted(tree)):
             add_path(free_variables, path)
     elif tree.data == "member_dot_arg" and str(tree.children[1]) in MACROS:
         name, body = arguments_of(tree)
         _add_variables(child_of(tree, 0), free_variables, bound)
-        _add_variables(body, free_variables, bound | {_bare_name(name) or ""})
+        _add_variables(body, free_variables, bound | {bare_name(name) or ""})
     else:
         for child in subtrees(tree):
             _add_variables(child, free_variables, bound)
@@ -183,11 +338,23 @@ def find_path(tree: Tree) -> tuple[str, ...]:
         key = _string_value(child_of(tree, 1))
         parent_path = find_path(child_of(tree, 0)) if key is not None else ()
         return (*parent_path, key) if parent_path and key is not None else ()
-    name = _bare_name(tree)
+    name = bare_name(tree)
     return (name,) if name else ()
 
 
-def _bare_name(tree: Tree) -> str | None:
+def find_type(path: tuple[str, ...], bound: Container[str]) -> CelType | None:
+    """Return the type that a path names, None for variables and bound names."""
+    return None if path[0] in bound else TYPES_BY_NAME.get(".".join(path))
+
+
+def is_rooted(tree: Tree) -> bool:
+    """Return whether a path starts with a dot, and so with a variable, never a bound name."""
+    while tree.data != "primary":
+        tree = child_of(tree, 0)
+    return child_of(tree, 0).data == "dot_ident"
+
+
+def bare_name(tree: Tree) -> str | None:
     """Return the name if the tree is a single name, else None."""
     if tree.data == "primary" and child_of(tree, 0).data in ("ident", "dot_ident"):
         return str(child_of(tree, 0).children[0])
@@ -261,7 +428,7 @@ class _NotSimpleError(Exception):
 
 
 def serialize_tree(tree: Tree) -> SerializedAst | None:
-    """Serialize a shortened tree; None if celpy must evaluate it."""
+    """Serialize a shortened tree; None if a worker must evaluate it."""
     try:
         return _serialize_node(tree, 0)
     except _NotSimpleError:
@@ -273,18 +440,13 @@ def _serialize_node(tree: Tree, depth: int) -> SerializedAst:
     if depth > MAX_AST_DEPTH:
         raise _NotSimpleError
     if names := find_path(tree):
-        return ["path", *_check_variable(names)]
+        if find_type(names, ()) is not None:
+            raise _NotSimpleError
+        return ["path", *names]
     serialize = SERIALIZERS.get(tree.data)
     if serialize is None:
         raise _NotSimpleError
     return serialize(tree, depth + 1)
-
-
-def _check_variable(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Refuse a variable with the name of a function or type, which may mean either."""
-    if names[0] in CALLABLE_NAMES:
-        raise _NotSimpleError
-    return names
 
 
 def _build_serializer(node_type: str) -> Callable[[Tree, int], SerializedAst]:
@@ -316,9 +478,6 @@ def _serialize_method(tree: Tree, depth: int) -> SerializedAst:
     if name == "size" and not arguments:
         return ["size", receiver]
     if name not in SIMPLE_METHODS or len(arguments) != 1:
-        raise _NotSimpleError
-    if name == "contains" and receiver[0] not in ("path", "value"):
-        # celpy has the method for texts of a row, not for concatenated ones
         raise _NotSimpleError
     return [name, receiver, _serialize_node(arguments[0], depth)]
 
@@ -354,41 +513,12 @@ def _serialize_map(tree: Tree, depth: int) -> SerializedAst:
 
 
 def _serialize_literal(tree: Tree, _: int) -> SerializedAst:
-    value = token_of(tree, 0)
-    read = LITERAL_READERS.get(value.type)
-    if read is None:
+    value = read_literal(token_of(tree, 0))
+    if value.__class__ in (Uint, bytes):
         raise _NotSimpleError
-    try:
-        return ["value", read(value)]
-    except (ValueError, OverflowError):  # out of range, or a lone surrogate
-        raise _NotSimpleError from None
+    return ["value", value]
 
 
-def _read_text(value: Token) -> str:
-    text = str(celstr(value))
-    text.encode()
-    return text
-
-
-def _read_double(value: Token) -> float:
-    fraction = float(DoubleType(value.value))
-    if not math.isfinite(fraction):
-        raise _NotSimpleError
-    return fraction
-
-
-def _read_int(value: Token) -> int:
-    return int(IntType(value.value))
-
-
-LITERAL_READERS: dict[str, Callable[[Token], Any]] = {
-    "BOOL_LIT": lambda value: value.value == "true",
-    "FLOAT_LIT": _read_double,
-    "INT_LIT": _read_int,
-    "MLSTRING_LIT": _read_text,
-    "NULL_LIT": lambda _: None,
-    "STRING_LIT": _read_text,
-}
 PRIMARY_SERIALIZERS: dict[str, Callable[[Tree, int], SerializedAst]] = {
     "ident_arg": _serialize_call,
     "list_lit": _serialize_list,

@@ -20,7 +20,6 @@ from fanout.disk_cache import read_cache_file, write_cache_file
 from fanout.errors import Bug
 from fanout.sandbox.expression_closures import ASK, build_closure
 from fanout.sandbox.free_variables import (
-    CALLABLE_NAMES,
     GLOBALS,
     FreeVariables,
     answer_key,
@@ -33,6 +32,7 @@ from fanout.selection.variant_spec import ExpressionFailure, InProcessExpression
 from fanout.telemetry.metrics import Counters
 from fanout.values import frozen
 
+AST_FORMAT = 2  # changed where a cached AST would no longer be valid
 MAX_ENTRIES = 4096  # expressions; beyond, the file is started anew
 
 
@@ -88,7 +88,7 @@ def _load_entries(path: Path) -> dict[str, Any]:
 
 def _cache_version() -> str:
     """Return the versions that the entries depend on: fanout's format of celpy's trees."""
-    return f"{version('fanout')} {version('cel-python')}"
+    return f"{AST_FORMAT} {version('fanout')} {version('cel-python')}"
 
 
 MAX_ANSWERS = 200_000
@@ -368,7 +368,7 @@ class ProcessSandbox:
         """Return the variables that each expression and template names; none if it is invalid."""
         with self._lock:
             return (
-                _find_names(self._require_open(self._expressions), expressions, CALLABLE_NAMES),
+                _find_names(self._require_open(self._expressions), expressions, frozenset()),
                 _find_names(self._require_open(self._templates), templates, GLOBALS),
             )
 

@@ -11,50 +11,45 @@ importing either library.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
 # CEL
 MACROS = frozenset({"all", "exists", "exists_one", "filter", "map"})
-METHODS = frozenset(
-    {
-        "contains",
-        "endsWith",
-        "getDate",
-        "getDayOfMonth",
-        "getDayOfWeek",
-        "getDayOfYear",
-        "getFullYear",
-        "getHours",
-        "getMilliseconds",
-        "getMinutes",
-        "getMonth",
-        "getSeconds",
-        "matches",
-        "size",
-        "startsWith",
-    }
-)
-TYPES = frozenset(
-    {
-        "bool",
-        "bytes",
-        "double",
-        "duration",
-        "int",
-        "list",
-        "map",
-        "null_type",
-        "string",
-        "timestamp",
-        "type",
-        "uint",
-    }
-)
-FUNCTIONS = (TYPES - {"list", "map", "null_type"}) | {"dyn", "has", "matches", "size"}
-# celpy accepts each of them as a function and as a method
-CALLABLE_NAMES = FUNCTIONS | METHODS | TYPES
+# Methods and functions, with the numbers of arguments that they take.
+METHODS: Mapping[str, tuple[int, ...]] = {
+    "contains": (1,),
+    "endsWith": (1,),
+    "getDate": (0, 1),
+    "getDayOfMonth": (0, 1),
+    "getDayOfWeek": (0, 1),
+    "getDayOfYear": (0, 1),
+    "getFullYear": (0, 1),
+    "getHours": (0, 1),
+    "getMilliseconds": (0, 1),
+    "getMinutes": (0, 1),
+    "getMonth": (0, 1),
+    "getSeconds": (0, 1),
+    "matches": (1,),
+    "size": (0,),
+    "startsWith": (1,),
+}
+FUNCTIONS: Mapping[str, tuple[int, ...]] = {
+    "bool": (1,),
+    "bytes": (1,),
+    "double": (1,),
+    "duration": (1,),
+    "dyn": (1,),
+    "has": (1,),
+    "int": (1,),
+    "matches": (2,),
+    "size": (1,),
+    "string": (1,),
+    "timestamp": (1,),
+    "type": (1,),
+    "uint": (1,),
+}
 
 # Jinja
 GLOBALS = frozenset({"dict", "namespace", "range"})
@@ -79,26 +74,49 @@ def add_path(free_variables: dict[str, Any], path: tuple[str, ...]) -> None:
 
 
 def project_row(row: Mapping[str, Any], free_variables: FreeVariables) -> dict[str, Any]:
-    """Return the part of a row that is read.
+    """Return the part of a row that is read, with the labels and annotations of objects.
 
     A missing field stays missing and a value without fields stays as it is, so evaluating
     the part returns the value or the error that evaluating the row would.
     """
     return {
-        name: _project_value(row[name], subfields)
+        name: _project_value(row[name], subfields, ())
         for name, subfields in free_variables.items()
         if name in row
     }
 
 
-def _project_value(value: Any, free_variables: FreeVariables) -> Any:
+def _project_value(value: Any, free_variables: FreeVariables, path: tuple[str, ...]) -> Any:
+    value = complete_value(value, path)
     if not free_variables or not isinstance(value, Mapping):
         return value
     return {
-        name: _project_value(value[name], subfields)
+        name: _project_value(value[name], subfields, (*path, name))
         for name, subfields in free_variables.items()
         if name in value
     }
+
+
+METADATA = ("metadata",)
+METADATA_MAPS = ("labels", "annotations")
+
+
+def complete_value(value: Any, path: Sequence[str]) -> Any:
+    """Return a value of an object with the labels and annotations that the object lacks, empty.
+
+    `path`: the fields from the object to the value. An author need not ask whether an object
+    has any label before asking for one.
+    """
+    if len(path) > 1 or not isinstance(value, Mapping):
+        return value
+    if tuple(path) == METADATA:
+        lacking: dict[str, Any] = {it: {} for it in METADATA_MAPS if value.get(it) is None}
+        return {**value, **lacking} if lacking else value
+    if path or "metadata" not in value:
+        return value
+    metadata = value["metadata"]
+    completed = complete_value(metadata, METADATA)
+    return value if completed is metadata else {**value, "metadata": completed}
 
 
 def encode_part(part: Mapping[str, Any]) -> str:

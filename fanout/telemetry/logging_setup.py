@@ -23,6 +23,7 @@ _LIBRARY_LEVELS = {
     "httpcore2": logging.WARNING,
     "urllib3": logging.WARNING,
 }
+_FIELD_LIMIT = 1 << 14  # characters of a field of a line
 _PLAIN_COMMANDS = MessageCommands()
 
 
@@ -107,14 +108,25 @@ def _build_completion(commands: MessageCommands) -> Processor:
 
 
 def _build_redaction(redactor: Redactor) -> Processor:
-    """Build the log processor that turns tracebacks into text and redacts every field."""
+    """Build the log processor that turns tracebacks into text, redacts fields and cuts long ones.
+
+    What others' servers and files say may have any length; a collector of logs drops long lines.
+    """
 
     def redact(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
         if "exc_info" in event:
             event = structlog.processors.format_exc_info(logger, method, event)
         return {
-            key: value if key in _META_FIELDS else redactor.redact_field(key, value)
+            key: value if key in _META_FIELDS else _cut_field(redactor.redact_field(key, value))
             for key, value in event.items()
         }
 
     return redact
+
+
+def _cut_field(value: object) -> object:
+    """Cut text, also as it would be printed, behind the redaction that needs all of it."""
+    text = value if isinstance(value, str) else repr(value)
+    if len(text) <= _FIELD_LIMIT:
+        return value
+    return f"{text[:_FIELD_LIMIT]}… ({len(text)} characters)"

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,6 +100,18 @@ def test_yaml_has_sorted_keys_at_every_depth(capsys):
     print_value({"b": 1, "kind": "TargetView", "a": {"z": [], "ready": "yes"}}, OutputFormat.YAML)
     out = capsys.readouterr().out
     assert out == 'a:\n  ready: "yes"\n  z: []\nb: 1\nkind: TargetView\n'
+
+
+INVISIBLE = "\u061c\u180e\u200b\u200f\u202e\u2060\u2066\u2067\u2068\u2069\u206f\ufeff"
+
+
+@pytest.mark.parametrize("character", INVISIBLE, ids=ascii)
+def test_yaml_escapes_what_changes_the_direction_of_text_or_is_not_seen(character, capsys):
+    value = {"line": f"a{character}b", f"k{character}": "x", "lines": f"a\nb{character}\n"}
+    print_value(value, OutputFormat.YAML)
+    out = capsys.readouterr().out
+    assert character not in out
+    assert yaml.safe_load(out) == value
 
 
 def test_names_are_as_kubectl_takes_them_back(capsys):

@@ -95,6 +95,11 @@ def test_a_message_of_10_kb_is_cut(capsys):
     assert capsys.readouterr().err == f"{'x' * 4000}… (10000 characters)\n"
 
 
+def test_a_message_of_many_lines_is_cut(capsys):
+    print_message(("x" * 999 + "\n") * 1000, fg="red")
+    assert 60_000 < len(capsys.readouterr().err) < 70_000
+
+
 HOSTILE = {
     "an escape sequence": ("\x1b]0;owned\x07\x1b[2J", "\\x1b]0;owned\\x07\\x1b[2J"),
     "a mark for right to left": ("safe\u202egnp.exe", "safe\\u202egnp.exe"),

@@ -1,4 +1,4 @@
-"""What closures answer is what celpy answers; where they do not know, it is asked."""
+"""What closures answer is what a worker answers; where they do not know, it is asked."""
 
 import json
 import subprocess
@@ -20,19 +20,19 @@ from fanout.sandbox.worker_protocol import RefusedError, answer_texts
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.telemetry.metrics import Counters
 
-CELPY = CelEngine()
+ENGINE = CelEngine()
 
 
 def compiled(text):
     """The closure, or None, as the parent makes it of what a child sends."""
-    outline = json.loads(json.dumps(CELPY.serialize_ast(text)))
-    return None if outline is None else build_closure(outline, CELPY.find_free_variables(text))
+    outline = json.loads(json.dumps(ENGINE.serialize_ast(text)))
+    return None if outline is None else build_closure(outline, ENGINE.find_free_variables(text))
 
 
-def by_celpy(text, row):
+def by_worker(text, row):
     """The answer that a child sends, as it sends it: `[value]`, or reason, problem and remedy."""
-    part = encode_part(project_row(row, CELPY.find_free_variables(text)))
-    return json.dumps(json.loads(answer_texts(CELPY, {"text": text, "rows": [json.loads(part)]})))
+    part = encode_part(project_row(row, ENGINE.find_free_variables(text)))
+    return json.dumps(json.loads(answer_texts(ENGINE, {"text": text, "rows": [json.loads(part)]})))
 
 
 def sent(value):
@@ -40,14 +40,14 @@ def sent(value):
 
 
 def agrees(text, row, closure):
-    """Whether the closure says what celpy says; it may leave the question to it."""
+    """Whether the closure says what a worker says; it may leave the question to it."""
     found = ASK if closure is None else closure(row)
-    return found is ASK or sent(found) == by_celpy(text, row)
+    return found is ASK or sent(found) == by_worker(text, row)
 
 
 @settings(max_examples=300, deadline=None)
 @given(EXPRESSIONS, ROWS)
-def test_a_closure_s_answer_is_celpy_s(text, row):
+def test_a_closure_s_answer_is_a_worker_s(text, row):
     try:
         closure = compiled(text)
     except RefusedError:
@@ -83,13 +83,13 @@ OF_TWO = [
 
 
 @pytest.mark.parametrize("text", OF_TWO)
-def test_it_is_celpy_s_for_any_two_values(text):
+def test_it_is_a_worker_s_for_any_two_values(text):
     closure = compiled(text)
     rows = [{"a": a, "b": b} for a in OBJECTS for b in OBJECTS]
     assert [row for row in rows if not agrees(text, row, closure)] == []
 
 
-# A truth, a lie, no truth, an error for celpy, and an exception that it does not catch.
+# A truth, a lie, no truth, an error, and one of a number that is out of range.
 OPERANDS = ["true", "false", "1", "a.gone", "int(1e308 * 10.0)"]
 AROUND = [
     "{} && {}",
@@ -112,7 +112,7 @@ AROUND = [
 
 
 @pytest.mark.parametrize("form", AROUND)
-def test_a_fault_goes_as_far_as_in_celpy(form):
+def test_a_fault_goes_as_far_as_in_a_worker(form):
     texts = [form.format(one, other) for one in OPERANDS for other in OPERANDS]
     assert [text for text in texts if not agrees(text, {"a": {}}, compiled(text))] == []
 
@@ -146,14 +146,18 @@ IN_PROCESS = [
     ("concatenation", "'monitoring-' + target.metadata.name", "monitoring-eu-1"),
     ("characters are counted, not bytes", "size(target.metadata.labels['æ'])", 1),
     ("items are counted", "target.spec.zones.size() + size(target.metadata.labels)", 5),
-    ("nothing has no size", "size(target.spec.none)", 0),
     ("has", "has(target.metadata.labels.region) ? 1 : 0", 1),
     ("has of what is not there", "has(target.metadata.labels.canary) ? 1 : 0", 0),
-    ("has below what is not there", "has(target.status.phase)", False),
-    ("has below a text", "has(target.metadata.name.x)", False),
     ("has of null", "has(target.spec.none)", True),
-    ("has of no variable", "has(nobody.x)", False),
-    ("has of an item's field", "has(target.spec.zones[0].x)", False),
+    ("has of a computed map's field", "has({'a': target.spec.on}.a)", True),
+    ("a number and a text", "target.metadata.name == 3", False),
+    ("a boolean and a number", "target.spec.on == 1 || target.spec.none == 0", False),
+    ("a list that is not null", "target.spec.zones != null", True),
+    ("in a list of several kinds", "3 in ['3', true, null, [3]]", False),
+    ("a boolean as text", "string(target.spec.on)", "true"),
+    ("a text put together and its part", "('a' + 'b').contains('ab')", True),
+    ("a fraction by zero", "1.0 / 0.0 > 1.0", True),
+    ("true beside what is no boolean", "1 || true", True),
     ("only one branch", "has(target.x) ? target.x : 'none'", "none"),
     ("false beside a fault", "has(target.x) && target.x == 'a'", False),
     ("false behind a fault", "target.x == 'a' && has(target.x)", False),
@@ -171,7 +175,7 @@ IN_PROCESS = [
     ("an empty list", "target.spec.zones != []", True),
     ("not", "!target.spec.on", False),
     ("a negative number", "-stage.inFlight", -2),
-    ("conversions", "string(stage.total) + string(1.0) + string(int(target.spec.size))", "401.012"),
+    ("conversions", "string(stage.total) + string(1.5) + string(int(target.spec.size))", "401.512"),
     ("a number of a fraction", "int(stage.share) + int(-1.9)", -1),
     ("a fraction of a number", "double(stage.total) / 80.0", 0.5),
     ("a list", "[target.metadata.name, 'x']", ["eu-1", "x"]),
@@ -187,7 +191,7 @@ IN_PROCESS = [
 def test_it_is_answered_in_process(_, text, value):
     found = compiled(text)(ROW)
     assert (found, type(found)) == (value, type(value))
-    assert sent(found) == by_celpy(text, ROW)
+    assert sent(found) == by_worker(text, ROW)
 
 
 NOT_SIMPLE = [
@@ -197,11 +201,6 @@ NOT_SIMPLE = [
     ("unsigned numbers", "1u + 2u"),
     ("bytes", "size(b'abc')"),
     ("types", "type(1) == int"),
-    ("a variable that may be a function", "size == 3"),
-    ("a part of a text put together, which celpy does not know", "('a' + 'b').contains('a')"),
-    ("a fraction without end", "1e999"),
-    ("a number out of range", "9223372036854775808"),
-    ("half a character", r"'\ud800'"),
     ("keys that are computed", "{target.metadata.name: 1}"),
     ("keys that are there twice", "{'a': 1, 'a': 2}"),
     ("too deep a tree", "+".join(["1"] * 66)),
@@ -223,26 +222,25 @@ LEFT = [
     ("a fault beside what decides nothing", "target.x && true", {"target": {}}),
     ("a choice by a fault", "target.x ? 1 : 2", {"target": {}}),
     ("a choice by a number", "target.x ? 1 : 2", {"target": {"x": 1}}),
-    ("a number and a text", "target.x == '1'", {"target": {"x": 1}}),
+    ("a field of what is not there", "has(target.x.y)", {"target": {}}),
+    ("a field of a text that is asked for", "has(target.x.y)", {"target": {"x": "a"}}),
+    ("a field of no variable", "has(nobody.x)", {}),
+    ("nothing has no size", "size(target.x)", {"target": {"x": None}}),
+    ("what is no boolean beside what decides nothing", "target.x || false", {"target": {"x": 1}}),
     ("a number and a fraction", "target.x + 1.5", {"target": {"x": 1}}),
     ("too large a sum", "target.x + 1", {"target": {"x": 2**63 - 1}}),
     ("the least number's opposite", "-target.x", {"target": {"x": -(2**63)}}),
     ("division by zero", "1 / target.x", {"target": {"x": 0}}),
-    ("a fraction by zero, which celpy has its own way with", "1.0 / 0.0 > 1.0", {}),
     ("a remainder by zero", "1 % target.x", {"target": {"x": 0}}),
-    ("a text as a format, which celpy fills in", "'%s' % target.x == ''", {"target": {}}),
+    ("a text as a format", "'%s' % target.x == ''", {"target": {}}),
     ("an index too large", "target.x[1]", {"target": {"x": ["a"]}}),
-    ("a negative index, which celpy counts from the end", "target.x[-1]", {"target": {"x": ["a"]}}),
-    ("a truth and a number, equal to celpy", "true == target.x", {"target": {"x": 1}}),
+    ("a negative index", "target.x[-1]", {"target": {"x": ["a"]}}),
     ("a truth as number", "target.x + 1", {"target": {"x": True}}),
-    ("a text in a text, which celpy takes for a list", "'a' in target.x", {"target": {"x": "a"}}),
-    ("a list with numbers and texts", "'a' in target.x", {"target": {"x": [1, "b"]}}),
+    ("a text in a text", "'a' in target.x", {"target": {"x": "a"}}),
     ("two full lists", "target.x == [1]", {"target": {"x": [1]}}),
     ("two full maps", "target.x == target.x", {"target": {"x": {"a": 1}}}),
-    ("a list that is not null", "target.x != null", {"target": {"x": []}}),
     ("lists put together", "target.x + [1]", {"target": {"x": [1]}}),
     ("no number in a text", "int(target.x)", {"target": {"x": " 1"}}),
-    ("a truth as text, which celpy capitalizes", "string(target.x)", {"target": {"x": True}}),
     ("fractions in a list", "target.x", {"target": {"x": [1.0]}}),
     ("data out of range that is not looked at", "has(target.x)", {"target": {"x": 2**63}}),
     ("such data in a list", "size(target.x)", {"target": {"x": [[2**63]]}}),
@@ -259,7 +257,7 @@ LEFT = [
 
 
 @pytest.mark.parametrize(("_", "text", "row"), LEFT, ids=map(itemgetter(0), LEFT))
-def test_it_is_left_to_celpy(_, text, row):
+def test_it_is_left_to_a_worker(_, text, row):
     assert compiled(text)(row) is ASK
 
 
@@ -270,10 +268,10 @@ def sandbox():
 
 
 @pytest.mark.parametrize(("_", "text", "row"), LEFT, ids=map(itemgetter(0), LEFT))
-def test_what_a_closure_leaves_is_asked_and_its_errors_are_celpy_s(_, text, row, sandbox):
+def test_what_a_closure_leaves_is_asked_and_its_errors_are_a_worker_s(_, text, row, sandbox):
     [[found]] = sandbox.evaluate([text], [row])
     said = list(astuple(found)) if isinstance(found, ExpressionFailure) else [found]
-    assert json.dumps({"answers": [said]}) == by_celpy(text, row)
+    assert json.dumps({"answers": [said]}) == by_worker(text, row)
     (closure,) = sandbox.closures([text])
     assert closure(row) == found
 

@@ -1,11 +1,10 @@
 """What expressions yield and how their errors read; that reading only a part changes nothing."""
 
-import celpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fanout.sandbox.cel_worker import CEL_FUNCTIONS, CelEngine, to_cel, to_plain
+from fanout.sandbox.cel_worker import CelEngine
 from fanout.sandbox.free_variables import encode_part, project_row
 from fanout.sandbox.worker_protocol import RefusedError
 
@@ -37,7 +36,7 @@ VALUES = [
     ("a whole map", "target.metadata.labels", TARGET["metadata"]["labels"]),
     ("has of what is there", "has(target.metadata.labels.region) ? 1 : 0", 1),
     ("has of what is not there", "has(target.metadata.labels.canary) ? 1 : 0", 0),
-    ("has below what is not there", "has(target.status.phase)", False),
+    ("has below what may not be there", "has(target.status) && has(target.status.phase)", False),
     ("in a map", "'region' in target.metadata.labels", True),
     ("in a list", "'c' in target.spec.zones", False),
     ("size", "size(target.spec.zones)", 2),
@@ -73,8 +72,12 @@ FAULTS = [
     ("an item of an unknown method", "target.metadata.name.split('-')[1]",
      "there is no function 'split' (column 22)"),
     ("an unknown function beside a truth", "true || shout(1)", "there is no function 'shout'"),
-    ("an item of what is not there", "target.spec.nothing[0]", "target.spec.nothing has no value"),
-    ("a choice by what is not there", "target.nothing ? 1 : 2", "target.nothing has no value"),
+    ("an item of what is not there", "target.spec.nothing[0]",
+     "target.spec has no field 'nothing' (column 1)"),
+    ("a choice by what is not there", "target.nothing ? 1 : 2", "target has no field 'nothing'"),
+    ("has below what is not there", "has(target.status.phase)", "target has no field 'status'"),
+    ("has of null", "has(target.spec.none.x)",
+     "target.spec.none is null, has() cannot ask for a field of it (column 1)"),
     ("a missing field", "'x' + target.metadata.nam", "target.metadata has no field 'nam'"),
     ("a missing map", "target.status.phase", "target has no field 'status' (column 1)"),
     ("a missing key", "target.metadata.labels['a/b']", "target.metadata.labels has no key 'a/b'"),
@@ -83,25 +86,32 @@ FAULTS = [
     ("a field of null", "target.spec.none.x", "target.spec.none is null, it has no field 'x'"),
     ("a missing item", "target.spec.zones[7]", "target.spec.zones has no item with that index"),
     ("adding kinds", "'a' + target.spec.size", "'+' cannot be applied to a string and a num"),
-    ("comparing kinds", "target.spec.size == '3'", "'==' cannot be applied to a number and"),
+    ("comparing kinds", "target.spec.size < '3'", "'<' cannot be applied to a number and a str"),
     ("negating a number", "!target.spec.size", "'!' cannot be applied to a number"),
     ("choosing by a number", "target.spec.size ? 1 : 2", "'?:' cannot be applied to a number"),
-    ("a wrong argument", "size(target.spec.size)", "size() cannot be applied to such values"),
+    ("a wrong argument", "size(target.spec.size)", "'size' cannot be applied to a number"),
     ("dividing by zero", "1 / 0", "division by zero"),
     ("too large a number", "9223372036854775807 + 1", "out of range"),
     ("no number", "int(target.metadata.name)", "cannot be converted"),
     ("no duration", "duration('x')", "cannot be converted"),
     ("an item's fault in a map", "target.spec.zones.map(z, z.x)", "z is a string, it has no"),
     ("a fault inside a literal map", "{'a': target.nothing}", "target has no field 'nothing'"),
-    ("a fault that is a key", "{target.nothing: 1}", "it cannot be evaluated"),
+    ("a fault that is a key", "{target.nothing: 1}", "target has no field 'nothing' (column 2)"),
     ("a macro on null", "target.spec.none.all(x, true)", "a macro needs a list or a map"),
     ("a macro on a number", "target.spec.size.map(x, x)", "a macro needs a list or a map"),
     ("a number as key", "{1: 2}", "a map's key is a number, not a string"),
     ("a timestamp", "timestamp('2025-01-01T00:00:00Z')", "is a timestamp, not plain data"),
     ("a duration", "duration('1h')", "is a duration, not plain data"),
     ("bytes", "b'abc'", "is bytes, not plain data"),
-    ("a type", "type(1)", "is a type or a function, not plain data"),
-    ("a function", "size", "is a type or a function, not plain data"),
+    ("a type", "type(1)", "is a type, not plain data"),
+    ("a function", "size", "there is no variable 'size' (column 1)"),
+    ("a function as a method", "target.spec.size.string()", "string() is a function (column 1)"),
+    ("a method as a function", "startsWith('a', 'b')", "startsWith() is a method (column 1)"),
+    ("an argument too few", "matches('a')", "matches() needs 2, not 1 arguments (column 1)"),
+    ("a reserved word", "package == 1", "'package' is reserved in CEL, and no name of a variable"),
+    ("a word of CEL as a field", "target.in", "'in' has a meaning in CEL, and cannot follow a dot"),
+    ("an unknown escape", r"'a\q'", r"there is no escape \q in strings (column 1)"),
+    ("a day as a unit", "duration('1d')", "a string cannot be converted by duration() (column 1)"),
     ("no finite number", "1.0e308 * 10.0", "not a finite number"),
     ("an end too early", "target.metadata.name ==", "syntax error: the expression ends too early"),
     ("a bracket too many", "1 + 2)", "syntax error at column 6: unexpected ')'"),
@@ -150,6 +160,8 @@ REMEDIES = [
     ("a filter", "target.metadata.name | lower", "CEL has no filters"),
     ("words for signs", "target.a and target.b", "use &&, || and !"),
     ("such words in a text alone", "'this and that' +", ""),
+    ("a comma at the end", "['a', 'b',]", "leave out the last comma"),
+    ("a raw string that ends in a backslash", r"r'\' + 'a'", "write a raw string that ends with a"),
     ("optional chaining", "target?.name", "use has(target.spec.x)"),
 ]  # fmt: skip
 
@@ -254,23 +266,8 @@ def compounds(inner):
 expressions = st.recursive(st.one_of(paths, literals), compounds, max_leaves=5)
 
 
-def by_celpy_alone(text, row):
-    """celpy as it is: its own tree, its own runner, the whole row."""
-    environment = celpy.Environment()
-    program = environment.program(environment.compile(text), CEL_FUNCTIONS)
-    try:
-        return to_plain(program.evaluate({name: to_cel(row[name]) for name in row}))
-    except Exception:  # noqa: BLE001 - whatever Python raises
-        return "ExpressionError"
-
-
 @settings(max_examples=150, deadline=None)
 @given(expressions, rows)
 def test_over_what_is_read_and_over_everything_the_answer_is_the_same(text, row):
     found = outcome(text, row)
     assert encode_part({"": found}) == encode_part({"": outcome(text, row, part=False)})
-    if isinstance(found, str) and found.startswith("LimitExceeded"):
-        return
-    if isinstance(found, str) and found.startswith("ExpressionError"):
-        found = "ExpressionError"
-    assert encode_part({"": found}) == encode_part({"": by_celpy_alone(text, row)})

@@ -13,15 +13,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 HERE = Path(__file__).parent
 # Each has a go.mod.
 GITEA_MODULE, KUBERNETES_MODULE = HERE / "gitea", HERE / "kubernetes"
-KSTATUS_MODULE = HERE / "kstatus"  # a program that asks the library
+KSTATUS_MODULE, CEL_GO_MODULE = HERE / "kstatus", HERE / "celgo"  # programs that ask a library
 GITEA, KUBERNETES, ETCD = "code.gitea.io/gitea", "k8s.io/kubernetes", "go.etcd.io/etcd/server/v3"
-KSTATUS = "sigs.k8s.io/cli-utils"
+KSTATUS, CEL_GO = "sigs.k8s.io/cli-utils", "github.com/google/cel-go"
 # What a server reads at run time, beside its binary. The module has no built front end.
 GITEA_DATA = ("options", "templates")
 # As in the folders that controller-runtime's setup-envtest makes.
@@ -62,6 +62,11 @@ def kstatus_folder() -> Path:
     return _cache() / f"kstatus-{pinned(KSTATUS_MODULE, KSTATUS)}"
 
 
+def cel_go_folder() -> Path:
+    """Return the folder of `celgo`, which evaluates expressions with cel-go."""
+    return _cache() / f"cel-go-{pinned(CEL_GO_MODULE, CEL_GO)}"
+
+
 def find_missing(folder: Path, programs: tuple[str, ...]) -> list[Path]:
     """Return the paths of the programs that are not in the folder."""
     return [folder / name for name in programs if not (folder / name).exists()]
@@ -75,7 +80,8 @@ def _cache() -> Path:
 def build_missing() -> None:
     """Build every server that is not in the cache. Raises MissingError."""
     _build_once(gitea_folder(), ("gitea",), _build_gitea)
-    _build_once(kstatus_folder(), ("kstatus",), _build_kstatus)
+    _build_once(kstatus_folder(), ("kstatus",), partial(_build_program, KSTATUS_MODULE))
+    _build_once(cel_go_folder(), ("celgo",), partial(_build_program, CEL_GO_MODULE))
     if "KUBEBUILDER_ASSETS" in os.environ:
         if missing := find_missing(kubernetes_folder(), tuple(KUBERNETES_PROGRAMS)):
             raise MissingError(f"KUBEBUILDER_ASSETS is set, but there is no {missing[0]}")
@@ -122,10 +128,11 @@ def _build_gitea(target: Path) -> None:
             Path(folder).chmod(0o755)
 
 
-def _build_kstatus(target: Path) -> None:
-    go = _obtain_go(KSTATUS_MODULE)
-    command = [go, "build", "-trimpath", "-ldflags", "-s -w", "-o", str(target / "kstatus"), "."]
-    _run(command, KSTATUS_MODULE, {**os.environ, "CGO_ENABLED": "0"})
+def _build_program(module: Path, target: Path) -> None:
+    """Build a program of ours that asks a library, named as its folder."""
+    output = str(target / module.name)
+    command = [_obtain_go(module), "build", "-trimpath", "-ldflags", "-s -w", "-o", output, "."]
+    _run(command, module, {**os.environ, "CGO_ENABLED": "0"})
 
 
 def _build_kubernetes(target: Path) -> None:
@@ -211,7 +218,7 @@ def main() -> int:
     except MissingError as error:
         print(f"make servers: {error}", file=sys.stderr)
         return 1
-    for folder in (gitea_folder(), kstatus_folder(), kubernetes_folder()):
+    for folder in (gitea_folder(), kstatus_folder(), cel_go_folder(), kubernetes_folder()):
         print(folder)
     return 0
 

@@ -12,6 +12,7 @@ from servers.build import (
     KUBERNETES,
     KUBERNETES_MODULE,
     KUBERNETES_PROGRAMS,
+    cel_go_folder,
     gitea_folder,
     kstatus_folder,
     kubernetes_folder,
@@ -21,11 +22,12 @@ from servers.build import (
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch):
-    """Return an empty cache in which Gitea and kstatus are built."""
+    """Return an empty cache in which Gitea, kstatus and celgo are built."""
     monkeypatch.setenv("TEST_SERVERS", str(tmp_path / "cache"))
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     place(gitea_folder(), "gitea")
     place(kstatus_folder(), "kstatus")
+    place(cel_go_folder(), "celgo")
     return tmp_path / "cache"
 
 
@@ -47,7 +49,7 @@ def test_what_is_in_the_cache_is_not_built_again(cache: Path):
     place(kubernetes_folder(), *KUBERNETES_PROGRAMS)
     assert make_servers() == (
         0,
-        f"{gitea_folder()}\n{kstatus_folder()}\n{kubernetes_folder()}\n",
+        f"{gitea_folder()}\n{kstatus_folder()}\n{cel_go_folder()}\n{kubernetes_folder()}\n",
         "",
     )
 
@@ -56,7 +58,8 @@ def test_the_programs_of_kubebuilder_assets_come_first(cache: Path, tmp_path: Pa
     assets = tmp_path / "assets"
     place(assets, *KUBERNETES_PROGRAMS)
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(assets))
-    assert make_servers() == (0, f"{gitea_folder()}\n{kstatus_folder()}\n{assets}\n", "")
+    folders = (gitea_folder(), kstatus_folder(), cel_go_folder(), assets)
+    assert make_servers() == (0, "".join(f"{folder}\n" for folder in folders), "")
 
 
 def test_a_program_that_kubebuilder_assets_lacks_is_named(cache: Path, tmp_path: Path, monkeypatch):

@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import re
 
 import pytest
 import structlog
@@ -161,3 +162,21 @@ def test_commands_about_many_policies_name_no_namespace(redactor):
 def test_options_of_commands_are_redacted(redactor):
     commands = MessageCommands((("records", "https://ann:s3cret-token@git.example.com/r"),))
     assert "s3cret-token" not in log_problem(redactor, commands)
+
+
+@pytest.mark.parametrize("value", ["x" * 1_000_000, ["x" * 500_000] * 2, {"x": "y" * 1_000_000}])
+def test_a_field_is_cut(redactor, value):
+    stream = io.StringIO()
+    configure_logging(redactor, stream=stream)
+    structlog.get_logger().info("Draft written", problem=value)
+    (line,) = lines(stream)
+    assert len(line["problem"]) < 17_000
+    assert re.search(r"… \(10000\d\d characters\)$", line["problem"])
+
+
+def test_what_is_cut_was_redacted(redactor):
+    stream = io.StringIO()
+    configure_logging(redactor, stream=stream)
+    problem = "x" * ((1 << 14) - 5) + "s3cret-token" + "x" * 100
+    structlog.get_logger().info("Draft written", problem=problem)
+    assert "s3c" not in stream.getvalue()

@@ -1,0 +1,299 @@
+"""Evaluation of complete CEL expressions, as closures over celpy's shortened tree.
+
+celpy parses; its evaluator is not used, because it deviates from the specification in too
+many places. The argument of a closure is a tuple: the row, and the value of each name that
+macros around it bind.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import re2
+
+from fanout.sandbox.cel_operators import (
+    BINARY_OPERATORS,
+    UNARY_OPERATORS,
+    EvaluationError,
+    build_map,
+    describe_kind,
+    get_item,
+    has_field,
+    list_items,
+    no_overload,
+    to_bool,
+    to_bytes,
+    to_uint,
+    type_of,
+)
+from fanout.sandbox.cel_syntax import (
+    SIGNS,
+    Tree,
+    arguments_of,
+    bare_name,
+    child_of,
+    find_path,
+    find_type,
+    is_rooted,
+    read_literal,
+    subtrees,
+    token_of,
+)
+from fanout.sandbox.cel_times import (
+    PARTS_OF_TIMESTAMPS,
+    build_part,
+    format_value,
+    to_duration,
+    to_timestamp,
+)
+from fanout.sandbox.expression_closures import build_binary, build_conditional, build_logic
+from fanout.sandbox.free_variables import MACROS
+
+Scope = tuple[Any, ...]
+Node = Callable[[Sequence[Any]], Any]
+MAX_SOURCE_LENGTH = 120  # characters of a name or of the source that are repeated
+
+
+def match_pattern(text: Any, pattern: Any) -> bool:
+    """Return whether a pattern of RE2 matches a part of the text (`matches()`)."""
+    if text.__class__ is not str or pattern.__class__ is not str:
+        raise no_overload("matches", text, pattern)
+    options = re2.Options()
+    options.log_errors = False  # RE2 would write them to standard error
+    try:
+        return re2.search(pattern, text, options) is not None
+    except re2.error:
+        raise EvaluationError("the pattern of matches() is no regular expression of RE2") from None
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "bool": to_bool,
+    "bytes": to_bytes,
+    "double": UNARY_OPERATORS["double"],
+    "duration": to_duration,
+    "dyn": lambda value: value,
+    "int": UNARY_OPERATORS["int"],
+    "matches": match_pattern,
+    "size": UNARY_OPERATORS["size"],
+    "string": format_value,
+    "timestamp": to_timestamp,
+    "type": type_of,
+    "uint": to_uint,
+}
+METHODS: dict[str, Callable[..., Any]] = {
+    **{name: build_part(name) for name in (*PARTS_OF_TIMESTAMPS, "getMilliseconds")},
+    **{name: BINARY_OPERATORS[name] for name in ("contains", "endsWith", "startsWith")},
+    "matches": match_pattern,
+    "size": UNARY_OPERATORS["size"],
+}
+
+
+def build_evaluator(tree: Tree, text: str) -> Callable[[dict[str, Any]], Any]:
+    """Return a function from a row of variables to the value. It raises EvaluationError."""
+    node = _Builder(text).build(tree, ())
+    return lambda row: node((row,))
+
+
+class _Builder:
+    """Builder of the closures of one text, which errors repeat parts of."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._builders: dict[str, Callable[[Tree, tuple[str, ...]], Node]] = {
+            "addition": self._build_operation,
+            "conditionaland": self._build_lazy(partial(build_logic, deciding=False)),
+            "conditionalor": self._build_lazy(partial(build_logic, deciding=True)),
+            "expr": self._build_lazy(build_conditional),
+            "member_dot": self._build_field,
+            "member_dot_arg": self._build_method,
+            "member_index": self._build_index,
+            "multiplication": self._build_operation,
+            "primary": self._build_primary,
+            "relation": self._build_operation,
+            "unary": self._build_operation,
+        }
+
+    def build(self, tree: Tree, bound: tuple[str, ...]) -> Node:
+        """Build the closure of a tree. `bound`: the names that macros around it bind."""
+        path = find_path(tree)
+        if path and (cel_type := find_type(path, bound)) is not None:
+            return lambda _: cel_type
+        return _locate(self._builders[tree.data](tree, bound), tree)
+
+    def _build_all(self, trees: Sequence[Tree], bound: tuple[str, ...]) -> list[Node]:
+        return [self.build(tree, bound) for tree in trees]
+
+    def _build_operation(self, tree: Tree, bound: tuple[str, ...]) -> Node:
+        """Build an operator. celpy keeps the sign and the left operand in one node."""
+        sign, right = subtrees(tree)
+        operands = self._build_all([*subtrees(sign), right], bound)
+        name = SIGNS[sign.data]
+        if len(operands) == 1:
+            return _apply(UNARY_OPERATORS[name], operands)
+        return build_binary(BINARY_OPERATORS[name], *operands)
+
+    def _build_lazy(self, combine: Callable[..., Node]) -> Callable[[Tree, tuple[str, ...]], Node]:
+        return lambda tree, bound: combine(*self._build_all([*subtrees(tree)], bound))
+
+    def _build_field(self, tree: Tree, bound: tuple[str, ...]) -> Node:
+        owner, name = self.build(child_of(tree, 0), bound), str(token_of(tree, 1))
+        source = self._source(child_of(tree, 0))
+
+        def node(scope: Sequence[Any]) -> Any:
+            value = owner(scope)
+            if value.__class__ is not dict:
+                kind = describe_kind(value)
+                raise EvaluationError(f"{source} is {kind}, it has no field {_shorten(name)!r}")
+            if name not in value:
+                raise EvaluationError(f"{source} has no field {_shorten(name)!r}")
+            return value[name]
+
+        return node
+
+    def _build_index(self, tree: Tree, bound: tuple[str, ...]) -> Node:
+        owner, key = self._build_all([*subtrees(tree)], bound)
+        source = self._source(child_of(tree, 0))
+
+        def node(scope: Sequence[Any]) -> Any:
+            container, key_value = owner(scope), key(scope)
+            try:
+                return get_item(container, key_value)
+            except EvaluationError:
+                if container.__class__ is dict and key_value.__class__ is str:
+                    raise EvaluationError(f"{source} has no key {_shorten(key_value)!r}") from None
+                if container.__class__ is list and key_value.__class__ is int:
+                    raise EvaluationError(f"{source} has no item with that index") from None
+                raise
+
+        return node
+
+    def _build_has(self, tree: Tree, bound: tuple[str, ...]) -> Node:
+        owner, name = self.build(child_of(tree, 0), bound), str(token_of(tree, 1))
+        source = self._source(child_of(tree, 0))
+
+        def node(scope: Sequence[Any]) -> bool:
+            value = owner(scope)
+            if value.__class__ is not dict:
+                raise EvaluationError(
+                    f"{source} is {describe_kind(value)}, has() cannot ask for a field of it"
+                )
+            return has_field(value, name)
+
+        return node
+
+    def _build_method(self, tree: Tree, bound: tuple[str, ...]) -> Node:
+        name, arguments = str(token_of(tree, 1)), [*arguments_of(tree)]
+        if name in MACROS:
+            collection = self.build(child_of(tree, 0), bound)
+            body = self.build(arguments[1], (*bound, bare_name(arguments[0]) or ""))
+            return partial(MACRO_EVALUATORS[name], collection, body)
+        return _apply(METHODS[name], self._build_all([child_of(tree, 0), *arguments], bound))
+
+    def _build_primary(self, tree: Tree, bound: tuple[str, ...]) -> Node:
+        inner = child_of(tree, 0)
+        match str(inner.data):
+            case "literal":
+                value = read_literal(token_of(inner, 0))
+                return lambda _: value
+            case "ident_arg":
+                name, arguments = str(token_of(inner, 0)), [*arguments_of(inner)]
+                if name == "has":
+                    return self._build_has(arguments[0], bound)
+                return _apply(FUNCTIONS[name], self._build_all(arguments, bound))
+            case "list_lit":
+                items = self._build_all([*arguments_of(inner)], bound)
+                return lambda scope: [item(scope) for item in items]
+            case "map_lit":
+                pairs = next(subtrees(inner), None)
+                nodes = self._build_all([*subtrees(pairs)] if pairs is not None else [], bound)
+                return lambda scope: build_map(
+                    [key(scope) for key in nodes[0::2]], [value(scope) for value in nodes[1::2]]
+                )
+        return _build_name(str(token_of(inner, 0)), () if is_rooted(tree) else bound)
+
+    def _source(self, tree: Tree) -> str:
+        """Return the text of a tree."""
+        return _shorten(self._text[tree.meta.start_pos : tree.meta.end_pos])
+
+
+def _locate(node: Node, tree: Tree) -> Node:
+    """Give errors of the node, and not those of nodes below it, the position of the tree."""
+
+    def evaluate(scope: Sequence[Any]) -> Any:
+        try:
+            return node(scope)
+        except EvaluationError as error:
+            if error.column is None and not tree.meta.empty:
+                error.column = tree.meta.column
+            raise
+
+    return evaluate
+
+
+def _apply(function: Callable[..., Any], arguments: Sequence[Node]) -> Node:
+    return lambda scope: function(*[argument(scope) for argument in arguments])
+
+
+def _build_name(name: str, bound: tuple[str, ...]) -> Node:
+    """Build a name: the innermost that a macro binds, or a variable."""
+    if name in bound:
+        number = len(bound) - bound[::-1].index(name)
+        return lambda scope: scope[number]
+
+    def node(scope: Sequence[Any]) -> Any:
+        if name not in scope[0]:
+            raise EvaluationError(f"there is no variable {_shorten(name)!r}")
+        return scope[0][name]
+
+    return node
+
+
+def _shorten(text: str) -> str:
+    """Shorten a source in its middle: branches of one expression differ at the end."""
+    if len(text) <= MAX_SOURCE_LENGTH:
+        return text
+    half = MAX_SOURCE_LENGTH // 2
+    return f"{text[:half]}…{text[-half:]}"
+
+
+def _decide(collection: Node, body: Node, scope: Sequence[Any], *, deciding: bool) -> bool:
+    """Evaluate `all` (decided by false) or `exists` (by true), which absorb errors."""
+    problem: EvaluationError | None = None
+    for item in list_items(collection(scope)):
+        try:
+            value = body((*scope, item))
+        except EvaluationError as error:
+            problem = error
+            continue
+        if value.__class__ is not bool:
+            problem = no_overload("exists" if deciding else "all", value)
+        elif value is deciding:
+            return deciding
+    if problem is not None:
+        raise problem
+    return not deciding
+
+
+def _select(name: str, collection: Node, body: Node, scope: Sequence[Any]) -> list[Any]:
+    """Return the items for which a condition is true."""
+    selected = []
+    for item in list_items(collection(scope)):
+        value = body((*scope, item))
+        if value.__class__ is not bool:
+            raise no_overload(name, value)
+        if value:
+            selected.append(item)
+    return selected
+
+
+def _map(collection: Node, body: Node, scope: Sequence[Any]) -> list[Any]:
+    return [body((*scope, item)) for item in list_items(collection(scope))]
+
+
+MACRO_EVALUATORS: dict[str, Callable[[Node, Node, Sequence[Any]], Any]] = {
+    "all": partial(_decide, deciding=False),
+    "exists": partial(_decide, deciding=True),
+    "exists_one": lambda *nodes: len(_select("exists_one", *nodes)) == 1,
+    "filter": partial(_select, "filter"),
+    "map": _map,
+}
