@@ -19,6 +19,7 @@ from fanout.package.merge.merge_conflicts import (
     build_conflict,
     common_prefix_length,
 )
+from fanout.package.sealed_values import is_sealed_text
 
 OptionalBytes = bytes | None
 _CRLF: Final = "\r\n"
@@ -123,7 +124,12 @@ def _align(
 def merge_texts(
     origin: str, upstream: str, local: str, winner: MergeSide | None = None
 ) -> str | None:
-    """Merge texts by lines; None if edits adjoin and there is no winner."""
+    """Merge texts by lines.
+
+    None if edits adjoin and there is no winner, and if a text is sealed.
+    """
+    if any(map(is_sealed_text, (origin, upstream, local))):
+        return None
     sides = upstream.splitlines(keepends=True), local.splitlines(keepends=True)
     runs = merge_sequences(origin.splitlines(keepends=True), *sides, winner)
     if runs is None:
@@ -143,17 +149,20 @@ def merge_plain_file(
     upstream: OptionalBytes,
     local: OptionalBytes,
     choices: ConflictChoices,
+    *,
+    is_sealed: bool = False,
 ) -> tuple[OptionalBytes, MergeConflict | None]:
     """Return the merged bytes of a plain file, None if removed, and a conflict or None.
 
     A file that one side deleted and the other changed keeps its local state. If both
-    changed the same lines of a text, the winner has those and no others (design §4).
+    changed the same lines of a text, the winner has those and no others (design §4). A
+    sealed file is one value.
     """
     if upstream in (origin, local):
         return local, None
     if local == origin:
         return upstream, None
-    merged = _merge_by_lines(origin, upstream, local)
+    merged = None if is_sealed else _merge_by_lines(origin, upstream, local)
     if merged is not None:
         return merged, None
     if origin is not None and (local is None or upstream is None):
@@ -163,7 +172,8 @@ def merge_plain_file(
         cause = ConflictCause.BOTH_CHANGED if origin is not None else ConflictCause.BOTH_ADDED
         default = MergeSide.UPSTREAM
     conflict = build_file_conflict(path, cause, (origin, upstream, local), default, choices)
-    merged = _merge_by_lines(origin, upstream, local, conflict.winner)
+    if not is_sealed:
+        merged = _merge_by_lines(origin, upstream, local, conflict.winner)
     if merged is None:
         merged = upstream if conflict.winner is MergeSide.UPSTREAM else local
     return merged, conflict

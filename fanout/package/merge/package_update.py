@@ -36,11 +36,13 @@ from fanout.package.merge.merge_units import (
     MergeFile,
     collect_units,
     follow_namespaces,
+    is_list,
     is_manifest,
 )
 from fanout.package.merge.merge_values import ValueSource
 from fanout.package.merge.merge_writer import ResultUnit, write_file
 from fanout.package.merge.object_merge import ObjectMerge, find_crds
+from fanout.package.sealed_values import find_seal
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.values import frozen, replace
@@ -73,6 +75,7 @@ class PackageMerge:
     files: dict[str, FileContent] = field(default_factory=dict)
     conflicts: list[MergeConflict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    sealed_files: set[str] = field(default_factory=set)  # files that are one value
 
 
 def merge_packages(
@@ -316,6 +319,9 @@ def _parse_manifest(path: str, sides: PackageSides, merge: PackageMerge) -> Pars
     present = [file for file in parsed if file is not None]
     if not any(file.documents for file in present):
         return None
+    if any(map(_is_sealed_file, present)):
+        merge.sealed_files.add(path)
+        return None
     if is_json(path):  # a JSON file holds one object, or one List
         units, _ = collect_units([[file] for file in present])
         # Different objects on the sides cannot both be in one JSON file, so the file is
@@ -325,12 +331,23 @@ def _parse_manifest(path: str, sides: PackageSides, merge: PackageMerge) -> Pars
     return parsed[0], parsed[1], parsed[2]
 
 
+def _is_sealed_file(file: MergeFile) -> bool:
+    """Return whether the file is sealed beyond a single object."""
+    sealed = [it.value.data for it in file.documents if find_seal(it.value.data)]
+    # SOPS computes one MAC over all documents of a file and writes it into each of them. A
+    # document that alone has one is an object among others, and a List is none.
+    return len(sealed) > 1 or any(map(is_list, sealed))
+
+
 _SIDE_NAMES = ("origin", "upstream", "local")
 
 
 def _merge_plain(path: str, sides: PackageSides, merge: PackageMerge) -> None:
     origin, upstream, local = (_file_bytes(path, files) for files in sides)
-    data, conflict = merge_plain_file(path, origin, upstream, local, merge.choices)
+    is_sealed = path in merge.sealed_files
+    data, conflict = merge_plain_file(
+        path, origin, upstream, local, merge.choices, is_sealed=is_sealed
+    )
     if conflict:
         merge.conflicts.append(conflict)
     if data is not None:
