@@ -5,7 +5,7 @@ sides changed, and no other line.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from typing import Final, NamedTuple
 
@@ -22,6 +22,7 @@ from fanout.package.merge.merge_conflicts import (
 from fanout.package.sealed_values import is_sealed_text
 
 OptionalBytes = bytes | None
+ElementComparison = Callable[[str, str], bool]
 _CRLF: Final = "\r\n"
 
 # Pairs of equal lines that alignment may have to look at; it is quadratic where lines repeat.
@@ -45,11 +46,14 @@ def merge_sequences(
     upstream: Sequence[str],
     local: Sequence[str],
     winner: MergeSide | None = None,
+    is_pair: ElementComparison | None = None,
 ) -> list[SequenceRun] | None:
     """Return the runs of the result, in order (design §4: lists without keys, texts).
 
     Common elements are taken from the local side; where edits adjoin, the winner's are
     taken. None if they do and there is no winner, and if alignment would take too long.
+    `is_pair` tells which unequal elements may be common ones, to be merged inside: those of
+    stretches of equal length between equal neighbors.
     """
     head = common_prefix_length(origin, upstream, local)
     shortest = min(map(len, (origin, upstream, local))) - head
@@ -65,7 +69,7 @@ def merge_sequences(
     runs = [SequenceRun(False, 0, head, (0, 0))]
     o_at = u_at = l_at = 0
     for o_sync, o_end, l_sync, l_end, u_sync, u_end in _align(
-        origin_middle, local_middle, upstream_middle
+        origin_middle, local_middle, upstream_middle, is_pair
     ):
         origin_part = origin_middle[o_at:o_sync]
         upstream_part, local_part = upstream_middle[u_at:u_sync], local_middle[l_at:l_sync]
@@ -89,26 +93,28 @@ def merge_sequences(
 
 
 def _align(
-    origin: Sequence[str], local: Sequence[str], upstream: Sequence[str]
+    origin: Sequence[str],
+    local: Sequence[str],
+    upstream: Sequence[str],
+    is_pair: ElementComparison | None,
 ) -> list[tuple[int, int, int, int, int, int]]:
     """Return the ranges that all three sides have, the empty one at the end included.
 
     Where both sides match the origin, they match each other.
     """
-    # Without junk: frequent lines (`}`, blank ones) must not be left unaligned.
-    local_blocks = SequenceMatcher(None, origin, local, autojunk=False).get_matching_blocks()
-    upstream_blocks = SequenceMatcher(None, origin, upstream, autojunk=False).get_matching_blocks()
+    local_blocks = _matching_blocks(origin, local, is_pair)
+    upstream_blocks = _matching_blocks(origin, upstream, is_pair)
     aligned = []
     i = j = 0
     while i < len(local_blocks) and j < len(upstream_blocks):
-        local_block, upstream_block = local_blocks[i], upstream_blocks[j]
-        ends = local_block.a + local_block.size, upstream_block.a + upstream_block.size
-        start, end = max(local_block.a, upstream_block.a), min(ends)
+        (local_a, local_b, local_size), (upstream_a, upstream_b, upstream_size) = (
+            local_blocks[i],
+            upstream_blocks[j],
+        )
+        ends = local_a + local_size, upstream_a + upstream_size
+        start, end = max(local_a, upstream_a), min(ends)
         if start < end:
-            l_at, u_at = (
-                local_block.b + start - local_block.a,
-                upstream_block.b + start - upstream_block.a,
-            )
+            l_at, u_at = local_b + start - local_a, upstream_b + start - upstream_a
             size = end - start
             aligned.append((start, end, l_at, l_at + size, u_at, u_at + size))
         if ends[0] < ends[1]:
@@ -119,6 +125,25 @@ def _align(
         *aligned,
         (len(origin), len(origin), len(local), len(local), len(upstream), len(upstream)),
     ]
+
+
+def _matching_blocks(
+    origin: Sequence[str], side: Sequence[str], is_pair: ElementComparison | None
+) -> list[tuple[int, int, int]]:
+    """Return the common ranges of two sequences: both starts, and the length."""
+    # Without junk: frequent lines (`}`, blank ones) must not be left unaligned.
+    blocks = SequenceMatcher(None, origin, side, autojunk=False).get_matching_blocks()
+    if is_pair is None:
+        return [(block.a, block.b, block.size) for block in blocks]
+    paired: list[tuple[int, int, int]] = []
+    origin_at = side_at = 0
+    for origin_start, side_start, size in blocks:
+        left, right = origin[origin_at:origin_start], side[side_at:side_start]
+        if left and len(left) == len(right) and all(map(is_pair, left, right)):
+            paired.append((origin_at, side_at, len(left)))
+        paired.append((origin_start, side_start, size))
+        origin_at, side_at = origin_start + size, side_start + size
+    return paired
 
 
 def merge_texts(
