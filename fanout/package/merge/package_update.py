@@ -7,7 +7,7 @@ neither is a Kptfile that is unchanged locally.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
@@ -18,6 +18,7 @@ from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, REMOVE, Edit, apply_edits, get_value, same_json
 from fanout.package.json_manifest import is_json
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.kptfile import find_package, package_directories
 from fanout.package.manifest import Manifest
 from fanout.package.merge.kpt_annotations import equal_files
 from fanout.package.merge.line_merge import build_file_conflict, merge_plain_file
@@ -96,7 +97,7 @@ def merge_packages(
         return MergeResult(dict(upstream))
     reader = DocumentReader()
     merge = PackageMerge(choices, _collect_schemas(sides, reader), reader)
-    directories = _subpackage_directories(sides)
+    directories = set().union(*map(package_directories, sides))
     whole_packages = _decide_subpackages(sides, directories, merge)
     for directory, paths in _paths_by_package(sides, directories).items():
         if not any(_is_inside(directory, whole_package) for whole_package in whole_packages):
@@ -139,25 +140,16 @@ def _collect_schemas(sides: PackageSides, reader: DocumentReader) -> Schemas:
 # ---- packages inside the package ----------------------------------------------------------------
 
 
-def _subpackage_directories(sides: PackageSides) -> set[str]:
-    return {
-        path.removesuffix(f"/{KPTFILE}")
-        for files in sides
-        for path in files
-        if path.endswith(f"/{KPTFILE}")
-    }
-
-
 def _is_inside(path: str, directory: str) -> bool:
     return path == directory or path.startswith(f"{directory}/")
 
 
 def _decide_subpackages(
-    sides: PackageSides, directories: Iterable[str], merge: PackageMerge
+    sides: PackageSides, directories: set[str], merge: PackageMerge
 ) -> dict[str, MergeSide]:
     """Return the winning side of each subpackage taken as a whole (porch.md §3.3.1)."""
     winners: dict[str, MergeSide] = {}
-    for directory in sorted(directories):
+    for directory in sorted(directories - {""}):
         if any(_is_inside(directory, outer) for outer in winners):
             continue
         match tuple(f"{directory}/{KPTFILE}" in files for files in sides):
@@ -220,14 +212,6 @@ def _paths_by_package(sides: PackageSides, directories: set[str]) -> dict[str, l
     for path in sorted({path for files in sides for path in files}):
         paths_by_directory.setdefault(find_package(path, directories), []).append(path)
     return paths_by_directory
-
-
-def find_package(path: str, directories: Collection[str]) -> str:
-    """Return the directory of the innermost package that contains the file."""
-    directory = path.rpartition("/")[0]
-    while directory and directory not in directories:
-        directory = directory.rpartition("/")[0]
-    return directory
 
 
 # ---- one package --------------------------------------------------------------------------------
