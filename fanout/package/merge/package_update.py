@@ -376,6 +376,11 @@ def _merge_manifests(
         if outcome.source is not ValueSource.REMOVED:
             path = str(destination[0])
             placed.setdefault(path, []).append(ResultUnit(path, outcome, objects.units_of_key(key)))
+    for path, (origin_file, upstream_file, local_file) in manifests.items():
+        is_emptied = upstream_file and not upstream_file.documents and path not in placed
+        # Nobody touched the file here: upstream's bytes, comments alone if that is what they are.
+        if is_emptied and origin_file and local_file and origin_file.data == local_file.data:
+            merge.files[path] = sides[1][path]
     written: dict[str, bytes] = {}
     for path, placed_units in placed.items():
         written[path] = write_file(placed_units, manifests[path], merge.reader)
@@ -394,25 +399,48 @@ def _resolve_path_collisions(sides: PackageSides, merge: PackageMerge) -> None:
         other = folded.setdefault(path.casefold(), path)
         if other != path:
             merge.notes.append(f"{path} and {other} differ only in case")
-        parent = path
-        while parent := parent.rpartition("/")[0]:
+        for parent in _parents(path):
             if parent in merge.files and path in merge.files:
-                _choose_file_or_directory(path, parent, sides, merge)
+                _choose_file_or_directory(parent, sides, merge)
 
 
-def _choose_file_or_directory(
-    path: str, parent: str, sides: PackageSides, merge: PackageMerge
-) -> None:
-    """Remove either a file or the directory of that name; by default the local one stays."""
-    loser = path if path in sides[2] and parent in sides[1] else parent
-    origin, upstream, local = (_file_bytes(loser, files) for files in sides)
-    values, default = (origin, upstream, local), MergeSide.UPSTREAM
-    conflict = build_file_conflict(loser, ConflictCause.BOTH_ADDED, values, default, merge.choices)
-    if all(recorded.key != conflict.key for recorded in merge.conflicts):
-        merge.conflicts.append(conflict)
-    if conflict.winner is MergeSide.LOCAL:
-        loser = parent if loser == path else path
-    del merge.files[loser]
+def _parents(path: str) -> Iterator[str]:
+    """Yield the directories around a file, the innermost first."""
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
+def _choose_file_or_directory(name: str, sides: PackageSides, merge: PackageMerge) -> None:
+    """Leave either the file or the directory of that name, the one that the conflicts name.
+
+    A path that is only on the local side stays if it won a conflict before; otherwise the
+    path is a conflict.
+    """
+    at_name = {path for path in merge.files if _is_inside(path, name)}
+    local_paths = {path for path in at_name if path in sides[2] and path not in sides[1]}
+    winners = {path for path in local_paths if _wins_locally(path, sides, merge)}
+    for path in at_name - winners if winners else local_paths:
+        del merge.files[path]
+    for path in winners:
+        # With all its objects: some may have followed upstream into files that now go.
+        merge.files[path] = sides[2][path]
+    if winners:
+        kinds = "a file", "a directory"
+        here, there = kinds if name in winners else kinds[::-1]
+        merge.notes.append(f"{name} is {here} here and {there} upstream; upstream's is left out")
+
+
+def _wins_locally(path: str, sides: PackageSides, merge: PackageMerge) -> bool:
+    """Return whether a local path stays where upstream has a file and a directory in its way."""
+    if any(it.file == path and it.winner is MergeSide.LOCAL for it in merge.conflicts):
+        return True
+    origin, upstream, local = (_file_bytes(path, files) for files in sides)
+    cause, default = ConflictCause.BOTH_ADDED, MergeSide.UPSTREAM
+    if origin is not None:
+        cause, default = ConflictCause.DELETED_THERE, MergeSide.LOCAL
+    conflict = build_file_conflict(path, cause, (origin, upstream, local), default, merge.choices)
+    merge.conflicts.append(conflict)
+    return conflict.winner is MergeSide.LOCAL
 
 
 _MAX_SHOWN: Final = 5  # names in a message
@@ -456,7 +484,15 @@ def update_package(
     )
     files = dict(upstream)
     if strategy is KptUpdateStrategy.COPY_MERGE:
-        local_additions = {path: content for path, content in local.items() if path not in origin}
+        directories = {parent for path in files for parent in _parents(path)}
+        local_additions = {
+            path: content
+            for path, content in local.items()
+            # A file and a directory of one name cannot both be in a tree.
+            if path not in origin
+            and path not in directories
+            and not any(parent in files for parent in _parents(path))
+        }
         files = {**local_additions, **files}
     # Upstream's Kptfile would name upstream's package; the merged one, if there is one,
     # replaces it.

@@ -84,3 +84,11 @@ def test_resource_merge_is_the_default():
     assert next(iter(KptUpdateStrategy)) is KptUpdateStrategy.RESOURCE_MERGE
     result = update_package(KptUpdateStrategy.RESOURCE_MERGE, ORIGIN, UPSTREAM, LOCAL)
     assert texts(result)["own.txt"] == "own\n"
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [("d", "d/f"), ("d/f", "d")])
+def test_copy_merge_never_leaves_a_file_and_a_directory_of_one_name(theirs, ours):
+    upstream, local = ({**ORIGIN, path: ("100644", b"x")} for path in (theirs, ours))
+    result = update_package(KptUpdateStrategy.COPY_MERGE, ORIGIN, upstream, local)
+    assert result.files == upstream
+    assert result.dropped == (ours,)
