@@ -29,7 +29,8 @@ PLACES = {
     "the last element": (4, "m:\n  l:\n  - %s\n  - x\n", "m:\n  l:\n  - %s\n  - x\n  -{}\n"),
     "a field of a flow map": (2, "m: {ours: %s}\nz: 1\n", "m: {theirs:{}, ours: %s}\nz: 1\n"),
 }
-BEFORE = (None, " 1", "\n@  q: 1\n@  r: 2", "\n@  - q\n@  - r", " |\n@  q\n@  r")
+ENDS = ("the first field", "the last element")
+BEFORE = ("\n@  q: 1\n@  r: 2", "\n@  - q\n@  - r", " |\n@  q\n@  r")
 FORMS = {
     "as it is": lambda text: text,
     "with CR and LF": lambda text: text.replace("\n", "\r\n"),
@@ -80,10 +81,12 @@ def test_a_value_added_changed_or_replaced_upstream_has_upstream_s_bytes(product
     counts = Counter()
     for value in LAYOUTS[production]:
         for place in PLACES:
+            counts["added"] += check(place, None, value)
+            counts["replaced"] += check(place, " 1", value)
+        for place in ENDS:
             for before in BEFORE:
-                counts["added" if before is None else "replaced"] += check(place, before, value)
-                if before is not None:
-                    counts["left"] += check(place, value, before)
+                counts["replaced"] += check(place, before, value)
+                counts["left"] += check(place, value, before)
             for other in LAYOUTS[production]:
                 if data_of(place, other) != data_of(place, value):
                     counts["changed"] += check(place, other, value)
@@ -101,6 +104,6 @@ def test_so_it_has_in_every_form_of_a_file(form):
         check(place, " 1", value, form)
         for values in LAYOUTS.values()
         for value in values
-        for place in ("the first field", "the last element")
+        for place in ENDS
     ]
     assert sum(checks) > 200
