@@ -7,19 +7,16 @@ style.
 
 import json
 import re
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Mapping
-from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import same_json
 from fanout.package.package_limits import ValueCounter
+from fanout.package.sequence_alignment import equal_blocks
 from fanout.package.yaml_nodes import MAX_DEPTH, InvalidManifest, manifest_problem, parse_yaml
-
-# Pairs of equal elements that alignment may have to look at; it is quadratic where they repeat.
-_MAX_PAIRS: Final = 2_000_000
 
 
 def match_elements(before: list[Any], after: list[Any]) -> list[int | None]:
@@ -50,7 +47,7 @@ def _match_by_content(before: list[Any], after: list[Any]) -> list[int | None]:
     matches: list[int | None] = [None] * len(after)
     gaps: list[tuple[range, range]] = []  # what stands between the same neighbours
     i = j = 0
-    for a, b, size in _equal_blocks(first, second):
+    for a, b, size in equal_blocks(first, second):
         gaps.append((range(i, a), range(j, b)))
         for step in range(size):
             matches[b + step] = a + step
@@ -76,18 +73,6 @@ def _match_moved(first: list[str], second: list[str], matches: list[int | None])
     for number, text in enumerate(second):
         if matches[number] is None and unmatched.get(text):
             matches[number] = unmatched[text].popleft()
-
-
-def _equal_blocks(first: list[str], second: list[str]) -> list[tuple[int, int, int]]:
-    """Return the common runs (index before, index after, length), in order.
-
-    The empty run at the end is included.
-    """
-    counts = Counter(first)
-    if sum(counts[text] for text in second) > _MAX_PAIRS:
-        return [(len(first), len(second), 0)]
-    # Without junk: elements that occur often must not be left unaligned.
-    return list(SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks())
 
 
 _BLANK: Final = re.compile(r"[ \t\r\n]*")

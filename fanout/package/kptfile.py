@@ -6,7 +6,7 @@ so that a misspelt field is not ignored in silence.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from fanout.api.reasons import Reason
@@ -18,6 +18,19 @@ from fanout.values import frozen
 
 KPTFILE_NAME: Final = "Kptfile"
 API_VERSION: Final = "kpt.dev/v1"
+
+
+def package_directories(paths: Iterable[str]) -> set[str]:
+    """Return the directories of the package ("") and of its subpackages, by their Kptfiles."""
+    return {"", *(p.rpartition("/")[0] for p in paths if p.endswith(f"/{KPTFILE_NAME}"))}
+
+
+def find_package(path: str, directories: Collection[str]) -> str:
+    """Return the directory of the innermost package that contains the file."""
+    directory = path.rpartition("/")[0]
+    while directory and directory not in directories:
+        directory = directory.rpartition("/")[0]
+    return directory
 
 
 @frozen

@@ -10,6 +10,7 @@ from typing import Any
 
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import Edit, Path
+from fanout.package.kptfile import find_package, package_directories
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_units import is_manifest
 from fanout.package.merge.package_update import FileContent, Files
@@ -18,7 +19,7 @@ from fanout.package.yaml_nodes import InvalidManifest
 _MASK = "***"
 _KIND = "Secret"
 _FIELDS = ("data", "stringData")
-_ValueKey = tuple[Any, ...]  # namespace and name of the Secret, field and key
+_ValueKey = tuple[Any, ...]  # package, namespace and name of the Secret, field and key
 _SecretValue = tuple[_ValueKey, int, Path, Any]  # key, document index, path and value
 
 
@@ -30,13 +31,22 @@ def mask_secrets(sides: Sequence[Files], names: Sequence[str]) -> list[Files]:
     and may contain a Secret is masked as a whole.
     """
     manifests = [_parse_manifests(side) for side in sides]
+    directories = set().union(*map(package_directories, sides))
+    packages = {path: find_package(path, directories) for side in manifests for path in side}
     values_by_side: list[dict[_ValueKey, Any]] = [
-        {key: value for it in parsed.values() if it for key, _, _, value in _secret_values(it)}
+        {
+            key: value
+            for path, it in parsed.items()
+            if it
+            for key, _, _, value in _secret_values(it, packages[path])
+        }
         for parsed in manifests
     ]
     return [
         {
-            path: _mask_file(content, manifests[number][path], values_by_side, names, number)
+            path: _mask_file(
+                content, manifests[number][path], packages[path], values_by_side, names, number
+            )
             if path in manifests[number]
             else content
             for path, content in side.items()
@@ -61,13 +71,13 @@ def _parse_manifests(side: Files) -> dict[str, Manifest | None]:
 _HINTS = (_KIND.encode(), b"\\")
 
 
-def _secret_values(manifest: Manifest) -> Iterator[_SecretValue]:
+def _secret_values(manifest: Manifest, package: str) -> Iterator[_SecretValue]:
     """Yield the values of all Secrets in a file, items of Lists included."""
     for document in manifest.documents:
         for path, item in _find_secrets((), document.value):
             metadata = item.get("metadata")
             fields = metadata if isinstance(metadata, Mapping) else {}
-            subject = (repr(fields.get("namespace")), repr(fields.get("name")))
+            subject = (package, repr(fields.get("namespace")), repr(fields.get("name")))
             for field in _FIELDS:
                 content = item.get(field)
                 if isinstance(content, Mapping):
@@ -92,6 +102,7 @@ def _find_secrets(path: Path, value: Any) -> Iterator[tuple[Path, Mapping[str, A
 def _mask_file(
     content: FileContent,
     manifest: Manifest | None,
+    package: str,
     values_by_side: Sequence[Mapping[_ValueKey, Any]],
     names: Sequence[str],
     number: int,
@@ -104,7 +115,7 @@ def _mask_file(
         return hidden if _KIND.encode() in data else content
     edits = [
         Edit(index, path, _format_mask(key, value, values_by_side, names))
-        for key, index, path, value in _secret_values(manifest)
+        for key, index, path, value in _secret_values(manifest, package)
     ]
     if not edits:
         return content

@@ -457,6 +457,9 @@ class _Composer:
         else:
             key, self.keys[-1] = self.keys[-1], None
             assert key is not None
+            if node.start == node.end and ":" not in self.text[key.end : node.start]:
+                # `? key` alone: libyaml puts its value where the next token begins.
+                node.start = node.end = key.end
             self.place_entry(parent, key, node)
 
     def key_name(self, key: YamlNode) -> str | None:

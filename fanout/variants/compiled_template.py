@@ -558,7 +558,7 @@ def _compile(
         checks += _run_function(run, item, placeholders)
     # Results are shown to people and are not filled in: one that quotes a parameter would
     # show the marker.
-    if set(run.results) != set(rendered.results):
+    if {*prepared.duplicates, *run.results} != set(rendered.results):
         raise _NotCompilable
     edits_by_file = _collect_edits(run, placeholders)
     kptfile = prepare_kptfile(prepared, spec)

@@ -5,19 +5,26 @@ changed and reported like a document. Objects that occur twice in a package are
 reported here too.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import Path
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.kptfile import find_package, package_directories
 from fanout.package.manifest import Document, Manifest
-from fanout.package.merge.merge_units import Identity, format_identity, is_list, object_identity
+from fanout.package.merge.merge_units import (
+    Identity,
+    format_identity,
+    is_list,
+    is_local_config,
+    object_identity,
+)
 from fanout.package.value_spelling import ValueSpelling
 from fanout.package.yaml_nodes import DocumentRoot
 from fanout.values import frozen
-from fanout.variants.functions.function_interface import is_local_config, mapping
+from fanout.variants.functions.function_interface import FunctionResult, mapping
 
 ITEMS = "items"
 
@@ -110,34 +117,77 @@ def is_krm_object(value: object) -> bool:
     return bool(fields.get("kind")) and bool(fields.get("apiVersion"))
 
 
-def find_duplicates(manifests: Mapping[str, Manifest]) -> Iterator[InvalidInput]:
-    """Yield an error for each object whose identity an earlier object has.
+@frozen
+class DuplicateObject:
+    """An object whose identity an earlier object of its package has."""
 
-    Each subpackage by itself. Local-config objects are compared among themselves: one may
+    where: ErrorLocation
+    package: str  # its directory
+    first_place: str
+    is_build_input: bool  # one of the two is in a directory that kustomize builds
+
+    @property
+    def error(self) -> InvalidInput:
+        """The duplicate as an error."""
+        return InvalidInput(
+            f"the object is also at {self.first_place}",
+            reason=Reason.INVALID_PACKAGE,
+            remedy="remove or rename one of the two",
+            where=self.where,
+        )
+
+    @property
+    def warning(self) -> FunctionResult:
+        """The duplicate as a finding that fails nothing."""
+        where = self.where
+        message = f"the object is also at {self.first_place}"
+        return FunctionResult(message, "warning", "", where.object, "", where.file, where.line)
+
+
+def find_duplicates(
+    manifests: Mapping[str, Manifest], paths: Collection[str]
+) -> Iterator[DuplicateObject]:
+    """Yield the objects whose identity an earlier object of their package has.
+
+    `paths` are those of all files, whether they are among the manifests or not: each
+    Kptfile begins a package. Local-config objects are compared among themselves: one may
     share its name with the object that it replaces.
     """
-    packages = {path[: -len(KPTFILE)] for path in manifests if _is_kptfile(path)}
-    first_places: dict[tuple[str, bool, Identity], str] = {}
+    directories = package_directories(paths)
+    built = {
+        directory
+        for directory, _, name in (path.rpartition("/") for path in paths)
+        if name in _KUSTOMIZATIONS
+    }
+    first_places: dict[tuple[str, bool, Identity], tuple[str, int]] = {}
     for path, manifest in manifests.items():
-        if _is_kptfile(path):
+        if path.rpartition("/")[2] == KPTFILE:
             continue
-        parents = [path[: at + 1] for at, char in enumerate(path) if char == "/"]
-        package = next((parent for parent in reversed(parents) if parent in packages), "")
+        package = find_package(path, directories)
         for identity, local_config, line in find_identities(manifest):
-            first_place = first_places.setdefault(
-                (package, local_config, identity), f"{path}:{line}"
+            place = (path, line)
+            first_path, first_line = first_places.setdefault(
+                (package, local_config, identity), place
             )
-            if first_place != f"{path}:{line}":
-                yield InvalidInput(
-                    f"the object is also at {first_place}",
-                    reason=Reason.INVALID_PACKAGE,
-                    remedy="remove or rename one of the two",
-                    where=ErrorLocation(format_identity(identity), "", path, line),
+            if (first_path, first_line) != place:
+                yield DuplicateObject(
+                    ErrorLocation(format_identity(identity), "", path, line),
+                    package,
+                    f"{first_path}:{first_line}",
+                    any(_is_built(file, package, built) for file in (path, first_path)),
                 )
 
 
-def _is_kptfile(path: str) -> bool:
-    return path.rpartition("/")[2] == KPTFILE
+# A patch has the identity of the object that it changes.
+_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+
+
+def _is_built(path: str, package: str, built: Collection[str]) -> bool:
+    """Return whether the file is in or below a directory of its package that is built."""
+    directory = path.rpartition("/")[0]
+    while directory != package and directory not in built:
+        directory = directory.rpartition("/")[0]
+    return directory in built
 
 
 def find_identities(manifest: Manifest) -> Iterator[tuple[Identity, bool, int]]:

@@ -33,6 +33,7 @@ from fanout.package.merge.list_rearrangement import (
     compare_values,
 )
 from fanout.package.merge.merge_keys import DEFAULT_SHAPE, Schemas, find_shape
+from fanout.package.sealed_values import find_seal
 from fanout.package.value_spelling import ValueSpelling
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.package.yaml_scalars import format_scalar, is_plain
@@ -80,7 +81,7 @@ class Overlay:
 
         Missing maps on the way are created; a LineComment is put on the line of the value.
         Raises InvalidInput, with file and line, if something on the way is neither a map nor
-        a list with that index.
+        a list with that index, and UnfitObject if the object is sealed.
         """
         if isinstance(value, LineComment):
             self._comments[path] = value.text
@@ -92,6 +93,7 @@ class Overlay:
         # Functions set values without looking first; most of them are set already.
         if same_json(present, value) or (present is MISSING and value is REMOVE):
             return
+        self.refuse_sealed(path)
         try:
             self.value = with_value(self.value, path, value)
         except BlockedPath as blocked:
@@ -99,6 +101,15 @@ class Overlay:
         top = self._find_edit_path(path)
         topmost_value = get_value(self.value, top)
         self._changed[top] = REMOVE if topmost_value is MISSING else topmost_value
+
+    def refuse_sealed(self, path: Path) -> None:
+        """Raise UnfitObject if the object is sealed: a change would break its seal."""
+        if seal := find_seal(self.value):
+            raise UnfitObject(
+                path,
+                f"it is sealed by {seal}, and a change would break the seal",
+                "exclude the object, or change it upstream and seal it again",
+            )
 
     def lines(self) -> str | None:
         """Return the lines that the changes apply to, or None if the object has none."""
@@ -400,8 +411,10 @@ def replace_object(overlay: Overlay, value: Any, schemas: Schemas) -> None:
 
     `schemas` describe the kinds that the package defines; they tell which key identifies
     the elements of a list. Raises InvalidInput with file and line where an earlier
-    comment cannot be placed.
+    comment cannot be placed, and UnfitObject if the object is sealed.
     """
+    if not same_json(overlay.value, value):
+        overlay.refuse_sealed(())
     changes = compare_values(overlay.value, value, find_shape(*group_kind(value), schemas))
     lines = overlay.lines()
     if changes.rearranged_lists and lines is not None:

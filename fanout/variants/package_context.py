@@ -7,8 +7,9 @@ from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import REMOVE
 from fanout.package.manifest import Manifest
+from fanout.package.merge.merge_units import LOCAL_CONFIG
 from fanout.selection.variant_spec import VariantSpec
-from fanout.variants.functions.function_interface import LOCAL_CONFIG, Change, mapping
+from fanout.variants.functions.function_interface import Change, mapping
 from fanout.variants.functions.set_namespace import CONTEXT_NAME
 
 CONTEXT = "package-context.yaml"

@@ -11,6 +11,7 @@ from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import find_kptfile
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_keys import read_schemas
+from fanout.package.merge.merge_units import is_local_config
 from fanout.package.package_limits import SizeLimits, ValueCounter, find_unportable_files
 from fanout.package.tree_ids import TreeEntry, TreeTemplate
 from fanout.selection.cluster_objects import group_of
@@ -22,7 +23,6 @@ from fanout.variants.functions.function_interface import (
     CatalogFunction,
     FunctionResult,
     PackageFacts,
-    is_local_config,
     mapping,
 )
 from fanout.variants.functions.kind_scopes import CLUSTER_KINDS, NAMESPACED_KINDS, Kind, read_scopes
@@ -32,6 +32,7 @@ from fanout.variants.manifest_objects import (
     ITEMS,
     ListItem,
     ManifestObject,
+    find_duplicates,
     find_objects,
     is_expanded_list,
     is_krm_object,
@@ -90,6 +91,7 @@ class PreparedPackage:
     varying_files: tuple[str, ...]  # files in which targets differ, except the Kptfile
     all_objects: Mapping[ObjectPlace, ManifestObject]  # all documents, and the items of Lists
     objects: Mapping[ObjectPlace, ManifestObject]  # those that functions get
+    duplicates: tuple[FunctionResult, ...]  # warnings of objects with one identity
     local_config: frozenset[ObjectPlace]  # local-config objects: most functions skip them
     functions: tuple[DeclaredFunction, ...]  # of the package's own pipeline
     config_files: frozenset[str]  # configuration files of functions
@@ -139,7 +141,7 @@ def prepare_package(
     CustomResourceDefinitions. Raises InvalidInput, with file and line where there are
     any, for a package that exceeds a limit, has no Kptfile, contains a symlink or a
     submodule, an unparsable file, a malformed injection point or an unavailable function.
-    Two objects of one identity are accepted, as kpt does.
+    Two objects of one identity are a warning: kpt accepts them.
     """
     _check_files(package, limits)
     counter = ValueCounter(limits.values)
@@ -176,6 +178,7 @@ def prepare_package(
         varying_files=tuple(dict.fromkeys([CONTEXT] * has_context + [it.file for it in points])),
         all_objects=all_objects,
         objects=objects,
+        duplicates=tuple(it.warning for it in find_duplicates(manifests, package.files)),
         local_config=local_config,
         functions=functions,
         config_files=config_files,

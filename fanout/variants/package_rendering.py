@@ -128,7 +128,7 @@ def _render_single(
         blobs,
     )
     prepared.limits.check_sizes(compute_file_sizes(entries, blobs, prepared.upstream.files))
-    return RenderedPackage(tree(entries), entries, blobs, results)
+    return RenderedPackage(tree(entries), entries, blobs, (*prepared.duplicates, *results))
 
 
 def _run_per_object(
@@ -277,7 +277,7 @@ def render_package(
     result, blobs = run.write()
     contents = {entry.oid: data for entry, data in entries.values()} | blobs
     rendered = {path: (entry.mode, contents[entry.oid]) for path, entry in sorted(result.items())}
-    return rendered, tuple(run.results)
+    return rendered, (*prepared.duplicates, *run.results)
 
 
 def _without_context(prepared: PreparedPackage) -> PreparedPackage:

@@ -28,6 +28,7 @@ from fanout.variants.functions.function_interface import (
     ExternalFunction,
     FunctionResult,
     Object,
+    UnfitObject,
     default_file,
     is_named_object,
     mapping,
@@ -264,7 +265,12 @@ def _apply_returned(
         if place not in sent:
             added.append((file, item.value))
             continue
-        replace_object(sent[place], item.value, schemas)
+        try:
+            replace_object(sent[place], item.value, schemas)
+        except UnfitObject as unfit:
+            kind, _, name = _object_reference(sent[place])
+            problem = f"{file}: {kind}/{name}: {unfit.problem}"
+            raise InvalidInput(problem, reason=unfit.reason, remedy=unfit.remedy) from None
     for place, overlay in sent.items():
         if place not in returned:
             overlay.set((), REMOVE)

@@ -9,6 +9,7 @@ be replaced.
 from collections.abc import Callable, Iterator, Mapping
 
 from fanout.api.object_meta import Label
+from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING, REMOVE, Edit, get_value, same_json
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.manifest import Manifest
@@ -88,7 +89,10 @@ def _sort_keys(value: object) -> object:
 
 
 def prepare_manifests(prepared: PreparedPackage, target_edits: TargetEdits) -> PreparedManifests:
-    """Return the varying files with an empty text at every path that gets one."""
+    """Return the varying files with an empty text at every path that gets one.
+
+    Raises InvalidInput with file and line for an injection into a sealed object.
+    """
     return {
         file: _prepare_manifest(prepared, file, target_edits) for file in prepared.varying_files
     }
@@ -109,8 +113,11 @@ def _prepare_manifest(prepared: PreparedPackage, file: str, target_edits: Target
         edits: list[Edit] = []
         for number, paths in places:
             overlay = Overlay(file, objects[number])
-            for path in paths:
-                overlay.ensure_text(path)
+            try:
+                for path in paths:
+                    overlay.ensure_text(path)
+            except UnfitObject as unfit:
+                raise _unfit_error(overlay, file, unfit) from None
             edits += overlay.collect_edits()
         return Manifest.parse(manifest.apply_edits_to_text(edits), file)
 
@@ -162,6 +169,10 @@ def build_overlay(
             size_counter.count_change(place[0], path, get_value(overlay.value, path), value)
             overlay.set(path, value)
     except UnfitObject as unfit:
-        subject = "package context" if place[0] == CONTEXT else "injection"
-        raise overlay.unfit_error(subject, unfit) from None
+        raise _unfit_error(overlay, place[0], unfit) from None
     return overlay
+
+
+def _unfit_error(overlay: Overlay, file: str, unfit: UnfitObject) -> InvalidInput:
+    subject = "package context" if file == CONTEXT else "injection"
+    return overlay.unfit_error(subject, unfit)

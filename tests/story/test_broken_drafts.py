@@ -133,3 +133,20 @@ def test_upstream_s_own_oddities_are_not_the_maintainers_to_correct(tmp_path: Pa
     fleet.settle()
     assert fleet.published() == {AMS: "v2"}
     assert edge.file("main", "sites/ams/mine.txt") == "ours\n"
+
+
+def test_objects_of_one_name_in_two_subpackages_may_both_be_edited(fleet: Fleet):
+    edge, head = fleet.repos["edge"], "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\n"
+    parts = {
+        f"{name}/{path}": text
+        for name in ("one", "two")
+        for path, text in (("Kptfile", PACKAGE["Kptfile"]), ("c.yaml", f"{head}data: {{a: b}}\n"))
+    }
+    fleet.release("v3", parts)
+    fleet.settle()
+    edge.commit("main", {f"sites/ams/{name}/c.yaml": f"{head}data: {{a: {name}}}\n"
+                         for name in ("one", "two")})  # fmt: skip
+    fleet.release("v4")
+    fleet.later(minutes=1).settle()
+    assert fleet.published() == {AMS: "v4"}
+    assert "a: two" in edge.file("main", "sites/ams/two/c.yaml")

@@ -5,8 +5,9 @@ from variants.builders import rows
 from variants.functions import changes, function_config, meta, thing
 
 from fanout.errors import InvalidInput
+from fanout.package.merge.merge_units import is_local_config
 from fanout.variants.function_registry import FUNCTIONS_BY_NAME, find_function
-from fanout.variants.functions.function_interface import PackageFacts, is_local_config
+from fanout.variants.functions.function_interface import PackageFacts
 from fanout.variants.functions.kind_scopes import CLUSTER_KINDS, NAMESPACED_KINDS
 
 RBAC = "rbac.authorization.k8s.io/v1"

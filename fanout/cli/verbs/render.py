@@ -16,7 +16,7 @@ from fanout.cli.startup import open_program
 from fanout.cli.terminal import print_message
 from fanout.gates.gate_wording import format_names
 from fanout.package.manifest import Manifest
-from fanout.variants.functions.function_interface import LOCAL_CONFIG
+from fanout.package.merge.merge_units import LOCAL_CONFIG
 from fanout.variants.manifest_objects import find_objects
 from fanout.variants.overlay import remove_objects
 

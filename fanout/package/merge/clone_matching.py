@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.kptfile import find_package, package_directories
 from fanout.package.merge.merge_units import (
     DocumentReader,
     Identity,
@@ -26,7 +27,7 @@ from fanout.package.merge.merge_units import (
     object_identity,
 )
 from fanout.package.merge.merge_values import find_line_end
-from fanout.package.merge.package_update import Files, find_package
+from fanout.package.merge.package_update import Files
 from fanout.package.yaml_nodes import BOM
 from fanout.values import frozen
 
@@ -56,7 +57,7 @@ def find_unmatched(base: Files, local: Files) -> UnmatchedObjects:
     removed: list[MergeUnit] = []
     added: list[MergeUnit] = []
     reader = DocumentReader()
-    directories = _package_directories(base) | _package_directories(local)
+    directories = package_directories(base) | package_directories(local)
     for directory in sorted(directories):
         (base_units, local_units), _ = collect_units(
             [_iter_manifests(files, directory, directories, reader) for files in (base, local)]
@@ -70,18 +71,15 @@ def find_unmatched(base: Files, local: Files) -> UnmatchedObjects:
 
 def find_identities(files: Files) -> set[tuple[str, Identity]]:
     """Return (package directory, identity) of every object in the files."""
-    reader, directories = DocumentReader(), _package_directories(files)
+    reader, directories = DocumentReader(), package_directories(files)
     return {
         (directory, identity)
         for directory in directories
-        for file in _iter_manifests(files, directory, directories, reader)
-        for document in file.documents
-        if (identity := object_identity(document.value.data))
+        for unit in collect_units([_iter_manifests(files, directory, directories, reader)])[0][
+            0
+        ].values()
+        if (identity := object_identity(unit.value.data))
     }
-
-
-def _package_directories(files: Files) -> set[str]:
-    return {"", *(path.rpartition("/")[0] for path in files if path.endswith(f"/{KPTFILE}"))}
 
 
 def _iter_manifests(

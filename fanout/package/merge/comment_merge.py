@@ -6,6 +6,7 @@ their place.
 
 from collections.abc import Iterator, Sequence
 
+from fanout.package.merge.merge_units import MergeDocument, MergeFile
 from fanout.package.merge.merge_values import (
     EntrySpan,
     MergedEntry,
@@ -13,6 +14,7 @@ from fanout.package.merge.merge_values import (
     find_line_start,
     shift_lines,
 )
+from fanout.package.yaml_nodes import YamlNode
 
 Replacement = tuple[int, int, str]  # start and end in the local text, and the new text
 
@@ -84,3 +86,43 @@ def possible_comments(text: str) -> Iterator[str]:
         if position == 0 or text[position - 1] in " \t\n":
             yield text[position : find_line_end(text, position)].rstrip()
         position = text.find("#", position + 1)
+
+
+def iter_comments(file: MergeFile) -> Iterator[tuple[int, str]]:
+    """Yield the comments outside of all scalars, each with its position."""
+    scanned_to = 0
+    for start, end in (*_scalar_spans(file), (len(file.text), len(file.text))):
+        position = file.text.find("#", scanned_to, start)
+        while position >= 0:
+            eol = find_line_end(file.text, position)
+            if position == 0 or file.text[position - 1] in " \t\n":
+                yield position, file.text[position:eol].rstrip()
+            position = file.text.find("#", eol, start)
+        scanned_to = max(scanned_to, end)
+
+
+def _scalar_spans(file: MergeFile) -> list[tuple[int, int]]:
+    """Return the ranges of a file's scalars and aliases, keys included, sorted."""
+    spans: list[tuple[int, int]] = []
+    for document in file.documents:
+        shift = file_offset(document)
+        pending = [document.value.node]
+        while pending:
+            node = pending.pop()
+            if node is None or not node.children:
+                spans += _node_span(node, shift)
+                continue
+            for key, child in node.children.values():
+                spans += _node_span(key, shift)
+                pending.append(child)
+    return sorted(spans)
+
+
+def _node_span(node: YamlNode | None, shift: int) -> list[tuple[int, int]]:
+    return [(node.start + shift, node.end + shift)] if node else []
+
+
+def file_offset(document: MergeDocument) -> int:
+    """Return the offset from positions in the document's stretch to positions in its file."""
+    span = document.value.span
+    return document.start - (span.value_start + 1) if span else 0

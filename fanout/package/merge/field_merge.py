@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from fanout.errors import ErrorLocation
 from fanout.package.field_edits import MISSING, Path, format_path
-from fanout.package.merge.kpt_annotations import is_kpt_annotation
+from fanout.package.merge.kpt_annotations import equal_objects, is_kpt_annotation
 from fanout.package.merge.line_merge import merge_texts
 from fanout.package.merge.list_merge import merge_list, merge_order
 from fanout.package.merge.merge_conflicts import (
@@ -35,6 +35,7 @@ from fanout.package.merge.merge_values import (
     take_side,
     take_upstream,
 )
+from fanout.values import replace
 
 
 @dataclass(slots=True)
@@ -86,6 +87,20 @@ class FieldMerge:
             if merged is None or any(side and merged == side.data for side in (upstream, local)):
                 return take_side(winner, sides)
         return MergeOutcome(ValueSource.NEW_TEXT, merged)
+
+    def merge_sealed(self, sides: ValueSides, seal: str) -> MergeOutcome:
+        """Merge an object that is sealed on some side: one side is taken whole."""
+        origin, upstream, local = sides
+        if equal_text(upstream, origin) or equal_text(upstream, local):
+            return take_local(local)
+        if equal_text(local, origin) or equal_objects(local, origin):
+            return take_upstream(upstream)
+        if equal_objects(upstream, origin) or equal_objects(upstream, local):
+            return take_local(local)
+        winner = self.record_conflict(sides, ())
+        difference = f"it is sealed by {seal}, so one side is taken whole"
+        self.conflicts[-1] = replace(self.conflicts[-1], difference=difference)
+        return take_side(winner, sides)
 
     def merge_mapping(self, sides: ValueSides, shape: FieldShape, path: Path) -> MergeOutcome:
         """Merge a mapping entry by entry. An emptied mapping is removed if one side has none."""

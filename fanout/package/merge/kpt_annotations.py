@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fanout.package.field_edits import Path
-from fanout.package.merge.comment_merge import possible_comments
+from fanout.package.merge.comment_merge import iter_comments
 from fanout.package.merge.merge_units import DocumentReader, MergeFile, is_manifest
 from fanout.package.merge.merge_values import SideValue, equal_data
 
@@ -31,9 +31,6 @@ _KPT_NAMES: Final = frozenset(
     }
 )
 _INTERNAL: Final = "internal.config.kubernetes.io/"
-_KPT_MARKERS: Final = re.compile(
-    "|".join(map(re.escape, ("kpt-merge:", _INTERNAL, *sorted(_KPT_NAMES)))).encode()
-)
 _COMMENT: Final = re.compile(r"#\s*kpt-merge:\s*[^\s/]*/[^\s/]+\s*$")
 
 
@@ -59,17 +56,13 @@ def equal_objects(left: SideValue | None, right: SideValue | None) -> bool:
 
 
 def equal_files(path: str, left: FileContent | None, right: FileContent | None) -> bool:
-    """Return whether two files are equal but for kpt's annotations and comments.
+    """Return whether two files are equal but for kpt's annotations, comments and layout.
 
-    Other comments count, layout does not.
+    Other comments count. kpt lays files out anew when it fetches a package.
     """
     if left == right:
         return True
     if left is None or right is None or left[0] != right[0] or not is_manifest(path):
-        return False
-    # Parsing is far more expensive than this search, and most files have nothing of
-    # kpt's.
-    if not (_KPT_MARKERS.search(left[1]) or _KPT_MARKERS.search(right[1])):
         return False
     reader = DocumentReader()
     left_file, right_file = reader.parse(path, left[1]), reader.parse(path, right[1])
@@ -82,7 +75,8 @@ def equal_files(path: str, left: FileContent | None, right: FileContent | None) 
 
 def _comparable_content(file: MergeFile) -> tuple[list[Any], Counter[str]]:
     objects = [_without_kpt_annotations(document.value.data) for document in file.documents]
-    return objects, Counter(it for it in possible_comments(file.text) if not is_kpt_comment(it))
+    comments = (comment for _, comment in iter_comments(file))
+    return objects, Counter(it for it in comments if not is_kpt_comment(it))
 
 
 def _is_kpt_name(name: object) -> bool:

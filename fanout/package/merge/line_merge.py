@@ -4,9 +4,7 @@ Edits that adjoin are a conflict. The winner of a conflict wins the ranges that 
 sides changed, and no other line.
 """
 
-from collections import Counter
-from collections.abc import Sequence
-from difflib import SequenceMatcher
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from fanout.errors import ErrorLocation
@@ -17,14 +15,13 @@ from fanout.package.merge.merge_conflicts import (
     MergeConflict,
     MergeSide,
     build_conflict,
-    common_prefix_length,
 )
+from fanout.package.sealed_values import is_sealed_text
+from fanout.package.sequence_alignment import common_prefix_length, equal_blocks
 
 OptionalBytes = bytes | None
+ElementComparison = Callable[[str, str], bool]
 _CRLF: Final = "\r\n"
-
-# Pairs of equal lines that alignment may have to look at; it is quadratic where lines repeat.
-_MAX_PAIRS: Final = 2_000_000
 
 
 class SequenceRun(NamedTuple):
@@ -44,11 +41,14 @@ def merge_sequences(
     upstream: Sequence[str],
     local: Sequence[str],
     winner: MergeSide | None = None,
+    is_pair: ElementComparison | None = None,
 ) -> list[SequenceRun] | None:
     """Return the runs of the result, in order (design §4: lists without keys, texts).
 
     Common elements are taken from the local side; where edits adjoin, the winner's are
-    taken. None if they do and there is no winner, and if alignment would take too long.
+    taken. None if they do and there is no winner.
+    `is_pair` tells which unequal elements may be common ones, to be merged inside: those of
+    stretches of equal length between equal neighbors.
     """
     head = common_prefix_length(origin, upstream, local)
     shortest = min(map(len, (origin, upstream, local))) - head
@@ -56,15 +56,10 @@ def merge_sequences(
     origin_middle, upstream_middle, local_middle = (
         side[head : len(side) - tail] for side in (origin, upstream, local)
     )
-    counts = Counter(origin_middle)
-    # Checked before aligning: generated files with thousands of equal lines would block
-    # a sweep.
-    if sum(counts[line] for side in (upstream_middle, local_middle) for line in side) > _MAX_PAIRS:
-        return None
     runs = [SequenceRun(False, 0, head, (0, 0))]
     o_at = u_at = l_at = 0
     for o_sync, o_end, l_sync, l_end, u_sync, u_end in _align(
-        origin_middle, local_middle, upstream_middle
+        origin_middle, local_middle, upstream_middle, is_pair
     ):
         origin_part = origin_middle[o_at:o_sync]
         upstream_part, local_part = upstream_middle[u_at:u_sync], local_middle[l_at:l_sync]
@@ -88,26 +83,28 @@ def merge_sequences(
 
 
 def _align(
-    origin: Sequence[str], local: Sequence[str], upstream: Sequence[str]
+    origin: Sequence[str],
+    local: Sequence[str],
+    upstream: Sequence[str],
+    is_pair: ElementComparison | None,
 ) -> list[tuple[int, int, int, int, int, int]]:
     """Return the ranges that all three sides have, the empty one at the end included.
 
     Where both sides match the origin, they match each other.
     """
-    # Without junk: frequent lines (`}`, blank ones) must not be left unaligned.
-    local_blocks = SequenceMatcher(None, origin, local, autojunk=False).get_matching_blocks()
-    upstream_blocks = SequenceMatcher(None, origin, upstream, autojunk=False).get_matching_blocks()
+    local_blocks = _matching_blocks(origin, local, is_pair)
+    upstream_blocks = _matching_blocks(origin, upstream, is_pair)
     aligned = []
     i = j = 0
     while i < len(local_blocks) and j < len(upstream_blocks):
-        local_block, upstream_block = local_blocks[i], upstream_blocks[j]
-        ends = local_block.a + local_block.size, upstream_block.a + upstream_block.size
-        start, end = max(local_block.a, upstream_block.a), min(ends)
+        (local_a, local_b, local_size), (upstream_a, upstream_b, upstream_size) = (
+            local_blocks[i],
+            upstream_blocks[j],
+        )
+        ends = local_a + local_size, upstream_a + upstream_size
+        start, end = max(local_a, upstream_a), min(ends)
         if start < end:
-            l_at, u_at = (
-                local_block.b + start - local_block.a,
-                upstream_block.b + start - upstream_block.a,
-            )
+            l_at, u_at = local_b + start - local_a, upstream_b + start - upstream_a
             size = end - start
             aligned.append((start, end, l_at, l_at + size, u_at, u_at + size))
         if ends[0] < ends[1]:
@@ -120,10 +117,33 @@ def _align(
     ]
 
 
+def _matching_blocks(
+    origin: Sequence[str], side: Sequence[str], is_pair: ElementComparison | None
+) -> list[tuple[int, int, int]]:
+    """Return the common ranges of two sequences: both starts, and the length."""
+    blocks = equal_blocks(origin, side)
+    if is_pair is None:
+        return blocks
+    paired: list[tuple[int, int, int]] = []
+    origin_at = side_at = 0
+    for origin_start, side_start, size in blocks:
+        left, right = origin[origin_at:origin_start], side[side_at:side_start]
+        if left and len(left) == len(right) and all(map(is_pair, left, right)):
+            paired.append((origin_at, side_at, len(left)))
+        paired.append((origin_start, side_start, size))
+        origin_at, side_at = origin_start + size, side_start + size
+    return paired
+
+
 def merge_texts(
     origin: str, upstream: str, local: str, winner: MergeSide | None = None
 ) -> str | None:
-    """Merge texts by lines; None if edits adjoin and there is no winner."""
+    """Merge texts by lines.
+
+    None if edits adjoin and there is no winner, and if a text is sealed.
+    """
+    if any(map(is_sealed_text, (origin, upstream, local))):
+        return None
     sides = upstream.splitlines(keepends=True), local.splitlines(keepends=True)
     runs = merge_sequences(origin.splitlines(keepends=True), *sides, winner)
     if runs is None:
@@ -143,17 +163,20 @@ def merge_plain_file(
     upstream: OptionalBytes,
     local: OptionalBytes,
     choices: ConflictChoices,
+    *,
+    is_sealed: bool = False,
 ) -> tuple[OptionalBytes, MergeConflict | None]:
     """Return the merged bytes of a plain file, None if removed, and a conflict or None.
 
     A file that one side deleted and the other changed keeps its local state. If both
-    changed the same lines of a text, the winner has those and no others (design §4).
+    changed the same lines of a text, the winner has those and no others (design §4). A
+    sealed file is one value.
     """
     if upstream in (origin, local):
         return local, None
     if local == origin:
         return upstream, None
-    merged = _merge_by_lines(origin, upstream, local)
+    merged = None if is_sealed else _merge_by_lines(origin, upstream, local)
     if merged is not None:
         return merged, None
     if origin is not None and (local is None or upstream is None):
@@ -163,7 +186,8 @@ def merge_plain_file(
         cause = ConflictCause.BOTH_CHANGED if origin is not None else ConflictCause.BOTH_ADDED
         default = MergeSide.UPSTREAM
     conflict = build_file_conflict(path, cause, (origin, upstream, local), default, choices)
-    merged = _merge_by_lines(origin, upstream, local, conflict.winner)
+    if not is_sealed:
+        merged = _merge_by_lines(origin, upstream, local, conflict.winner)
     if merged is None:
         merged = upstream if conflict.winner is MergeSide.UPSTREAM else local
     return merged, conflict

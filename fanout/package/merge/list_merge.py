@@ -99,16 +99,19 @@ def _merge_keyed(
 def _merge_keyless(
     fields: ElementMerge, sides: ValueSides, shape: FieldShape, path: Path
 ) -> MergeOutcome:
-    """Merge by aligning the elements like lines; adjoining edits are one conflict."""
+    """Merge by aligning the elements like lines; adjoining edits are one conflict.
+
+    Elements that the base aligns one to one are merged inside.
+    """
     origin, upstream, local = (children_of(side, list) for side in sides)
     texts = tuple(
         [json.dumps(value.data, sort_keys=True) for value in side.values()]
         for side in (origin, upstream, local)
     )
-    runs = merge_sequences(texts[0], texts[1], texts[2])
+    runs = merge_sequences(texts[0], texts[1], texts[2], None, _are_collections)
     if runs is None:
         winner = fields.record_conflict(sides, path)
-        runs = merge_sequences(texts[0], texts[1], texts[2], winner)
+        runs = merge_sequences(texts[0], texts[1], texts[2], winner, _are_collections)
         if runs is None:
             return take_side(winner, sides)
     entries: list[MergedEntry] = []
@@ -136,6 +139,11 @@ def _merge_keyless(
                 added = local[position]
                 entries.append(MergedEntry("", None, None, added, take_local(added)))
     return drop_if_emptied(merged_list(entries), sides)
+
+
+def _are_collections(left: str, right: str) -> bool:
+    """Return whether two elements, as JSON, are both maps or both lists."""
+    return left[0] == right[0] and left[0] in "{["
 
 
 def merge_order(origin: Sequence[Key], upstream: Sequence[Key], local: Sequence[Key]) -> list[Key]:

@@ -2,15 +2,15 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
 from hashlib import sha256
-from itertools import takewhile
 from typing import Any, Final
 
 from fanout.errors import ErrorLocation
 from fanout.package.field_edits import MISSING
+from fanout.package.sequence_alignment import common_prefix_length
 from fanout.values import frozen
 
 
@@ -149,12 +149,6 @@ def _decode_text(value: Any) -> str | None:
         except UnicodeDecodeError:
             return None
     return value if isinstance(value, str) else None
-
-
-def common_prefix_length(*sides: Sequence[str]) -> int:
-    """Return how many elements all sequences begin with."""
-    rows = zip(*sides, strict=False)
-    return sum(1 for _ in takewhile(lambda row: row.count(row[0]) == len(row), rows))
 
 
 def _format_value(value: Any) -> str:

@@ -13,19 +13,17 @@ from typing import Any, Final
 
 from fanout.package.field_edits import Path, format_path
 from fanout.package.json_manifest import is_json
-from fanout.package.merge.comment_merge import possible_comments
+from fanout.package.merge.comment_merge import file_offset, iter_comments, possible_comments
 from fanout.package.merge.kpt_annotations import is_kpt_comment
 from fanout.package.merge.merge_units import (
     DocumentReader,
-    MergeDocument,
     MergeFile,
     format_identity,
     is_list,
     is_manifest,
     object_identity,
 )
-from fanout.package.merge.merge_values import SideValue, find_line_end
-from fanout.package.yaml_nodes import YamlNode
+from fanout.package.merge.merge_values import SideValue
 from fanout.package.yaml_scalars import BOOLEAN_WORDS
 
 
@@ -49,7 +47,7 @@ def _describe_lost(
 ) -> Iterator[str]:
     # Of several equal comments, the lost one is most likely in a file that was removed.
     for file in sorted(local, key=lambda file: file.path in result):
-        for position, comment in _iter_comments(file):
+        for position, comment in iter_comments(file):
             if lost_counts[comment] > 0 and not is_kpt_comment(comment):
                 lost_counts[comment] -= 1
                 line = file.text.count("\n", 0, position) + 1
@@ -59,52 +57,12 @@ def _describe_lost(
                 )
 
 
-def _iter_comments(file: MergeFile) -> Iterator[tuple[int, str]]:
-    """Yield the comments outside of all scalars, each with its position."""
-    scanned_to = 0
-    for start, end in (*_scalar_spans(file), (len(file.text), len(file.text))):
-        position = file.text.find("#", scanned_to, start)
-        while position >= 0:
-            eol = find_line_end(file.text, position)
-            if position == 0 or file.text[position - 1] in " \t\n":
-                yield position, file.text[position:eol].rstrip()
-            position = file.text.find("#", eol, start)
-        scanned_to = max(scanned_to, end)
-
-
-def _scalar_spans(file: MergeFile) -> list[tuple[int, int]]:
-    """Return the ranges of a file's scalars and aliases, keys included, sorted."""
-    spans: list[tuple[int, int]] = []
-    for document in file.documents:
-        shift = _file_offset(document)
-        pending = [document.value.node]
-        while pending:
-            node = pending.pop()
-            if node is None or not node.children:
-                spans += _node_span(node, shift)
-                continue
-            for key, child in node.children.values():
-                spans += _node_span(key, shift)
-                pending.append(child)
-    return sorted(spans)
-
-
-def _node_span(node: YamlNode | None, shift: int) -> list[tuple[int, int]]:
-    return [(node.start + shift, node.end + shift)] if node else []
-
-
-def _file_offset(document: MergeDocument) -> int:
-    """Return the offset from positions in the document's stretch to positions in its file."""
-    span = document.value.span
-    return document.start - (span.value_start + 1) if span else 0
-
-
 def _describe_location(file: MergeFile, position: int) -> str:
     """Return the object and field that a comment belongs to, for a message."""
     for document in file.documents:
         if document.start <= position <= document.end:
             identity = object_identity(document.value.data)
-            path = _path_at(document.value, position - _file_offset(document))
+            path = _path_at(document.value, position - file_offset(document))
             parts = [format_identity(identity)] if identity else []
             parts += [format_path(path)] if path else []
             return ": ".join(parts) or "its document"

@@ -61,6 +61,18 @@ def merge_identity(value: SideValue) -> Identity | None:
     return (*identity[:2], match[1], match[2]) if match else identity
 
 
+LOCAL_CONFIG: Final = "config.kubernetes.io/local-config"
+
+
+def is_local_config(item: Any) -> bool:
+    """Return whether the object is local-config: for tools, not for the cluster."""
+    metadata = item.get("metadata") if isinstance(item, dict) else None
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    if not isinstance(annotations, dict):
+        return False
+    return str(annotations.get(LOCAL_CONFIG) or "false").lower() != "false"
+
+
 def is_list(data: Any) -> bool:
     """Return whether the data is a List whose items are objects."""
     if not isinstance(data, dict) or not isinstance(data.get("items"), list):
@@ -251,21 +263,42 @@ def collect_units(
 ) -> tuple[list[dict[UnitKey, MergeUnit]], list[str]]:
     """Return the units of each side, in the order of its files, and notes on duplicates.
 
-    Objects of one identity on one side are distinguished by file and occurrence.
+    A local-config object may share its identity with another one. Other objects of one
+    identity on one side are distinguished by file and occurrence.
     """
     units_by_side = [[unit for file in files for unit in _file_units(file)] for files in sides]
-    duplicates: dict[UnitKey, list[MergeUnit]] = {}
-    for units in units_by_side:
-        counts = Counter(unit.key for unit in units)
-        for unit in units:
-            if counts[unit.key] > 1:
-                duplicates.setdefault(unit.key, []).append(unit)
+    duplicates = _find_duplicates(units_by_side)
+    if duplicates:
+        # Only there: elsewhere an object that a side marks as local-config is still the same.
+        units_by_side = [
+            [_with_local_mark(unit) if unit.key in duplicates else unit for unit in units]
+            for units in units_by_side
+        ]
+        duplicates = _find_duplicates(units_by_side)
     notes = [
         f"{units[0].document.file}: {units[0].name} is declared twice, also in "
         f"{units[1].document.file}; duplicates are matched by position"
         for units in duplicates.values()
     ]
     return [_index_by_key(units, duplicates) for units in units_by_side], notes
+
+
+def _find_duplicates(
+    units_by_side: Iterable[Sequence[MergeUnit]],
+) -> dict[UnitKey, list[MergeUnit]]:
+    """Return the units that share their key with another one of their side, by key."""
+    duplicates: dict[UnitKey, list[MergeUnit]] = {}
+    for units in units_by_side:
+        counts = Counter(unit.key for unit in units)
+        for unit in units:
+            if counts[unit.key] > 1:
+                duplicates.setdefault(unit.key, []).append(unit)
+    return duplicates
+
+
+def _with_local_mark(unit: MergeUnit) -> MergeUnit:
+    is_local = is_local_config(unit.value.data) or is_local_config(unit.document.value.data)
+    return replace(unit, key=(*unit.key, LOCAL_CONFIG)) if is_local else unit
 
 
 def _index_by_key(

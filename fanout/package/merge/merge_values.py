@@ -6,6 +6,7 @@ indentation, so a value has equal text at whatever depth it is. The outcome tree
 for each value which side it is taken from; the text is made from it.
 """
 
+import re
 from collections.abc import Sequence
 from enum import Enum, auto
 from typing import Any, Final
@@ -69,9 +70,13 @@ class SideValue:
             assert self.node is not None
             span, column = self.span, self.span.column if self.span else 0
             if span is not None and not self.is_leaf:
-                text = self.text[max(span.value_start, 0) : span.eol].strip()
+                text = self.text[max(span.value_start, 0) : span.eol].lstrip()
+                # Blank lines at the end belong to a block text, and to nothing else.
+                if not _ends_with_block_text(self.text, self.node):
+                    text = text.rstrip()
             else:
-                text = self.text[self.node.start : self.node.end]
+                end = self.node.end if span is None else max(self.node.end, span.end)
+                text = self.text[self.node.start : end]
             # Without the indentation, so that a value that only moved to another depth counts
             # as unchanged.
             if column and "\n" in text:
@@ -128,12 +133,19 @@ def _entry_spans(text: str, node: YamlNode, after: int) -> dict[str | int, Entry
         head = key.start if key else line + node.column
         mark = head + 1
         if key is not None:
-            mark = text.find(":", key.end) + 1
-        elif text[head : head + 1] != "-":
-            # Such a list is rare. Without spans its entries are compared by data, and edits
-            # replace splices.
-            return {}  # the dash stands on a line of its own
+            mark = key.end if child.end == key.end else text.find(":", key.end) + 1
+        elif not _is_dash(text, line, head):
+            # The dash stands on a line of its own, above the value and the comments on it.
+            while line > max(after, 0) and not _is_dash(text, line, line + node.column):
+                line = text.rfind("\n", 0, max(line - 1, 0)) + 1
+            head = line + node.column
+            if not _is_dash(text, line, head):
+                # Without spans entries are compared by data, and edits replace splices.
+                return {}
+            mark = head + 1
         end = max(child.end, mark)
+        if _ends_with_block_text(text, child):
+            end = _skip_blank_lines(text, end)
         eol = find_line_end(text, end)
         lead = find_line_end(text, after) + 1 if after >= 0 else 0
         is_inline = lead > line
@@ -142,6 +154,35 @@ def _entry_spans(text: str, node: YamlNode, after: int) -> dict[str | int, Entry
         spans[part] = EntrySpan(comments_start, head, mark, end, eol, column, is_inline)
         after = end
     return spans
+
+
+def _is_dash(text: str, line: int, at: int) -> bool:
+    """Return whether the dash of an entry stands there, behind others or nothing on its line."""
+    return text.startswith(("- ", "-\n", "-\t"), at) and not text[line:at].strip(" -?")
+
+
+_SCALAR_HEADS: Final = ("|", ">", "!", "&")
+# The header of a block text, behind a tag and an anchor.
+_BLOCK_SCALAR: Final = re.compile(r"(?:[!&]\S*[ \t\n]+)*[|>][-+0-9]*[ \t]*(?:#.*)?$", re.MULTILINE)
+
+
+def _ends_with_block_text(text: str, node: YamlNode) -> bool:
+    """Return whether a value, or the last one in it, is a literal or folded block."""
+    while node.children and node.kind != "alias" and not node.flow:
+        node = next(reversed(node.children.values()))[1]
+    is_possible = text.startswith(_SCALAR_HEADS, node.start)
+    return is_possible and _BLOCK_SCALAR.match(text, node.start) is not None
+
+
+def _skip_blank_lines(text: str, end: int) -> int:
+    """Return the end of the last of the blank lines behind a block text: they are its own."""
+    line_end = find_line_end(text, end)
+    while (start := line_end + 1) < len(text):
+        line_end = find_line_end(text, start)
+        if text[start:line_end].strip(" "):
+            break
+        end = line_end
+    return end
 
 
 def find_line_end(text: str, at: int) -> int:

@@ -82,14 +82,14 @@ def write_file(placed: Sequence[ResultUnit], sides: FileSides, reader: DocumentR
     base = local_file or upstream_file
     assert base is not None
     writer = _FileWriter(placed, base, sides)
-    # Nobody touched the file locally: upstream's bytes, so that the layout of JSON
-    # follows upstream.
+    # Nobody touched the file locally: upstream's bytes, so that layout and what stands
+    # between the documents follow upstream.
     if (
         origin_file
         and upstream_file
         and local_file
         and local_file.data == origin_file.data
-        and _is_equal_json(placed, upstream_file)
+        and _reads_as_placed(placed, upstream_file)
     ):
         return upstream_file.data
     if _is_unchanged_from(
@@ -120,9 +120,11 @@ def write_file(placed: Sequence[ResultUnit], sides: FileSides, reader: DocumentR
     return bom + (text.replace("\n", "\r\n") if crlf else text).encode()
 
 
-def _is_equal_json(placed: Sequence[ResultUnit], file: MergeFile) -> bool:
-    """Return whether the JSON file reads as the unit; its layout is no difference."""
-    return is_json(file.path) and same_json(placed[0].outcome.data, file.documents[0].value.data)
+def _reads_as_placed(placed: Sequence[ResultUnit], file: MergeFile) -> bool:
+    """Return whether the file reads as the units, in this order; its layout is no difference."""
+    return same_json(
+        [unit.outcome.data for unit in placed], [it.value.data for it in file.documents]
+    )
 
 
 def _is_unchanged_from(

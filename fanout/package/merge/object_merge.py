@@ -38,6 +38,7 @@ from fanout.package.merge.merge_values import (
     take_side,
     take_upstream,
 )
+from fanout.package.sealed_values import find_seal
 
 Units = Mapping[UnitKey, MergeUnit]
 # Fields of a Kptfile that name the package's origin. Each is one value: a mixture of two origins
@@ -94,7 +95,11 @@ class ObjectMerge:
         if key[0] == "list":
             return self.merge_list(key, sides)
         if upstream is not None and local is not None:
-            return self.field_merge(key).merge_value(sides, self.unit_shape(key))
+            fields = self.field_merge(key)
+            seals = (find_seal(side.data) for side in sides if side is not None)
+            if key[0] != KPTFILE and (seal := next(filter(None, seals), "")):
+                return fields.merge_sealed(sides, seal)
+            return fields.merge_value(sides, self.unit_shape(key))
         if origin is None:
             return take_local(local) if local is not None else take_upstream(upstream)
         if (

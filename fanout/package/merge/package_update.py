@@ -7,7 +7,7 @@ neither is a Kptfile that is unchanged locally.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
@@ -18,6 +18,7 @@ from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, REMOVE, Edit, apply_edits, get_value, same_json
 from fanout.package.json_manifest import is_json
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.kptfile import find_package, package_directories
 from fanout.package.manifest import Manifest
 from fanout.package.merge.kpt_annotations import equal_files
 from fanout.package.merge.line_merge import build_file_conflict, merge_plain_file
@@ -36,11 +37,13 @@ from fanout.package.merge.merge_units import (
     MergeFile,
     collect_units,
     follow_namespaces,
+    is_list,
     is_manifest,
 )
 from fanout.package.merge.merge_values import ValueSource
 from fanout.package.merge.merge_writer import ResultUnit, write_file
 from fanout.package.merge.object_merge import ObjectMerge, find_crds
+from fanout.package.sealed_values import find_seal
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.values import frozen, replace
@@ -73,6 +76,7 @@ class PackageMerge:
     files: dict[str, FileContent] = field(default_factory=dict)
     conflicts: list[MergeConflict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    sealed_files: set[str] = field(default_factory=set)  # files that are one value
 
 
 def merge_packages(
@@ -93,7 +97,7 @@ def merge_packages(
         return MergeResult(dict(upstream))
     reader = DocumentReader()
     merge = PackageMerge(choices, _collect_schemas(sides, reader), reader)
-    directories = _subpackage_directories(sides)
+    directories = set().union(*map(package_directories, sides))
     whole_packages = _decide_subpackages(sides, directories, merge)
     for directory, paths in _paths_by_package(sides, directories).items():
         if not any(_is_inside(directory, whole_package) for whole_package in whole_packages):
@@ -137,25 +141,16 @@ def _collect_schemas(sides: PackageSides, reader: DocumentReader) -> Schemas:
 # ---- packages inside the package ----------------------------------------------------------------
 
 
-def _subpackage_directories(sides: PackageSides) -> set[str]:
-    return {
-        path.removesuffix(f"/{KPTFILE}")
-        for files in sides
-        for path in files
-        if path.endswith(f"/{KPTFILE}")
-    }
-
-
 def _is_inside(path: str, directory: str) -> bool:
     return path == directory or path.startswith(f"{directory}/")
 
 
 def _decide_subpackages(
-    sides: PackageSides, directories: Iterable[str], merge: PackageMerge
+    sides: PackageSides, directories: set[str], merge: PackageMerge
 ) -> dict[str, MergeSide]:
     """Return the winning side of each subpackage taken as a whole (porch.md §3.3.1)."""
     winners: dict[str, MergeSide] = {}
-    for directory in sorted(directories):
+    for directory in sorted(directories - {""}):
         if any(_is_inside(directory, outer) for outer in winners):
             continue
         match tuple(f"{directory}/{KPTFILE}" in files for files in sides):
@@ -218,14 +213,6 @@ def _paths_by_package(sides: PackageSides, directories: set[str]) -> dict[str, l
     for path in sorted({path for files in sides for path in files}):
         paths_by_directory.setdefault(find_package(path, directories), []).append(path)
     return paths_by_directory
-
-
-def find_package(path: str, directories: Collection[str]) -> str:
-    """Return the directory of the innermost package that contains the file."""
-    directory = path.rpartition("/")[0]
-    while directory and directory not in directories:
-        directory = directory.rpartition("/")[0]
-    return directory
 
 
 # ---- one package --------------------------------------------------------------------------------
@@ -317,6 +304,9 @@ def _parse_manifest(path: str, sides: PackageSides, merge: PackageMerge) -> Pars
     present = [file for file in parsed if file is not None]
     if not any(file.documents for file in present):
         return None
+    if any(map(_is_sealed_file, present)):
+        merge.sealed_files.add(path)
+        return None
     if is_json(path):  # a JSON file holds one object, or one List
         units, _ = collect_units([[file] for file in present])
         # Different objects on the sides cannot both be in one JSON file, so the file is
@@ -326,12 +316,23 @@ def _parse_manifest(path: str, sides: PackageSides, merge: PackageMerge) -> Pars
     return parsed[0], parsed[1], parsed[2]
 
 
+def _is_sealed_file(file: MergeFile) -> bool:
+    """Return whether the file is sealed beyond a single object."""
+    sealed = [it.value.data for it in file.documents if find_seal(it.value.data)]
+    # SOPS computes one MAC over all documents of a file and writes it into each of them. A
+    # document that alone has one is an object among others, and a List is none.
+    return len(sealed) > 1 or any(map(is_list, sealed))
+
+
 _SIDE_NAMES = ("origin", "upstream", "local")
 
 
 def _merge_plain(path: str, sides: PackageSides, merge: PackageMerge) -> None:
     origin, upstream, local = (_file_bytes(path, files) for files in sides)
-    data, conflict = merge_plain_file(path, origin, upstream, local, merge.choices)
+    is_sealed = path in merge.sealed_files
+    data, conflict = merge_plain_file(
+        path, origin, upstream, local, merge.choices, is_sealed=is_sealed
+    )
     if conflict:
         merge.conflicts.append(conflict)
     if data is not None:
@@ -376,6 +377,11 @@ def _merge_manifests(
         if outcome.source is not ValueSource.REMOVED:
             path = str(destination[0])
             placed.setdefault(path, []).append(ResultUnit(path, outcome, objects.units_of_key(key)))
+    for path, (origin_file, upstream_file, local_file) in manifests.items():
+        is_emptied = upstream_file and not upstream_file.documents and path not in placed
+        # Nobody touched the file here: upstream's bytes, comments alone if that is what they are.
+        if is_emptied and origin_file and local_file and origin_file.data == local_file.data:
+            merge.files[path] = sides[1][path]
     written: dict[str, bytes] = {}
     for path, placed_units in placed.items():
         written[path] = write_file(placed_units, manifests[path], merge.reader)
@@ -394,25 +400,48 @@ def _resolve_path_collisions(sides: PackageSides, merge: PackageMerge) -> None:
         other = folded.setdefault(path.casefold(), path)
         if other != path:
             merge.notes.append(f"{path} and {other} differ only in case")
-        parent = path
-        while parent := parent.rpartition("/")[0]:
+        for parent in _parents(path):
             if parent in merge.files and path in merge.files:
-                _choose_file_or_directory(path, parent, sides, merge)
+                _choose_file_or_directory(parent, sides, merge)
 
 
-def _choose_file_or_directory(
-    path: str, parent: str, sides: PackageSides, merge: PackageMerge
-) -> None:
-    """Remove either a file or the directory of that name; by default the local one stays."""
-    loser = path if path in sides[2] and parent in sides[1] else parent
-    origin, upstream, local = (_file_bytes(loser, files) for files in sides)
-    values, default = (origin, upstream, local), MergeSide.UPSTREAM
-    conflict = build_file_conflict(loser, ConflictCause.BOTH_ADDED, values, default, merge.choices)
-    if all(recorded.key != conflict.key for recorded in merge.conflicts):
-        merge.conflicts.append(conflict)
-    if conflict.winner is MergeSide.LOCAL:
-        loser = parent if loser == path else path
-    del merge.files[loser]
+def _parents(path: str) -> Iterator[str]:
+    """Yield the directories around a file, the innermost first."""
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
+def _choose_file_or_directory(name: str, sides: PackageSides, merge: PackageMerge) -> None:
+    """Leave either the file or the directory of that name, the one that the conflicts name.
+
+    A path that is only on the local side stays if it won a conflict before; otherwise the
+    path is a conflict.
+    """
+    at_name = {path for path in merge.files if _is_inside(path, name)}
+    local_paths = {path for path in at_name if path in sides[2] and path not in sides[1]}
+    winners = {path for path in local_paths if _wins_locally(path, sides, merge)}
+    for path in at_name - winners if winners else local_paths:
+        del merge.files[path]
+    for path in winners:
+        # With all its objects: some may have followed upstream into files that now go.
+        merge.files[path] = sides[2][path]
+    if winners:
+        kinds = "a file", "a directory"
+        here, there = kinds if name in winners else kinds[::-1]
+        merge.notes.append(f"{name} is {here} here and {there} upstream; upstream's is left out")
+
+
+def _wins_locally(path: str, sides: PackageSides, merge: PackageMerge) -> bool:
+    """Return whether a local path stays where upstream has a file and a directory in its way."""
+    if any(it.file == path and it.winner is MergeSide.LOCAL for it in merge.conflicts):
+        return True
+    origin, upstream, local = (_file_bytes(path, files) for files in sides)
+    cause, default = ConflictCause.BOTH_ADDED, MergeSide.UPSTREAM
+    if origin is not None:
+        cause, default = ConflictCause.DELETED_THERE, MergeSide.LOCAL
+    conflict = build_file_conflict(path, cause, (origin, upstream, local), default, merge.choices)
+    merge.conflicts.append(conflict)
+    return conflict.winner is MergeSide.LOCAL
 
 
 _MAX_SHOWN: Final = 5  # names in a message
@@ -456,7 +485,15 @@ def update_package(
     )
     files = dict(upstream)
     if strategy is KptUpdateStrategy.COPY_MERGE:
-        local_additions = {path: content for path, content in local.items() if path not in origin}
+        directories = {parent for path in files for parent in _parents(path)}
+        local_additions = {
+            path: content
+            for path, content in local.items()
+            # A file and a directory of one name cannot both be in a tree.
+            if path not in origin
+            and path not in directories
+            and not any(parent in files for parent in _parents(path))
+        }
         files = {**local_additions, **files}
     # Upstream's Kptfile would name upstream's package; the merged one, if there is one,
     # replaces it.

@@ -84,7 +84,11 @@ def _trailing_text(root: SideValue | None) -> tuple[str, int]:
     """Return the text behind a document's last value, and its position."""
     if root is None or root.span is None:
         return "", 0
-    start = min(find_line_end(root.text, root.span.end) + 1, root.span.eol)
+    end, value = root.span.end, root
+    while value.children and (span := next(reversed(value.children.values())).span):
+        value = next(reversed(value.children.values()))
+        end = max(end, span.end)
+    start = min(find_line_end(root.text, end) + 1, root.span.eol)
     return root.text[start : root.span.eol], start
 
 
@@ -172,7 +176,7 @@ class _Splicer:
         Return whether the rest of its line was replaced too.
         """
         span, upstream_span = local.entry_span, upstream.span
-        if upstream_span is None or (span.is_inline and not upstream.is_leaf):
+        if upstream_span is None:
             if upstream.node is not None and upstream.is_leaf and "\n" not in upstream.full_text:
                 self.add_patch(span.value_start, span.end, " " + upstream.full_text)
                 return False

@@ -119,8 +119,9 @@ def _find_faults(
             _draft_broken("there is no Kptfile", "put it back", ErrorLocation(file=KPTFILE)),
         )
     yield from _kptfile_faults(manifests)
-    for fault in find_duplicates(manifests):
-        yield ("twice", fault.where.object), fault
+    for duplicate in find_duplicates(manifests, files):
+        if not duplicate.is_build_input:
+            yield ("twice", duplicate.package, duplicate.where.object), duplicate.error
 
 
 def _file_fault(

@@ -31,7 +31,6 @@ Identity = tuple[str, str, str, str]  # group, kind, namespace, name
 Object = Mapping[str, Any]
 
 ERROR = "error"  # the severity of a result that fails the rendering
-LOCAL_CONFIG = "config.kubernetes.io/local-config"
 
 
 class LineComment(NamedTuple):
@@ -252,12 +251,6 @@ def is_named_object(item: object) -> TypeGuard[dict[str, Any]]:
         mapping(fields.get("metadata")).get("name"),
     )
     return isinstance(item, dict) and all(isinstance(name, str) and name for name in names)
-
-
-def is_local_config(item: Object) -> bool:
-    """Return whether the object is local-config, which most functions skip."""
-    annotations = mapping(mapping(item.get("metadata")).get("annotations"))
-    return str(annotations.get(LOCAL_CONFIG) or "false").lower() != "false"
 
 
 def kind_values(_config: Any, item: Object, _facts: PackageFacts) -> Iterator[object]:

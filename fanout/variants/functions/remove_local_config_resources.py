@@ -6,9 +6,9 @@ Kptfiles stay, since the variant would not be a package without one.
 from collections.abc import Iterator
 
 from fanout.package.field_edits import REMOVE
+from fanout.package.merge.merge_units import LOCAL_CONFIG
 from fanout.variants.functions.function_config import refuse_settings
 from fanout.variants.functions.function_interface import (
-    LOCAL_CONFIG,
     CatalogFunction,
     Change,
     Object,

@@ -14,8 +14,8 @@ from typing import Any
 from fanout.api.text_fields import normalize_inside
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import canonical_text
+from fanout.package.merge.merge_units import LOCAL_CONFIG, is_local_config
 from fanout.variants.functions.function_interface import (
-    LOCAL_CONFIG,
     CatalogFunction,
     Change,
     Object,
@@ -23,7 +23,6 @@ from fanout.variants.functions.function_interface import (
     VisibleObject,
     declared_identity,
     default_file,
-    is_local_config,
     is_named_object,
     mapping,
     with_annotations,

@@ -341,7 +341,8 @@ def facts(value, path=(), name=""):
         for number, child in enumerate(value):
             if names:
                 yield from facts(child, (*path, names[number]))
-            elif name == "mutators":  # what one is called may change too
+            # What a function is called may change, and elements without keys merge inside.
+            elif name == "mutators" or isinstance(child, dict):
                 yield from facts(child, (*path, "*"))
             else:
                 yield ((*path, "*"), json.dumps(child, sort_keys=True))

@@ -267,7 +267,50 @@ TEXTS = [
      "data:\n  f: |\n    eins\n    two\n", "data:\n  f: |\n    ONE\n    two\n", ["data.f: both changed"]),
 ]  # fmt: skip
 
-ROWS = SCALARS + MAPPINGS + COMMENTS + BLOCKS + KEYED + TEXTS
+INSIDE = [
+    ("one element of a key-less list that both changed merges inside", "Custom",
+     "rules:\n- host: a\n  port: 1\n", "rules:\n- host: a\n  port: 2\n",
+     "rules:\n- host: b # ours\n  port: 1\n", "rules:\n- host: b # ours\n  port: 2\n", []),
+    ("the conflict is the field", "Custom",
+     "rules:\n- a: 1\n- b: 1\n  c: 1\n  d: 1\n", "rules:\n- a: 1\n- b: 2\n  c: 2\n  d: 1\n",
+     "rules:\n- a: 1\n- b: 3\n  c: 1\n  d: 3\n", "rules:\n- a: 1\n- b: 2\n  c: 2\n  d: 3\n",
+     ["rules[1].b: both changed"]),
+    ("neighbors of which each side changed one are both taken", "Custom",
+     "rules:\n- a: 1\n- b: 1\n", "rules:\n- a: 2\n- b: 1\n", "rules:\n- a: 1\n- b: 3\n",
+     "rules:\n- a: 2\n- b: 3\n", []),
+    ("stretches of equal length pair by position", "Custom",
+     "rules:\n- {z: 0}\n- {a: 1, b: 1}\n- {a: 1, b: 1}\n- {z: 9}\n",
+     "rules:\n- {z: 0}\n- {a: 2, b: 1}\n- {a: 3, b: 1}\n- {z: 9}\n",
+     "rules:\n- {z: 0}\n- {a: 1, b: 4}\n- {a: 1, b: 5}\n- {z: 9}\n",
+     "rules:\n- {z: 0}\n- {a: 2, b: 4}\n- {a: 3, b: 5}\n- {z: 9}\n", []),
+    ("an element added beside one that the other side changed is no conflict", "Custom",
+     "rules:\n- a: 1\n", "rules:\n- a: 2\n", "rules:\n- a: 1\n- b: 1\n",
+     "rules:\n- a: 2\n- b: 1\n", []),
+    ("an element deleted beside one that the other side changed is no conflict", "Custom",
+     "rules:\n- a: 1\n- b: 1\n", "rules:\n- b: 1\n", "rules:\n- a: 1\n- b: 3\n",
+     "rules:\n- b: 3\n", []),
+    ("stretches of other lengths are one conflict of the list", "Custom",
+     "rules:\n- a: 1\n- b: 1\n", "rules:\n- a: 2\n- b: 1\n", "rules:\n- c: 3\n",
+     "rules:\n- a: 2\n- b: 1\n", ["rules: both changed"]),
+    ("an element of which one side has another kind is one conflict of the list", "Custom",
+     "rules:\n- a: 1\n", "rules:\n- a\n", "rules:\n- a: 2\n", "rules:\n- a\n",
+     ["rules: both changed"]),
+    ("lists in a list merge inside, too", "Custom",
+     "m:\n- [{a: 1, b: 1}]\n", "m:\n- [{a: 2, b: 1}]\n", "m:\n- [{a: 1, b: 3}]\n",
+     "m:\n- [{a: 2, b: 3}]\n", []),
+    ("keyed lists inside such an element merge by their keys", "Deployment",
+     pod("topologySpreadConstraints:\n- maxSkew: 1\n  labelSelector:\n    matchLabels: {a: b}"),
+     pod("topologySpreadConstraints:\n- maxSkew: 2\n  labelSelector:\n    matchLabels: {a: b}"),
+     pod("topologySpreadConstraints:\n- maxSkew: 1\n  labelSelector:\n    matchLabels: {a: b, c: d}"),
+     pod("topologySpreadConstraints:\n- maxSkew: 2\n  labelSelector:\n    matchLabels: {a: b, c: d}"), []),
+    ("rules of a role keep what both sides did to their verbs", "Custom",
+     "rules:\n- apiGroups: [a]\n  verbs: [get, list]\n- apiGroups: [b]\n  verbs: [get]\n",
+     "rules:\n- apiGroups: [a, c]\n  verbs: [get, list]\n- apiGroups: [b]\n  verbs: [get]\n",
+     "rules:\n- apiGroups: [a]\n  verbs: [get, list, watch]\n- apiGroups: [b]\n  verbs: [get]\n",
+     "rules:\n- apiGroups: [a, c]\n  verbs: [get, list, watch]\n- apiGroups: [b]\n  verbs: [get]\n", []),
+]  # fmt: skip
+
+ROWS = SCALARS + MAPPINGS + COMMENTS + BLOCKS + KEYED + TEXTS + INSIDE
 
 
 @pytest.mark.parametrize(

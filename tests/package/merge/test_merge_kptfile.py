@@ -220,10 +220,9 @@ def test_lists_of_custom_resources_match_by_the_keys_of_a_definition_on_any_side
 
 
 def test_without_a_definition_such_lists_have_no_keys():
-    sides = [
-        {"db.yaml": ("100644", DATABASE.format(*values).encode())}
-        for values in (("r", "r", "[]"), ("w", "r", "[]"), ("r", "w", "[]"))
-    ]
+    texts = [DATABASE.format(*values) for values in (("r", "r", "[]"), ("w", "r", "[]"))]
+    texts.append(DATABASE.format("r", "w", "[]").replace("  - id: a\n    role: r\n", ""))
+    sides = [{"db.yaml": ("100644", text.encode())} for text in texts]
     [conflict] = merge_packages(*sides).conflicts
     assert conflict.field == "spec.users"
 

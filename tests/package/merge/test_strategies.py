@@ -84,3 +84,38 @@ def test_resource_merge_is_the_default():
     assert next(iter(KptUpdateStrategy)) is KptUpdateStrategy.RESOURCE_MERGE
     result = update_package(KptUpdateStrategy.RESOURCE_MERGE, ORIGIN, UPSTREAM, LOCAL)
     assert texts(result)["own.txt"] == "own\n"
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [("d", "d/f"), ("d/f", "d")])
+def test_copy_merge_never_leaves_a_file_and_a_directory_of_one_name(theirs, ours):
+    upstream, local = ({**ORIGIN, path: ("100644", b"x")} for path in (theirs, ours))
+    result = update_package(KptUpdateStrategy.COPY_MERGE, ORIGIN, upstream, local)
+    assert result.files == upstream
+    assert result.dropped == (ours,)
+
+
+WRITTEN = (
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: |  \n    # no comment\n"
+    "    b \n  f: >-\n    one\n    two\n  q: 'x'\n  n: [1, 2]\n"
+)
+LAID_OUT = (
+    'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\ndata:\n  a: "# no comment\\nb \\n"\n'
+    "  f: one two\n  q: x\n  n:\n  - 1\n  - 2\n"
+)
+
+
+@pytest.mark.parametrize("change", ["", "a comment", "a value"])
+def test_layout_that_kpt_wrote_is_nobody_s_edit(change):
+    text = {"": LAID_OUT, "a comment": f"{LAID_OUT}# mine\n"}.get(
+        change, LAID_OUT.replace("one two", "two one")
+    )
+    origin, upstream = ({**files, "c.yaml": ("100644", WRITTEN.encode())}
+                        for files in (ORIGIN, UPSTREAM))  # fmt: skip
+    local = {**ORIGIN, "c.yaml": ("100644", text.encode())}
+    if change:
+        with pytest.raises(InvalidInput, match=r"c\.yaml changed locally"):
+            update_package(KptUpdateStrategy.FAST_FORWARD, origin, upstream, local)
+        return
+    result = update_package(KptUpdateStrategy.FAST_FORWARD, origin, upstream, local)
+    assert result.files == {**upstream, "Kptfile": upstream["Kptfile"]}
+    assert result.dropped == ()

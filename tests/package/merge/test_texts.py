@@ -1,5 +1,7 @@
 """Aligning lines and elements by their common base."""
 
+from time import process_time
+
 import pytest
 
 from fanout.package.merge.line_merge import merge_texts
@@ -54,6 +56,42 @@ def test_a_last_line_without_a_break_gets_one_when_something_follows():
 def test_texts_that_would_take_minutes_to_align_are_not():
     base = "x\n" * 3000
     assert merge_texts(base, f"a\n{base}b\n", f"c\n{base}d\n") is None
+
+
+def numbered(count, step=0, word="x"):
+    """Lines of which each `step`-th is another one."""
+    return "".join(f"{n}{word if step and n % step == 0 else ''}\n" for n in range(count))
+
+
+def repeated(count, step, word):
+    """Lines that repeat, of which each `step`-th is another one."""
+    return "".join(f"{word if n % step == 0 else n % 7}\n" for n in range(count))
+
+
+@pytest.mark.parametrize(
+    "sides",
+    [
+        pytest.param([numbered(20_000), numbered(20_000, 3), numbered(20_000, 5)], id="scattered"),
+        pytest.param([numbered(20_000), "y\n" * 20_000, numbered(20_000, 2)], id="replaced"),
+        pytest.param([repeated(20_000, 9, w) for w in "abc"], id="repeated"),
+        pytest.param([repeated(20_000, 9 + n, "a") for n in range(3)], id="repeated otherwise"),
+        pytest.param(["x\n" * n for n in (20_000, 19_000, 21_000)], id="equal"),
+    ],
+)
+def test_long_texts_are_merged_in_bounded_time(sides):
+    start = process_time()
+    merge_texts(*sides)
+    merge_texts(*sides, MergeSide.UPSTREAM)
+    assert process_time() - start < 20
+
+
+def test_edits_of_a_long_text_that_do_not_touch_are_all_taken():
+    origin, upstream, local = (numbered(20_000).splitlines() for _ in range(3))
+    for at in range(0, 20_000, 10):
+        upstream[at], local[at + 5] = "theirs", "ours"
+    expected = [u if u != o else m for o, u, m in zip(origin, upstream, local, strict=True)]
+    texts = ["\n".join(side) + "\n" for side in (origin, upstream, local, expected)]
+    assert merge_texts(*texts[:3]) == texts[3]
 
 
 ORDERS = [

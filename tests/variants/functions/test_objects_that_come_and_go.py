@@ -6,10 +6,10 @@ from variants.running import configured_by, kptfile, rendered, run
 
 from fanout.errors import InvalidInput
 from fanout.package.manifest import Manifest
+from fanout.package.merge.merge_units import LOCAL_CONFIG
 from fanout.package.tree_ids import tree_id
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import FunctionSpec, InjectorSpec
-from fanout.variants.functions.function_interface import LOCAL_CONFIG
 from fanout.variants.manifest_objects import find_duplicates
 from fanout.variants.package_preparation import prepare_package
 from fanout.variants.package_rendering import render_variant
@@ -168,7 +168,7 @@ def test_what_is_for_tools_alone_is_nothing_that_the_package_has_twice(files):
         path: Manifest.parse(result.blobs.get(entry.oid) or files[path].encode(), path)
         for path, entry in result.entries.items()
     }
-    assert not list(find_duplicates(after))
+    assert not list(find_duplicates(after, after))
 
 
 def test_later_functions_see_what_was_added():

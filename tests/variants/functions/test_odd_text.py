@@ -6,9 +6,9 @@ from variants.running import configured_by, run
 
 from fanout.package.field_edits import with_value
 from fanout.package.manifest import Manifest
+from fanout.package.merge.merge_units import LOCAL_CONFIG
 from fanout.package.yaml_scalars import dump
 from fanout.selection.variant_spec import FunctionSpec
-from fanout.variants.functions.function_interface import LOCAL_CONFIG
 
 LONG = "x" * 5000
 CONTAINERS = (
