@@ -39,6 +39,7 @@ class CheckResult:
     latest: datetime | None = None  # of the last equal report; `at` is of the first
     passes_at: datetime | None = None  # when it will have passed if nothing more is reported
     approvers: tuple[str, ...] = ()  # whose approvals count, by the names that they gave them under
+    approvals: tuple[str, ...] = ()  # names of the approvals that count
 
 
 @frozen

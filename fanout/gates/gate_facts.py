@@ -91,6 +91,7 @@ class Grant:
     revision: str
     digest: str
     at: datetime
+    by: tuple[str, ...] | None = None  # what let it through, as `Kind/name`; None: unknown
 
 
 @frozen

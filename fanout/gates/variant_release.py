@@ -257,8 +257,11 @@ class StageReleaseEvaluator:
         blockers += (automation_hold,) if automation_hold is not None else ()
         release = False
         if not blockers and grant is not None:
-            release = requirements_pass and _is_outdated_grant(
-                grant, inputs.applicable_decisions, checks, self._evaluation.now
+            # Approvals mostly come after the release. Those that count are recorded with it before
+            # anything is published: later nothing tells who was entitled then.
+            release = requirements_pass and (
+                _is_outdated_grant(grant, inputs.applicable_decisions, checks, self._evaluation.now)
+                or _lacks_approvals(grant, checks)
             )
         elif not blockers:
             blockers = self._release_refusals(inputs)
@@ -286,7 +289,7 @@ class StageReleaseEvaluator:
             variant.candidate,
             state,
             release=release,
-            released_by=self._find_releasers(inputs) if release else (),
+            released_by=self._find_releasers(inputs, checks) if release else (),
             publish=let_through and draft.publish_hold is None,
             let_through=let_through,
             checks=checks,
@@ -295,11 +298,17 @@ class StageReleaseEvaluator:
             next=next_change,
         )
 
-    def _find_releasers(self, inputs: _ReleaseInputs) -> tuple[str, ...]:
+    def _find_releasers(
+        self, inputs: _ReleaseInputs, checks: Iterable[CheckResult]
+    ) -> tuple[str, ...]:
         """Return `Kind/name` of the objects that let the variant be released.
 
-        These are decisions of people, else a pin of the spec, else the PromotionPolicies.
+        These are decisions of people, else a pin of the spec, else the PromotionPolicies; and the
+        approvals by which required checks have passed.
         """
+        return (*self._find_promoters(inputs), *_list_approvals(checks))
+
+    def _find_promoters(self, inputs: _ReleaseInputs) -> tuple[str, ...]:
         decisions = [it.decision for it in inputs.applicable_decisions]
         if inputs.pin is not None and inputs.pin.decision is not None:
             decisions = [inputs.pin.decision]
@@ -517,6 +526,18 @@ def _is_outdated_grant(
     ]
     # By a clock that runs ahead, a statement may be later than any grant of this pass.
     return grant.at < min(max(statement_times, default=grant.at), now)
+
+
+def _list_approvals(checks: Iterable[CheckResult]) -> tuple[str, ...]:
+    """Return `Approval/name` of the approvals by which the required checks have passed."""
+    return tuple(dict.fromkeys(f"Approval/{name}" for it in checks for name in it.approvals))
+
+
+def _lacks_approvals(grant: Grant, checks: Iterable[CheckResult]) -> bool:
+    """Return whether the grant names other approvals than those that count now."""
+    if grant.by is None:
+        return False
+    return {it for it in grant.by if it.startswith("Approval/")} != {*_list_approvals(checks)}
 
 
 def _find_stop(variant: TalliedVariant, candidate: str) -> tuple[VariantState, Hold] | None:

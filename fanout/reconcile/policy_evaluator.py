@@ -35,7 +35,7 @@ from fanout.plan.pull_requests.declined_requests import mark_declined
 from fanout.plan.pull_requests.merged_drafts import (
     facts_before_merges,
     find_person_merges,
-    mark_out_of_band,
+    judge_merges,
 )
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs, hold_back_requests
 from fanout.plan.pull_requests.request_settings import read_request_settings
@@ -299,13 +299,13 @@ class PolicyEvaluator:
         return self._judge_merges(decided)
 
     def _judge_merges(self, decided: DecidedPolicy) -> DecidedPolicy:
-        """Mark the merges by people that the gates do not let through in this pass."""
+        """Judge the merges by people by the gates of this pass."""
         variants = decided.rendered.variants
         merged = find_person_merges(variants, decided.observed.status)
         if not merged:
             return decided
         before = self.conditions.decide(facts_before_merges(decided.facts, merged))
-        marked = mark_out_of_band(variants, merged, before)
+        marked = judge_merges(variants, merged, before)
         rendered = RenderedPolicy(decided.rendered.selected, marked)
         return replace(decided, rendered=rendered, drafted=marked)
 

@@ -255,7 +255,9 @@ class ScenarioWorld:
             if draft is None:
                 continue
             if variant_decision.release:
-                variant.grant = Grant(draft.revision, draft.digest, now)
+                variant.grant = Grant(
+                    draft.revision, draft.digest, now, variant_decision.released_by
+                )
             if variant_decision.publish:
                 variant.publish(
                     Publication(

@@ -115,7 +115,12 @@ class System:
         if seen.number != self.number:
             raise Outrun
         grants = {
-            name: Grant(item.candidate, self._seen(seen, name).draft.digest, seen.facts.now)
+            name: Grant(
+                item.candidate,
+                self._seen(seen, name).draft.digest,
+                seen.facts.now,
+                item.released_by,
+            )
             for name, item in seen.decision.variants.items()
             if item.release
         }

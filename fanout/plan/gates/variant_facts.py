@@ -259,7 +259,7 @@ def _build_variant_facts(
         draft=_build_draft_facts(variant, draft, rendered, evidence, gate_inputs)
         if draft and not variant.is_unrecorded
         else None,
-        grant=Grant(grant.revision, grant.digest, grant.at)
+        grant=Grant(grant.revision, grant.digest, grant.at, grant.by)
         if grant and variant.grants(draft)
         else None,
         suspended=spec.suspended,
