@@ -52,6 +52,8 @@ class VariantEvaluation:
     state: VariantState
     release: bool = False  # this pass releases it and records the grant
     released_by: tuple[str, ...] = ()  # `Kind/name` of the objects that let it be released
+    # Names of active decisions about newer revisions, which a publication does not use up.
+    waiting: tuple[str, ...] = ()
     publish: bool = False  # its open draft may be merged now
     # The gates let its draft be merged, whether or not the draft itself can be yet.
     let_through: bool = False

@@ -60,6 +60,8 @@ class Publication:
     reverted: Hold | None = None  # reverted on the branch by a person
     last_evidence: str = ""  # the last evidence on record then; instants may be equal
     since: datetime | None = None  # start of the revision if earlier than `at`
+    # Names of earlier decisions about other revisions that it did not carry out.
+    waiting: frozenset[str] = frozenset()
 
 
 @frozen

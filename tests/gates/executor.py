@@ -152,6 +152,7 @@ class System:
             at(self.now),
             commits,
             since=(before.since or before.at) if stays else None,
+            waiting=frozenset(seen.decision.variants[name].waiting),
         )
         place.noted = False
         place.packages[draft.revision] = replace(draft, current=True)

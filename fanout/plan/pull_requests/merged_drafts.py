@@ -70,6 +70,7 @@ def _before_merge(facts: VariantFacts, variant: ObservedVariant) -> VariantFacts
             before.at,
             last_evidence=before.heard,
             since=before.since,
+            waiting=frozenset(before.waiting),
         )
         if before is not None
         else None,

@@ -70,6 +70,7 @@ class PublishedLine:
     heard: str = ""  # newest evidence on record then; instants may be equal
     since: datetime | None = None  # start of the revision if earlier than `at`
     rejected: tuple[str, ...] = ()  # values not taken at merge conflicts: see `plan.rejected`
+    waiting: tuple[str, ...] = ()  # active decisions about newer revisions, which it left active
 
     def in_force_since(self, revision: str) -> datetime | None:
         """Return since when the revision is in force, or None if another one is."""
@@ -331,7 +332,8 @@ def _parse_grant(grant: Mapping[str, Any]) -> GrantLine:
 
 def _parse_published(published: Mapping[str, Any]) -> PublishedLine:
     since = {"since": parse_instant(published["since"])} if "since" in published else {}
-    return PublishedLine(**{**published, **_parse_common_fields(published), **since})
+    waiting = {"waiting": tuple(map(str, published.get("waiting", ())))}
+    return PublishedLine(**{**published, **_parse_common_fields(published), **since, **waiting})
 
 
 def _parse_common_fields(line: Mapping[str, Any]) -> Mapping[str, Any]:
