@@ -8,7 +8,12 @@ from pages import play
 GUIDES = Path(__file__).parent.parent / "docs" / "guides"
 FIRST = (GUIDES / "first-staged-rollout.md").read_text(encoding="utf-8")
 PREPARED = FIRST[FIRST.index("## A package") : FIRST.index("## Three stages")]
-PAGES = {"first-staged-rollout.md": 40, "canary-by-label.md": 24, "two-of-three-sites.md": 20}
+PAGES = {
+    "first-staged-rollout.md": 40,
+    "canary-by-label.md": 24,
+    "two-of-three-sites.md": 20,
+    "emergency-change.md": 28,
+}
 
 
 @pytest.mark.parametrize("name", PAGES)

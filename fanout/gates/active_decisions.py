@@ -1,8 +1,8 @@
 """Decisions of people in force for one policy, and the status of each decision.
 
 The last Suspend or Resume about a policy, a stage or a variant wins, for exactly that
-scope. A Publish covers one revision and the next step of each variant: any later
-publication of the variant uses it up for that variant, also one of another revision. It
+scope. A Publish covers one revision and one publication of it by each variant. A publication of
+another revision uses it up only where that is not older, or where the decision was not active. It
 covers the drafts that existed when it was recorded; a rewritten draft needs a new one.
 A Skip and a Retry are about one revision and stay true of it; a Rollback holds until
 another decision about the same (`rollback_pins`). (Design §2 and §6.)
@@ -37,16 +37,18 @@ class ApplicableDecision:
     record_order: int = 0
 
     def is_applied(self, variant_facts: VariantFacts) -> bool:
-        """Return whether the variant has taken a step since a Publish.
+        """Return whether the variant has taken the step of a Publish since, or one beyond it.
 
         One decision covers one change. Within the one second that decision and publication may
         share, a publication of another revision came first: nobody decides about a step that is
         not the next one.
         """
         last_step_at, publication = variant_facts.last_step_at, variant_facts.published
-        if last_step_at is None or last_step_at != self.at:
-            return last_step_at is not None and last_step_at > self.at
-        return publication is None or publication.revision == self.decision.revision
+        if last_step_at is None or last_step_at < self.at:
+            return False
+        if publication is None or publication.revision == self.decision.revision:
+            return True
+        return last_step_at > self.at and self.decision.name not in publication.waiting
 
     def covers(self, variant_facts: VariantFacts, draft: DraftFacts | None) -> bool:
         """Return whether the decision covers this draft, or the future one (None).
@@ -94,6 +96,11 @@ class _DecisionIndex:
             *self._by_variant.get((variant_name, revision), ()),
         ]
 
+    @property
+    def revisions(self) -> set[str]:
+        """Return the revisions of all decisions."""
+        return {revision for _, revision in (*self._by_stage, *self._by_variant)}
+
     def find_stage_wide(self, stage: str, revision: str) -> list[ApplicableDecision]:
         """List the decisions about the stage as a whole, or about everything."""
         stage_decisions = self._by_stage.get((stage, revision), [])
@@ -134,6 +141,7 @@ class ActiveDecisions:
         )
         # Kept apart because skips are rare and the tally asks about one for every variant.
         self.has_skips = False
+        self.publishes: list[ApplicableDecision] = []  # in record order
         self.rollbacks = Rollbacks(variants)
         self._rollback_decisions: list[ApplicableDecision] = []
         self.holds: list[Hold] = []  # about decisions without effect, for the policy
@@ -229,6 +237,10 @@ class ActiveDecisions:
             if not applicable_decision.is_applied(variant_facts)
         ]
 
+    def waiting_revisions(self) -> set[str]:
+        """Return the revisions of Publish decisions."""
+        return self._publishes.revisions
+
     def last_rollback(self, stage: str, variant_name: str) -> ApplicableDecision | None:
         """Return the last Rollback about the variant or its stage, in force or not."""
         # In force or not: what was decided before people went back is not carried out after it.
@@ -287,6 +299,7 @@ class ActiveDecisions:
             # The pins read promotions as well: one that was carried out ends a Rollback.
             self.rollbacks.add(decision)
             if decision.action is Action.PUBLISH:
+                self.publishes.append(applicable_decision)
                 self._publishes.add(applicable_decision)
             else:
                 self._rollback_decisions.append(applicable_decision)

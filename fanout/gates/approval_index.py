@@ -102,6 +102,7 @@ class ApprovalIndex:
                 count.latest,
                 until=count.until,
                 approvers=count.names,
+                approvals=tuple(sorted(it.name for it in count.approvals.values())),
             )
         hints: list[str] = []
         if count.self_approvers:

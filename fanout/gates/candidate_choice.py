@@ -6,7 +6,7 @@ not `DraftFacts.current`, `VariantFacts.held` or `VariantFacts.failed`.
 (Design §6, "Which revision".)
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 
 from fanout.api.gate_vocabulary import Verdict
@@ -42,23 +42,25 @@ def choose_candidate(
     gate_of: GateByRevision,
     approvals: ApprovalIndex,
     ages: RevisionAges,
+    leads: Collection[str] = (),
 ) -> CandidateChoice:
     """Choose the candidate among the allowed revisions, in the order of the design.
 
     The current one while its draft has approvals and it can still pass; the newest that
-    passes; the current one while it can still pass; the newest.
+    passes; the current one while it can still pass; the newest. `leads` are variants that a
+    decision takes to another revision, and whose drafts say nothing about the stage's.
     """
-    allowed = reachable_revisions(tally, verdicts, ages)
+    allowed = reachable_revisions(tally, verdicts, ages, leads)
     if not allowed:
         return CandidateChoice("")
-    current = _current_revision(tally, ages)
+    current = _current_revision(tally, ages, leads)
     gate = gate_of(current) if current in allowed else None
     can_pass = gate is not None and (gate.verdict is Verdict.PASSED or gate.possible)
     # A generator: gates are evaluated from the newest down, and only until one passes.
     passing = (name for name in reversed(allowed) if gate_of(name).verdict is Verdict.PASSED)
     chosen, kept_hold = next(passing, current if can_pass else allowed[-1]), None
     # A newer revision would rewrite the draft, and with it undo approvals that people gave.
-    if can_pass and chosen != current and _has_approvals(tally, current, approvals):
+    if can_pass and chosen != current and _has_approvals(tally, current, approvals, leads):
         chosen, kept_hold = current, _approved_hold(chosen, current)
     # The newest that passes goes first, so nothing older comes after it.
     passed = gate_of(chosen).verdict is Verdict.PASSED
@@ -170,7 +172,7 @@ def can_reach(
 
 
 def reachable_revisions(
-    tally: StageTally, verdicts: StageVerdicts, ages: RevisionAges
+    tally: StageTally, verdicts: StageVerdicts, ages: RevisionAges, leads: Collection[str] = ()
 ) -> tuple[str, ...]:
     """List the revisions a stage may take without going back, oldest first.
 
@@ -180,18 +182,26 @@ def reachable_revisions(
     visible and can be promoted by hand, while automation never goes back to it.
     """
     # Read from the published revisions and not from the candidate, which is what is being chosen.
-    reachable = tuple(name for name in ages.allowed if not _behind(name, tally, verdicts, ages))
+    published: Collection[str] = tally.published
+    if leads:  # what they have does not leave behind what the others are to take
+        others = (it.facts for it in tally.variants if it.facts.name not in leads)
+        published = {it.published.revision for it in others if it.published is not None}
+    reachable = tuple(name for name in ages.allowed if not _behind(name, published, verdicts, ages))
     return reachable or ages.allowed
 
 
-def _behind(revision: str, tally: StageTally, verdicts: StageVerdicts, ages: RevisionAges) -> bool:
-    comparable = [other for other in tally.published if ages.are_comparable(revision, other)]
+def _behind(
+    revision: str, published: Collection[str], verdicts: StageVerdicts, ages: RevisionAges
+) -> bool:
+    comparable = [other for other in published if ages.are_comparable(revision, other)]
     if comparable:
         return all(ages.is_older(revision, other) for other in comparable)
-    return bool(tally.published) and verdicts.history(revision).left is not None
+    return bool(published) and verdicts.history(revision).left is not None
 
 
-def _active_drafts(tally: StageTally) -> list[tuple[TalliedVariant, DraftFacts]]:
+def _active_drafts(
+    tally: StageTally, leads: Collection[str]
+) -> list[tuple[TalliedVariant, DraftFacts]]:
     """List the open drafts of variants that are not suspended or offline.
 
     Of all if every variant is.
@@ -200,26 +210,30 @@ def _active_drafts(tally: StageTally) -> list[tuple[TalliedVariant, DraftFacts]]
     return [
         (variant, variant.facts.draft)
         for variant in tally.variants
-        if variant.facts.draft is not None and (not variant.away or not tally.active)
+        if variant.facts.draft is not None
+        and (not variant.away or not tally.active)
+        and variant.facts.name not in leads
     ]
 
 
-def _current_revision(tally: StageTally, ages: RevisionAges) -> str:
+def _current_revision(tally: StageTally, ages: RevisionAges, leads: Collection[str] = ()) -> str:
     """Return the newest revision of the drafts, else of the grants, else published."""
-    drafted = {draft.revision for _, draft in _active_drafts(tally)}
+    drafted = {draft.revision for _, draft in _active_drafts(tally, leads)}
     if newest_drafted := ages.newest(drafted):
         return newest_drafted
     granted = {
         variant.facts.grant.revision
         for variant in tally.variants
-        if variant.facts.grant is not None
+        if variant.facts.grant is not None and variant.facts.name not in leads
     }
     return ages.newest(granted) or ages.newest(tally.published)
 
 
-def _has_approvals(tally: StageTally, revision: str, approvals: ApprovalIndex) -> bool:
+def _has_approvals(
+    tally: StageTally, revision: str, approvals: ApprovalIndex, leads: Collection[str]
+) -> bool:
     return any(
         draft.revision == revision
         and approvals.has_approval(tally.stage_rule, variant.facts, draft)
-        for variant, draft in _active_drafts(tally)
+        for variant, draft in _active_drafts(tally, leads)
     )

@@ -39,6 +39,7 @@ class CheckResult:
     latest: datetime | None = None  # of the last equal report; `at` is of the first
     passes_at: datetime | None = None  # when it will have passed if nothing more is reported
     approvers: tuple[str, ...] = ()  # whose approvals count, by the names that they gave them under
+    approvals: tuple[str, ...] = ()  # names of the approvals that count
 
 
 @frozen
@@ -51,6 +52,8 @@ class VariantEvaluation:
     state: VariantState
     release: bool = False  # this pass releases it and records the grant
     released_by: tuple[str, ...] = ()  # `Kind/name` of the objects that let it be released
+    # Names of active decisions about newer revisions, which a publication does not use up.
+    waiting: tuple[str, ...] = ()
     publish: bool = False  # its open draft may be merged now
     # The gates let its draft be merged, whether or not the draft itself can be yet.
     let_through: bool = False

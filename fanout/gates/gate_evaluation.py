@@ -19,7 +19,13 @@ from fanout.gates.candidate_choice import (
     CandidateChoice,
     can_reach,
     choose_candidate,
+    reachable_revisions,
     serialize_choice,
+)
+from fanout.gates.candidate_promotion import (
+    NOTHING_PROMOTED,
+    CandidatePromotion,
+    find_promoted,
 )
 from fanout.gates.control_flow import forward_verdicts
 from fanout.gates.evaluation_results import VariantState
@@ -53,6 +59,7 @@ class GateEvaluation:
     tallies: dict[str, StageTally] = field(default_factory=dict)
     verdicts: dict[str, StageVerdicts] = field(default_factory=dict)
     choices: dict[str, CandidateChoice] = field(default_factory=dict)
+    promoted: dict[str, CandidatePromotion] = field(default_factory=dict)  # by decisions
     # Who can unblock each stage; filled in as stages are evaluated, upstream first.
     actors: dict[str, str] = field(default_factory=dict)
     # Memo of gates; cleared whenever a verdict or an actor that they rest on changes.
@@ -83,6 +90,24 @@ class GateEvaluation:
     def candidate(self, stage: str) -> str:
         """Return the stage's candidate, "" if there is none."""
         return self.choices[stage].revision
+
+    def lead(self, variant_facts: VariantFacts) -> str:
+        """Return the revision that a variant takes, or keeps, ahead of its stage; "": it does not.
+
+        A decision about the variant alone takes it there.
+        """
+        promoted = self.promoted.get(variant_facts.stage, NOTHING_PROMOTED)
+        candidate, publication = self.candidate(variant_facts.stage), variant_facts.published
+        revision = promoted.by_variant.get(variant_facts.name, "")
+        if (
+            not revision
+            and publication is not None
+            and (variant_facts.name in promoted.ahead or promoted.stage)
+            and self.ages.is_allowed(publication.revision)
+            and self.ages.is_older(candidate, publication.revision)
+        ):
+            revision = publication.revision
+        return revision if revision != candidate else ""
 
     def pin(self, stage_rule: StageRule, variant_name: str = "") -> Pin | None:
         """Return the pin in force for the stage, or for one variant in it, or None."""
@@ -172,7 +197,9 @@ class GateEvaluation:
         """Evaluate the required checks of the variant's current draft."""
         variant_facts = variant.facts
         pin = self.pin(stage_rule, variant_facts.name)
-        variant.candidate = candidate = pin.revision if pin else stage_candidate
+        lead = self.lead(variant_facts) if pin is None else ""
+        variant.leads = bool(lead)
+        variant.candidate = candidate = pin.revision if pin else lead or stage_candidate
         variant.draft = draft = find_current_draft(variant_facts, candidate)
         if candidate != stage_candidate:
             variant.rolled_back = _rolled_back_hold(pin)
@@ -346,7 +373,17 @@ def _choose_candidate(evaluation: GateEvaluation, stage_rule: StageRule) -> Cand
     def gate_of(revision: str) -> AfterGate:
         return evaluation.stage_gate(stage_rule, revision)
 
-    choice = choose_candidate(tally, verdicts, gate_of, evaluation.approvals, evaluation.ages)
+    ages = evaluation.ages
+    reachable = reachable_revisions(tally, verdicts, ages)
+    promoted = find_promoted(tally, evaluation.active_decisions, reachable, ages)
+    choice = choose_candidate(tally, verdicts, gate_of, evaluation.approvals, ages, promoted.leads)
+    if stage_rule.after is None:
+        # A Publish of an older revision than its choice overrides nothing there, and waits.
+        promoted = promoted.newer_than(choice.revision, ages)
+    evaluation.promoted[stage_rule.name] = promoted
+    if promoted.stage:
+        newer = ages.newer_than(promoted.stage)
+        return CandidateChoice(promoted.stage, newer, (promoted.stage, *newer))
     if not evaluation.policy_facts.serialize:
         return choice
     downstream_soaks = [
@@ -372,6 +409,22 @@ def _history_by_stage(policy_facts: PolicyFacts) -> Mapping[str, dict[str, Revis
         if stage in histories:
             histories[stage][revision] = history
     return histories
+
+
+def find_leads(policy_facts: PolicyFacts) -> dict[str, str]:
+    """Find the variants that take, or keep, a revision ahead of their stage: it by variant name.
+
+    Nothing rendered is needed.
+    """
+    if not any(it.action is Action.PUBLISH for it in policy_facts.records.decisions):
+        return {}
+    evaluation = start_evaluation(policy_facts)
+    leads = {
+        it.facts.name: evaluation.lead(it.facts)
+        for tally in evaluation.tallies.values()
+        for it in tally.variants
+    }
+    return {name: revision for name, revision in leads.items() if revision}
 
 
 def find_rollbacks(policy_facts: PolicyFacts) -> dict[str, Pin]:

@@ -60,6 +60,8 @@ class Publication:
     reverted: Hold | None = None  # reverted on the branch by a person
     last_evidence: str = ""  # the last evidence on record then; instants may be equal
     since: datetime | None = None  # start of the revision if earlier than `at`
+    # Names of earlier decisions about other revisions that it did not carry out.
+    waiting: frozenset[str] = frozenset()
 
 
 @frozen
@@ -91,6 +93,7 @@ class Grant:
     revision: str
     digest: str
     at: datetime
+    by: tuple[str, ...] | None = None  # what let it through, as `Kind/name`; None: unknown
 
 
 @frozen

@@ -148,7 +148,7 @@ class RolloutBudget:
             failed += has_failed
             if has_failed:
                 self._failed_names.append(variant.facts.name)
-            if not is_ready and not has_failed:
+            if not is_ready and not has_failed and not variant.leads:
                 self._note_unready(variant)
         return StageAggregates(total, updated, ready, in_flight, failed)
 
@@ -176,7 +176,7 @@ class RolloutBudget:
 
 def _has_failed(variant: TalliedVariant, candidate: str) -> bool:
     """Return whether the variant failed the candidate and no other attempt is under way."""
-    if variant.early_failure is not None or variant.rolled_back is not None:
+    if variant.rolled_back is not None or (variant.early_failure is not None and not variant.leads):
         return True
     if variant.state is not VariantState.FAILED or variant.mended:
         return False

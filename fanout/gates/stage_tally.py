@@ -43,6 +43,7 @@ class TalliedVariant:
     draft: DraftFacts | None = None  # its open draft of the candidate, if not published
     required: tuple[CheckResult, ...] = ()  # results of `requires` for the candidate
     early_failure: Hold | None = None  # failure of the candidate before publication
+    leads: bool = False  # its next revision is not its stage's, by a decision about it alone
     rolled_back: Hold | None = None  # rollback of this variant but not of its stage
 
     @property
@@ -148,7 +149,10 @@ class StageTally:
         return sum(
             1
             for variant in self.variants
-            if (variant.early_failure is not None or variant.rolled_back is not None)
+            if (
+                (variant.early_failure is not None and not variant.leads)
+                or variant.rolled_back is not None
+            )
             and not variant.has(revision)
             and self.counts(variant, revision)
         )

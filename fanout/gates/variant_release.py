@@ -61,8 +61,9 @@ class StageReleaseEvaluator:
     def __init__(self, evaluation: GateEvaluation, stage_rule: StageRule) -> None:
         self._evaluation = evaluation
         self._stage_rule = stage_rule
-        self._gates: dict[frozenset[OverridableGate], AfterGate] = {}
-        self._stage_holds: dict[frozenset[OverridableGate], tuple[Hold, ...]] = {}
+        # By overrides and revision: that of the stage, or of a variant that goes before it.
+        self._gates: dict[tuple[frozenset[OverridableGate], str], AfterGate] = {}
+        self._stage_holds: dict[tuple[frozenset[OverridableGate], str], tuple[Hold, ...]] = {}
         # By identity of the hold of automation: most drafts of a stage have one object.
         self._common_waits: dict[int, _Wait | None] = {}
         self._tally: StageTally = evaluation.tallies[stage_rule.name]
@@ -155,7 +156,8 @@ class StageReleaseEvaluator:
         if variant_facts.offline and not variant.released(candidate):
             return self._waiting_result(variant, VariantState.HELD, (offline_hold(variant),))
         if draft is None:
-            return self._build_result(variant, VariantState.DRAFTED, *self._undrafted_wait)
+            wait = self._undrafted_wait if not variant.leads else self._wait_for_draft(candidate)
+            return self._build_result(variant, VariantState.DRAFTED, *wait)
         if variant.early_failure is not None:
             return self._waiting_result(
                 variant, VariantState.FAILED, (variant.early_failure,), variant.required
@@ -205,9 +207,10 @@ class StageReleaseEvaluator:
             return None
         automation_hold = self._automation.blocked(variant, draft, None)
         if id(automation_hold) not in self._common_waits:
-            holds = (*self._find_stage_holds(_NO_OVERRIDES), *self._window_holds)
+            stage_holds = self._find_stage_holds(_NO_OVERRIDES, self.candidate)
+            holds = (*stage_holds, *self._window_holds)
             holds += (automation_hold,) if automation_hold is not None else ()
-            gate = self._evaluate_gate(_NO_OVERRIDES)
+            gate = self._evaluate_gate(_NO_OVERRIDES, self.candidate)
             next_change = next_change_of_waiting(holds, (), gate, self._evaluation.now)
             # Without a hold the draft may be released, which is counted draft by draft.
             self._common_waits[id(automation_hold)] = (holds, (), next_change) if holds else None
@@ -257,8 +260,11 @@ class StageReleaseEvaluator:
         blockers += (automation_hold,) if automation_hold is not None else ()
         release = False
         if not blockers and grant is not None:
-            release = requirements_pass and _is_outdated_grant(
-                grant, inputs.applicable_decisions, checks, self._evaluation.now
+            # Approvals mostly come after the release. Those that count are recorded with it before
+            # anything is published: later nothing tells who was entitled then.
+            release = requirements_pass and (
+                _is_outdated_grant(grant, inputs.applicable_decisions, checks, self._evaluation.now)
+                or _lacks_approvals(grant, checks)
             )
         elif not blockers:
             blockers = self._release_refusals(inputs)
@@ -277,7 +283,9 @@ class StageReleaseEvaluator:
         holds = blockers if requirements_pass else (*blockers, *_unpassed_holds(checks))
         if is_released and draft.publish_hold is not None:
             holds = (*holds, draft.publish_hold)
-        gate = self._evaluate_gate(inputs.overrides) if inputs.pin is None else None
+        gate = (
+            self._evaluate_gate(inputs.overrides, variant.candidate) if inputs.pin is None else None
+        )
         next_change = next_change_of_waiting(holds, checks, gate, self._evaluation.now)
         let_through = state is VariantState.PROPOSED and not blockers
         return VariantEvaluation(
@@ -286,7 +294,8 @@ class StageReleaseEvaluator:
             variant.candidate,
             state,
             release=release,
-            released_by=self._find_releasers(inputs) if release else (),
+            released_by=self._find_releasers(inputs, checks) if release else (),
+            waiting=self._find_waiting(variant) if let_through else (),
             publish=let_through and draft.publish_hold is None,
             let_through=let_through,
             checks=checks,
@@ -295,11 +304,31 @@ class StageReleaseEvaluator:
             next=next_change,
         )
 
-    def _find_releasers(self, inputs: _ReleaseInputs) -> tuple[str, ...]:
+    def _find_waiting(self, variant: TalliedVariant) -> tuple[str, ...]:
+        """Return the active decisions about newer revisions, which the next step leaves active."""
+        active_decisions, ages = self._evaluation.active_decisions, self._evaluation.ages
+        return tuple(
+            sorted(
+                {
+                    it.decision.name
+                    for revision in active_decisions.waiting_revisions()
+                    if ages.is_older(variant.candidate, revision)
+                    for it in active_decisions.pending_publishes(variant.facts, revision)
+                }
+            )
+        )
+
+    def _find_releasers(
+        self, inputs: _ReleaseInputs, checks: Iterable[CheckResult]
+    ) -> tuple[str, ...]:
         """Return `Kind/name` of the objects that let the variant be released.
 
-        These are decisions of people, else a pin of the spec, else the PromotionPolicies.
+        These are decisions of people, else a pin of the spec, else the PromotionPolicies; and the
+        approvals by which required checks have passed.
         """
+        return (*self._find_promoters(inputs), *_list_approvals(checks))
+
+    def _find_promoters(self, inputs: _ReleaseInputs) -> tuple[str, ...]:
         decisions = [it.decision for it in inputs.applicable_decisions]
         if inputs.pin is not None and inputs.pin.decision is not None:
             decisions = [inputs.pin.decision]
@@ -329,7 +358,7 @@ class StageReleaseEvaluator:
         holds: list[Hold] = []
         # A rollback waits for the window alone: its revision passed the other gates before.
         if pin is None:
-            holds += self._find_stage_holds(overrides)
+            holds += self._find_stage_holds(overrides, variant.candidate)
             if variant.facts.depends_on:
                 holds += _dependency_holds(variant)
                 self.check_times.update(it.until for it in variant.facts.depends_on if it.until)
@@ -372,6 +401,8 @@ class StageReleaseEvaluator:
             if serialize_hold is not None:
                 return (serialize_hold,)
         refusal = self.budget.find_refusal(variant)
+        if variant.leads and refusal is not None and refusal.reason == Reason.GROUP_AWAITS:
+            refusal = None  # it goes first
         if refusal is not None and (
             OverridableGate.BUDGET not in inputs.overrides
             or refusal.reason != Reason.BUDGET_EXHAUSTED
@@ -386,19 +417,23 @@ class StageReleaseEvaluator:
             self.budget.take(variant)
         return holds
 
-    def _find_stage_holds(self, overrides: frozenset[OverridableGate]) -> tuple[Hold, ...]:
+    def _find_stage_holds(
+        self, overrides: frozenset[OverridableGate], revision: str
+    ) -> tuple[Hold, ...]:
         """Return the holds that are the same for all variants with these overrides."""
-        if overrides not in self._stage_holds:
-            halted = (self.halted,) if self.halted is not None else ()
-            self._stage_holds[overrides] = (*self._evaluate_gate(overrides).holds, *halted)
-        return self._stage_holds[overrides]
+        key = (overrides, revision)
+        if key not in self._stage_holds:
+            # A stage halts for its candidate alone: another revision may be the one that mends it.
+            is_halted = self.halted is not None and revision == self.candidate
+            halted = (self.halted,) if is_halted else ()
+            self._stage_holds[key] = (*self._evaluate_gate(overrides, revision).holds, *halted)
+        return self._stage_holds[key]
 
-    def _evaluate_gate(self, overrides: frozenset[OverridableGate]) -> AfterGate:
-        if overrides not in self._gates:
-            self._gates[overrides] = self._evaluation.evaluate_gate(
-                self._stage_rule, self.candidate, overrides
-            )
-        return self._gates[overrides]
+    def _evaluate_gate(self, overrides: frozenset[OverridableGate], revision: str) -> AfterGate:
+        key = (overrides, revision)
+        if key not in self._gates:
+            self._gates[key] = self._evaluation.evaluate_gate(self._stage_rule, revision, overrides)
+        return self._gates[key]
 
     def _is_rollout_under_way(self) -> bool:
         """Return whether the rollout of the candidate has begun and is not finished."""
@@ -455,13 +490,16 @@ class StageReleaseEvaluator:
     @cached_property
     def _undrafted_wait(self) -> _Wait:
         """Return the holds, checks and next change common to all variants without a draft."""
+        return self._wait_for_draft(self.candidate, self.gate)
+
+    def _wait_for_draft(self, revision: str, gate: AfterGate | None = None) -> _Wait:
         no_draft_hold = Hold(
             Reason.NO_DRAFT,
-            gate_wording.describe_missing_draft(self.candidate),
+            gate_wording.describe_missing_draft(revision),
             gate_wording.DRAFTS_AWAITED,
         )
-        holds = (no_draft_hold, *self.gate.holds)
-        return holds, (), next_change_of_waiting(holds, (), self.gate, self._evaluation.now)
+        holds = (no_draft_hold, *(gate.holds if gate is not None else ()))
+        return holds, (), next_change_of_waiting(holds, (), gate, self._evaluation.now)
 
     @cached_property
     def _older_in_flight_hold(self) -> Hold | None:
@@ -517,6 +555,18 @@ def _is_outdated_grant(
     ]
     # By a clock that runs ahead, a statement may be later than any grant of this pass.
     return grant.at < min(max(statement_times, default=grant.at), now)
+
+
+def _list_approvals(checks: Iterable[CheckResult]) -> tuple[str, ...]:
+    """Return `Approval/name` of the approvals by which the required checks have passed."""
+    return tuple(dict.fromkeys(f"Approval/{name}" for it in checks for name in it.approvals))
+
+
+def _lacks_approvals(grant: Grant, checks: Iterable[CheckResult]) -> bool:
+    """Return whether the grant names other approvals than those that count now."""
+    if grant.by is None:
+        return False
+    return {it for it in grant.by if it.startswith("Approval/")} != {*_list_approvals(checks)}
 
 
 def _find_stop(variant: TalliedVariant, candidate: str) -> tuple[VariantState, Hold] | None:

@@ -344,6 +344,7 @@ def _adopted_publication(variant: RenderedVariant, moment: RecordPosition) -> Pu
         heard=previous.heard if previous and same_revision else moment.last_evidence,
         since=previous.in_force_since(variant.selected.revision) if previous else None,
         rejected=previous.rejected if previous and same_revision else (),
+        waiting=previous.waiting if previous else (),
     )
 
 
@@ -376,6 +377,7 @@ def _publication_after_push(
         heard=moment.last_evidence,
         since=published.in_force_since(trailers.revision) if published is not None else None,
         rejected=limit_lines(rejected_lines_of_draft(variant.observed.draft)),
+        waiting=planned.evaluation.waiting if planned.evaluation else (),
     )
 
 

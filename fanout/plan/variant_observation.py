@@ -1,13 +1,16 @@
 """Observation of a variant before selection: publication, draft and obstacles."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, field
 from datetime import datetime
 
+from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.api.upstream_policy import DraftPer
 from fanout.errors import FanoutError
 from fanout.gates.gate_facts import Hold
+from fanout.gates.promotion_order import RevisionAges
+from fanout.gates.record_facts import DecisionFacts
 from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices
 from fanout.plan import plan_wording
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
@@ -162,6 +165,38 @@ def _unrecorded_publication(
             rejected=grant.rejected,
         )
     return None
+
+
+def with_waiting_decisions(
+    variants: Sequence[ObservedVariant],
+    decisions: Iterable[DecisionFacts],
+    revisions: Sequence[str],
+) -> tuple[ObservedVariant, ...]:
+    """Return the variants, those found published with the decisions that this leaves active.
+
+    As a publication of a pass, one that is found in Git uses up decisions about its own revision
+    and those before it. `revisions` are those of the policy, oldest first.
+    """
+    if not any(it.is_unrecorded for it in variants):
+        return tuple(variants)
+    ages = RevisionAges(revisions)
+    publishes = [it for it in decisions if it.action is Action.PUBLISH]
+    return tuple(_with_waiting(it, publishes, ages) for it in variants)
+
+
+def _with_waiting(
+    variant: ObservedVariant, publishes: Iterable[DecisionFacts], ages: RevisionAges
+) -> ObservedVariant:
+    published, before = variant.published, variant.status_line.published
+    if not variant.is_unrecorded or published is None:
+        return variant
+    waiting = tuple(
+        it.name
+        for it in publishes
+        if ages.is_older(published.revision, it.revision)
+        and (before is None or before.at <= it.at or it.name in before.waiting)
+    )
+    return replace(variant, published=replace(published, waiting=waiting))
 
 
 def _is_merged_by_forge(variant: ObservedVariant, context: ObservationContext) -> bool:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.evaluation_results import VariantState
-from fanout.gates.gate_evaluation import find_rollbacks
+from fanout.gates.gate_evaluation import find_leads, find_rollbacks
 from fanout.gates.gate_evaluator import choose_candidates, find_ready, find_suspended
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.removal_gate import closed_window_hold
@@ -35,7 +35,7 @@ from fanout.plan.pull_requests.declined_requests import mark_declined
 from fanout.plan.pull_requests.merged_drafts import (
     facts_before_merges,
     find_person_merges,
-    mark_out_of_band,
+    judge_merges,
 )
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs, hold_back_requests
 from fanout.plan.pull_requests.request_settings import read_request_settings
@@ -58,6 +58,7 @@ from fanout.plan.removal.removal_drafts import (
 )
 from fanout.plan.rendered_variant import without_candidate
 from fanout.plan.stage_drafts.stage_draft_holds import hold_back_stage_drafts
+from fanout.plan.variant_observation import with_waiting_decisions
 from fanout.ports import GitStore
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
@@ -236,6 +237,7 @@ class PolicyEvaluator:
             build_gate_records(find_own_records(inputs), self.now), status.removed
         )
         variants = mark_declined(variants, status, gate_records.decisions)
+        variants = with_waiting_decisions(variants, gate_records.decisions, tuple(revisions))
         rules = build_rules(inputs, self.conditions.get_condition)
         gate_records = with_reviews(gate_records, find_review_approvals(variants, rules))
         evidence = match_evidence(
@@ -268,7 +270,11 @@ class PolicyEvaluator:
         )
         pins = find_rollbacks(preliminary_facts)
         variants = self.renderer.choose_candidates(
-            observed, observed.variants, choose_candidates(preliminary_facts), pins
+            observed,
+            observed.variants,
+            choose_candidates(preliminary_facts),
+            find_leads(preliminary_facts),
+            pins,
         )
         observed.variant_memo.store_selected(variants, self.renderer.objects.stamp)
         return SelectedPolicy(observed, variants, pins, find_suspended(preliminary_facts))
@@ -299,13 +305,13 @@ class PolicyEvaluator:
         return self._judge_merges(decided)
 
     def _judge_merges(self, decided: DecidedPolicy) -> DecidedPolicy:
-        """Mark the merges by people that the gates do not let through in this pass."""
+        """Judge the merges by people by the gates of this pass."""
         variants = decided.rendered.variants
         merged = find_person_merges(variants, decided.observed.status)
         if not merged:
             return decided
         before = self.conditions.decide(facts_before_merges(decided.facts, merged))
-        marked = mark_out_of_band(variants, merged, before)
+        marked = judge_merges(variants, merged, before)
         rendered = RenderedPolicy(decided.rendered.selected, marked)
         return replace(decided, rendered=rendered, drafted=marked)
 
@@ -343,7 +349,8 @@ class PolicyEvaluator:
         # What a forge merges is published when the next pass finds it.
         if any(it.observed.repository_state.forge for it in decided.rendered.variants):
             return decided
-        next_candidates = choose_candidates(facts_after_pass(decided.facts, decision))
+        next_facts = facts_after_pass(decided.facts, decision)
+        next_candidates = choose_candidates(next_facts)
         advanced_stages = {
             name
             for name, revision in next_candidates.items()
@@ -366,7 +373,11 @@ class PolicyEvaluator:
         if not due_variants:
             return decided
         selected = self.renderer.choose_candidates(
-            decided.observed, due_variants, next_candidates, decided.rendered.selected.pins
+            decided.observed,
+            due_variants,
+            next_candidates,
+            find_leads(next_facts),
+            decided.rendered.selected.pins,
         )
         rendered = self.renderer.render_due(selected, find_due_drafts(selected))
         drafted = {it.spec.name: it for it in rendered}

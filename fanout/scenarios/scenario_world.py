@@ -14,7 +14,7 @@ from fanout.api.promotion_policy import normalize_person
 from fanout.api.reasons import Reason
 from fanout.api.scenario import StatedDraft, StatedHold, StatedVariant
 from fanout.gates.evaluation_results import PolicyEvaluation
-from fanout.gates.gate_evaluation import find_rollbacks
+from fanout.gates.gate_evaluation import find_leads, find_rollbacks
 from fanout.gates.gate_facts import (
     CheckAnswer,
     CheckReading,
@@ -229,7 +229,8 @@ class ScenarioWorld:
         A draft stated with its revision is so at the scenario's `now`: no pass of the past
         replaces it, though a newer revision may be stated too.
         """
-        pins = find_rollbacks(self.build_facts(now))
+        facts = self.build_facts(now)
+        pins, leads = find_rollbacks(facts), find_leads(facts)
         for variant in self.variants.values():
             pin = pins.get(variant.name)
             variant.missing_revision = ""
@@ -242,7 +243,8 @@ class ScenarioWorld:
             if pin is not None:
                 variant.roll_back(pin.revision)
             elif not is_stated:
-                variant.update_draft(candidates.get(variant.stated.stage, ""), now)
+                candidate = candidates.get(variant.stated.stage, "")
+                variant.update_draft(leads.get(variant.name, candidate), now)
             variant.apply_stated_release()
 
     def carry_out(self, decision: PolicyEvaluation, now: datetime) -> tuple[str, ...]:
@@ -255,7 +257,9 @@ class ScenarioWorld:
             if draft is None:
                 continue
             if variant_decision.release:
-                variant.grant = Grant(draft.revision, draft.digest, now)
+                variant.grant = Grant(
+                    draft.revision, draft.digest, now, variant_decision.released_by
+                )
             if variant_decision.publish:
                 variant.publish(
                     Publication(
@@ -265,6 +269,7 @@ class ScenarioWorld:
                         now,
                         reads=draft.reads,
                         last_evidence=last_evidence,
+                        waiting=frozenset(variant_decision.waiting),
                     )
                 )
                 variant.draft = variant.grant = variant.stated_draft = None

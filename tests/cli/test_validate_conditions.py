@@ -57,7 +57,18 @@ def test_a_condition_that_could_only_hold(company: Fleet, _, text: str, sentence
     assert sentence in line
 
 
+@pytest.mark.parametrize("text", ["stage.ready + 1", "stage.failed == 0 ? 'yes' : 'no'"])
+def test_a_condition_whose_value_is_no_boolean(company: Fleet, text: str):
+    [line] = told(company, text)
+    assert line.startswith(
+        "16: UpstreamPolicy/monitoring: spec.stages[0].propagateWhen[0]: target "
+    )
+    assert f": {text}: yields " in line
+    assert line.endswith(", expected true or false")
+
+
 RIGHT = [
+    ("a share, without anybody yet", "stage.failed / stage.updated < 1"),
     ("aggregates", "stage.failed == 0 && stage.inFlight < 2 && stage.ready + stage.updated >= 0"),
     ("the variant", "variant.labels['a'] == 'b' || variant.priority > 0 || variant.name != ''"),
     ("the target", "has(target.stage.whatever) || target.metadata.name != 'stage.healthy'"),

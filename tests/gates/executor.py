@@ -115,7 +115,12 @@ class System:
         if seen.number != self.number:
             raise Outrun
         grants = {
-            name: Grant(item.candidate, self._seen(seen, name).draft.digest, seen.facts.now)
+            name: Grant(
+                item.candidate,
+                self._seen(seen, name).draft.digest,
+                seen.facts.now,
+                item.released_by,
+            )
             for name, item in seen.decision.variants.items()
             if item.release
         }
@@ -147,6 +152,7 @@ class System:
             at(self.now),
             commits,
             since=(before.since or before.at) if stays else None,
+            waiting=frozenset(seen.decision.variants[name].waiting),
         )
         place.noted = False
         place.packages[draft.revision] = replace(draft, current=True)

@@ -261,7 +261,11 @@ class Oracle:
             if decision.action is Action.PUBLISH
             and decision.revision == revision
             and _is_about(decision, it)
-            and (it.published is None or it.published.at <= decision.at)
+            and (
+                it.published is None
+                or it.published.at <= decision.at
+                or decision.name in it.published.waiting
+            )
         ]
 
     def _last(

@@ -202,6 +202,94 @@ def test_approvals_are_those_of_the_published_draft(tmp_path: Path):
     assert "Ann <ann@example.com>" in made.run("history", "monitoring/prod/ber", "-o", "wide").out
 
 
+def approvers(fleet: Fleet) -> list[tuple[str, list[str]]]:
+    """Return revision and approvers of each publication of the variant ber, newest first."""
+    items = fleet.run("history", "monitoring/prod/ber", "-o", "json").items
+    return [
+        (it["spec"]["revision"], [approval["by"] for approval in it["status"]["approvals"]])
+        for it in items
+    ]
+
+
+def signed_fleet(root: Path, check: str) -> Fleet:
+    """Return a company where prod requires the approval check, with a draft of v1 there."""
+    made = Fleet.build(root)
+    policy = POLICY.replace(", verification: [{name: e2e, report: {}}]", "")
+    made.write("policy.yaml", policy.replace("soak: 1h}", f"soak: 0s}}, {check}"))
+    made.settle()
+    return made
+
+
+def approve(fleet: Fleet, person: str, *more: str) -> None:
+    line = ("approve", "monitoring", "--stage", "prod", "--revision", "v1", *more)
+    assert fleet.later(minutes=1).run(*line, "--by", f"{person} <{person}@example.com>").code == 0
+
+
+PEOPLE = "subjects: [ann@example.com, bob@example.com]"
+
+
+def test_who_was_not_entitled_is_no_approver(tmp_path: Path):
+    made = signed_fleet(tmp_path, SIGNED.replace("atLeast: 1", "atLeast: 2"))
+    approve(made, "bob")
+    three = PROMOTION.replace(PEOPLE, "subjects: [ann@example.com, cat@example.com]")
+    made.write("promotion.yaml", three)
+    approve(made, "ann")
+    approve(made, "cat")
+    made.settle()
+    assert approvers(made) == [("v1", ["ann <ann@example.com>", "cat <cat@example.com>"])]
+
+
+def test_who_became_entitled_after_the_release_is_an_approver(tmp_path: Path):
+    made = signed_fleet(tmp_path, SIGNED)
+    policy = (made.root / "policies/policy.yaml").read_text()
+    made.write("policy.yaml", policy.replace("soak: 0s", "soak: 3h"))
+    approve(made, "ann")
+    made.write("promotion.yaml", PROMOTION.replace(PEOPLE, "subjects: [bob@example.com]"))
+    made.later(hours=4).settle()  # released
+    assert approvers(made) == []
+    made.write("promotion.yaml", PROMOTION)
+    made.later(minutes=1).settle()
+    assert approvers(made) == [("v1", ["ann <ann@example.com>"])]
+
+
+def test_an_expired_approval_is_none(tmp_path: Path):
+    made = signed_fleet(tmp_path, SIGNED.replace("1, from", "2, expires: 30m, from"))
+    approve(made, "ann")
+    made.later(hours=1).settle()
+    approve(made, "bob")
+    assert approvers(made) == []
+    policy = (made.root / "policies/policy.yaml").read_text()
+    made.write("policy.yaml", policy.replace("2, e", "1, e"))
+    made.settle()
+    assert approvers(made) == [("v1", ["bob <bob@example.com>"])]
+
+
+def test_an_approval_that_an_override_made_needless_is_none(tmp_path: Path):
+    made = signed_fleet(tmp_path, SIGNED.replace("atLeast: 1", "atLeast: 2"))
+    approve(made, "ann")
+    override = ("--override", "requires", "--revision", "v1", "--reason", "now")
+    made.later(minutes=1).run("promote", "monitoring", "--stage", "prod", *override, *ANN)
+    made.settle()
+    assert approvers(made) == [("v1", [])]
+
+
+def test_a_rollback_has_no_approvers(tmp_path: Path):
+    made = signed_fleet(tmp_path, SIGNED)
+    approve(made, "ann")
+    made.settle()
+    made.release("v2")
+    made.later(minutes=1).settle()
+    line = ("--stage", "prod", "--revision", "v2")
+    assert made.later(minutes=1).run("approve", "monitoring", *line, *ANN).code == 0
+    made.settle()
+    back = ("rollback", "monitoring", "--stage", "prod", "--reason", "bad", "--yes", *ANN)
+    assert made.later(minutes=1).run(*back).code == 0
+    made.settle()
+    assert approvers(made) == [
+        ("v1", []), ("v2", ["Ann <ann@example.com>"]), ("v1", ["ann <ann@example.com>"]),
+    ]  # fmt: skip
+
+
 def test_a_conflict_shows_what_it_dropped(tmp_path: Path):
     made = one_site(tmp_path)
     policy = (tmp_path / "policies" / "policy.yaml").read_text()

@@ -63,3 +63,15 @@ def test_the_history_has_who_merged_what_and_by_which_decision(fleet: ForgeFleet
         "out of band: merged by bob",
         "merged on the forge by ann",
     ]
+
+
+def test_reviews_that_let_a_merge_by_a_person_through_are_its_approvals(fleet: ForgeFleet):
+    fleet.write("policy.yaml", UNTIL_STAGES + SIGNED)
+    sweep(fleet)
+    request = next(it for it in fleet.requests("edge") if it["state"] == "open")
+    fleet.review("edge", request["number"], "ann")  # no pass sees it before the merge
+    merge(fleet, "bob", "squash")
+    [item] = fleet.run("history", "monitoring/dev/a", "-o", "json").items
+    assert item["status"]["admission"]["type"] == "Merged"
+    [approval] = item["status"]["approvals"]
+    assert approval["by"].endswith("/ann")

@@ -1,18 +1,21 @@
 """Effect of a decision at once, and reasons why variants are not published by it."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 from itertools import chain
 
-from fanout.api.gate_vocabulary import Action, Verdict
+from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import pluralize
 from fanout.cli.input.name_lookup import select_variants
 from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import ActiveDecisions
+from fanout.gates.approval_index import ApprovalEffect
+from fanout.gates.candidate_promotion import list_needed_overrides
 from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_evaluation import start_evaluation
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_facts import Hold
+from fanout.gates.gate_facts import Hold, PolicyFacts
 from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import Pin, find_pin
@@ -52,23 +55,37 @@ def refuse_unreachable(
     stage: str,
     variants: Sequence[str],
     revision: str,
-    *,
-    overrides_verification: bool,
-) -> None:
+    overrides: Collection[OverridableGate],
+    trees: Collection[str],
+) -> str:
     """Raise InvalidInput for a revision that the stage cannot reach at present.
 
     A decision about it would wait until the policy changes. The gates are evaluated as if
-    the decision were on record, because it may end a rollback. `overrides_verification`: it
-    overrides verification, and so may also be about the published revision.
+    the decision were on record, because it may end a rollback, or make the revision the
+    candidate. With an override of verification it may also be about the published revision.
+    Return what it sets aside, "" if nothing.
     """
     facts = item.facts
     if facts is None:
-        return
-    decision = DecisionFacts("", facts.now, "", Action.PUBLISH, stage, tuple(variants), revision)
+        return ""
+    decision = DecisionFacts(
+        "",
+        facts.now,
+        "",
+        Action.PUBLISH,
+        stage,
+        tuple(variants),
+        revision,
+        frozenset(trees),
+        frozenset(overrides),
+    )
     # Evaluated with the decision added: a promotion of the whole stage ends a rollback that
     # pins it.
     records = replace(facts.records, decisions=(*facts.records.decisions, decision))
-    stage_decision = evaluate_gates(replace(facts, records=records)).stages.get(stage)
+    evaluation = evaluate_gates(replace(facts, records=records))
+    stage_decision = evaluation.stages.get(stage)
+    covered = select_variants(item, stage, variants)
+    is_candidate = any(evaluation.variants[it.spec.name].candidate == revision for it in covered)
     published = {
         it.observed.published.revision
         for it in select_variants(item, stage)
@@ -76,14 +93,23 @@ def refuse_unreachable(
     }
     if (
         stage_decision is None
-        or revision in stage_decision.eligible
-        or (overrides_verification and revision in published)
+        or is_candidate
+        or (OverridableGate.VERIFICATION in overrides and revision in published)
     ):
-        return
+        return _describe_set_aside(facts, stage, covered, revision) if is_candidate else ""
+    if revision in stage_decision.eligible:
+        _refuse_missing_overrides(item, decision, stage_decision.candidate)
+        return ""
     rule = next(rule for rule in item.rules if rule.name == stage)
     pin = find_pin(rule, ActiveDecisions(records.decisions, facts.now, facts.variants).rollbacks)
     if pin is not None:
         raise _build_pinned_error(item, stage, revision, pin)
+    raise _build_older_error(item, stage, revision, published, stage_decision.candidate)
+
+
+def _build_older_error(
+    item: PolicyResult, stage: str, revision: str, published: Set[str], candidate: str
+) -> InvalidInput:
     revisions = tuple(item.revisions)  # oldest first
     policy = item.resolved_policy.name
     remedy = f"set spec.upstream.revision so that {revision} is the newest allowed"
@@ -96,11 +122,57 @@ def refuse_unreachable(
         rollback_command = f"fanout rollback {subject} --revision {revision}"
         remedy = f"`{rollback_command}` returns to that publication; or {remedy}"
     else:
-        why = f"{stage_decision.candidate} is newer and its gate is open"
-    raise InvalidInput(
+        why = f"{candidate} is newer and its gate is open"
+    return InvalidInput(
         f"{revision} cannot be published in {label_stage(stage)}: {why}",
         reason=Reason.WOULD_GO_BACK,
         remedy=remedy,
+    )
+
+
+def _describe_set_aside(
+    facts: PolicyFacts, stage: str, variants: Sequence[RenderedVariant], revision: str
+) -> str:
+    """Return which approvals of drafts of other revisions a decision sets aside, "" if none."""
+    rule = next(it for it in facts.stages if it.name == stage)
+    approvals = start_evaluation(facts).approvals
+    names = {it.spec.name for it in variants}
+    drafts = [(it, it.draft) for it in facts.variants if it.name in names and it.draft is not None]
+    approvers: dict[str, set[str]] = {}  # by revision
+    for variant_facts, draft in drafts:
+        for check in rule.approvals if draft.revision != revision else ():
+            for _, approval, effect in approvals.find_effects(check, variant_facts, draft):
+                if effect is ApprovalEffect.COUNTS:
+                    approvers.setdefault(draft.revision, set()).add(approval.by)
+    return "; ".join(
+        f"{revision} replaces drafts of {other}: approvals of {other} by"
+        f" {format_names(sorted(people))} do not count for it"
+        for other, people in sorted(approvers.items())
+    )
+
+
+def _refuse_missing_overrides(item: PolicyResult, decision: DecisionFacts, candidate: str) -> None:
+    """Raise InvalidInput for a decision whose overrides do not make its revision the candidate.
+
+    One without such overrides waits until the revision is the candidate by itself.
+    """
+    stage, overrides = decision.stage, decision.overrides
+    rule = next(rule for rule in item.rules if rule.name == stage)
+    needed = list_needed_overrides(rule)
+    missing = needed - overrides
+    if not missing or not overrides & {OverridableGate.AFTER, OverridableGate.SOAK}:
+        return
+    policy = item.resolved_policy.name
+    options = [
+        *(f"--variant {it}" for it in decision.variants),
+        f"--revision {decision.revision}",
+        *(f"--override {it.value}" for it in OverridableGate if it in needed | overrides),
+    ]
+    raise InvalidInput(
+        f"{decision.revision} is not the candidate of {label_stage(stage)}, which is"
+        f" {candidate or 'none'}, and needs an override of {format_names(sorted(missing))} too",
+        reason=Reason.DECISION_WAITS,
+        remedy=f"run `fanout promote {policy} --stage {stage} {' '.join(options)}`",
     )
 
 
@@ -215,7 +287,11 @@ def _format_reasons(
 ) -> Iterator[str]:
     assert item.decision is not None, "only evaluated policies take decisions"
     stage_decision = item.decision.stages.get(stage)
-    if stage_decision is not None and stage_decision.candidate == revision:
+    waiting = [
+        it for it in waiting if item.decision.variants[it.spec.name].candidate == revision
+    ] or waiting
+    is_candidate = item.decision.variants[waiting[0].spec.name].candidate == revision
+    if stage_decision is not None and is_candidate:
         holds = [item.decision.variants[variant.spec.name].holds for variant in waiting]
         yield from _format_holds(holds)
     elif stage_decision is not None:

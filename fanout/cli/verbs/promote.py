@@ -1,6 +1,7 @@
 """`fanout promote`: publish in a stage by a person's decision, if its gates are open."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
@@ -114,9 +115,7 @@ def command(
                 print_report(PassReport(PassPlan(now=settings.now(), policies=(item,))), settings)
                 print_message(idle, settings.color)
                 return exit_code_after(int(bool(selection.note)), effect=bool(selection.variants))
-        refuse_unreachable(
-            item, stage, names, candidate, overrides_verification=overrides_verification
-        )
+        _refuse_or_warn(settings, item, candidate, {**spec, "overrides": overrides, "trees": trees})
         spec |= {
             "action": "Publish",
             "revision": candidate,
@@ -145,6 +144,17 @@ def command(
     # Variants that were left out need a person too, so all that were requested count.
     fix_count = report.fix_count_of(_names_of(requested))
     return exit_code_after(fix_count, effect=effect.happened and is_reached)
+
+
+def _refuse_or_warn(
+    settings: Settings, item: PolicyResult, revision: str, spec: Mapping[str, Any]
+) -> None:
+    """Refuse a decision that cannot be carried out, and say what it sets aside."""
+    overrides = [OverridableGate(it) for it in spec["overrides"]]
+    stage, variants = spec.get("stage", ""), spec.get("variants", ())
+    set_aside = refuse_unreachable(item, stage, variants, revision, overrides, spec["trees"])
+    if set_aside:
+        print_message(set_aside, settings.color)
 
 
 def _names_of(variants: Sequence[RenderedVariant]) -> list[str]:

@@ -87,6 +87,11 @@ def build_approval_trailers(evaluations: Iterable[VariantEvaluation]) -> tuple[s
     return tuple(f"{Trailer.APPROVED_BY}: {name}" for name in sorted(approvers))
 
 
+def parse_reviewer(name: str) -> str:
+    """Return the person in the name of an approval by a review; "" if it is no such name."""
+    return name.rpartition(" ")[2] if " " in name else ""
+
+
 def _group_by_request(variants: Iterable[ObservedVariant]) -> Iterator[_ReviewedGroup]:
     forges: dict[tuple[str, str], ForgeState] = {}
     packages: dict[tuple[str, str, str, str], list[_ReviewedPackage]] = {}
@@ -147,10 +152,11 @@ def _build_approval(
     packages: Iterable[_ReviewedPackage],
     trees: Iterable[str],
 ) -> ApprovalFacts:
+    person = _format_person(group.host, review.reviewer)
     return ApprovalFacts(
-        name=f"{group.facts.request.url} {review.reviewer}",
+        name=f"{group.facts.request.url} {person}",  # names of records have no space
         at=review.instant,
-        by=_format_person(group.host, review.reviewer),
+        by=person,
         stage=group.stage,
         check=rule.name,
         revision=group.revision,

@@ -4,7 +4,7 @@ Facts of a variant that did not change since the previous pass are reused
 (`VariantFactsMemo`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, field
 
 from fanout.api.promotion_policy import normalize_person
@@ -253,13 +253,14 @@ def _build_variant_facts(
             reverted=variant.revert_hold,
             last_evidence=gate_inputs.last_evidence if variant.is_unrecorded else published.heard,
             since=published.since,
+            waiting=frozenset(published.waiting),
         )
         if published
         else None,
         draft=_build_draft_facts(variant, draft, rendered, evidence, gate_inputs)
         if draft and not variant.is_unrecorded
         else None,
-        grant=Grant(grant.revision, grant.digest, grant.at)
+        grant=Grant(grant.revision, grant.digest, grant.at, grant.by)
         if grant and variant.grants(draft)
         else None,
         suspended=spec.suspended,
@@ -330,7 +331,7 @@ def facts_after_pass(facts_before: PolicyFacts, decision: PolicyEvaluation) -> P
     return replace(
         facts_before,
         variants=tuple(
-            _with_publication(variant, moment)
+            _with_publication(variant, decision.variants[variant.name].waiting, moment)
             if decision.variants[variant.name].publish
             else variant
             for variant in facts_before.variants
@@ -339,13 +340,20 @@ def facts_after_pass(facts_before: PolicyFacts, decision: PolicyEvaluation) -> P
     )
 
 
-def _with_publication(variant: VariantFacts, moment: RecordPosition) -> VariantFacts:
+def _with_publication(
+    variant: VariantFacts, waiting: Iterable[str], moment: RecordPosition
+) -> VariantFacts:
     assert variant.draft is not None, "only a standing draft is published"
     draft = variant.draft
     return replace(
         variant,
         published=Publication(
-            draft.revision, draft.digest, draft.tree, moment.now, last_evidence=moment.last_evidence
+            draft.revision,
+            draft.digest,
+            draft.tree,
+            moment.now,
+            last_evidence=moment.last_evidence,
+            waiting=frozenset(waiting),
         ),
         draft=None,
         grant=None,

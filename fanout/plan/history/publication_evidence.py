@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from fanout.api.gate_vocabulary import Verdict
+from fanout.plan.evidence.review_approvals import parse_reviewer
 from fanout.plan.history.publication_commit import PublicationCommit
 from fanout.plan.history.recorded_publications import RecordedPublication
 from fanout.plan.records.policy_records import RecordEntry, active_records
@@ -12,10 +13,10 @@ from fanout.values import frozen
 
 @frozen
 class ApprovalEntry:
-    """One approval that a publication had when it came into force."""
+    """One approval that let a publication through."""
 
     by: str
-    check: str = ""  # "": known from the publication's message, which does not name it
+    check: str = ""  # "": not on record, of a review or of a publication's message
     at: datetime | None = None
     record: str = ""
 
@@ -34,13 +35,12 @@ class EvidenceEntry:
 
 @frozen
 class RecordIndex:
-    """Evidence and approvals of a policy that were not withdrawn, by stage and revision."""
+    """Evidence of a policy that was not withdrawn, by stage and revision, and its approvals."""
 
     evidence: Mapping[tuple[str, str], Sequence[RecordEntry]]
     # Evidence that names a commit and no revision, by stage and commit.
     commit_evidence: Mapping[tuple[str, str], Sequence[RecordEntry]]
-    approvals: Mapping[tuple[str, str], Sequence[RecordEntry]]
-    revoked_at: Mapping[str, datetime]  # by the name of the approval
+    approvals: Mapping[str, RecordEntry]  # by name, also those that were revoked since
 
     @property
     def reported_commits(self) -> Mapping[str, Collection[str]]:
@@ -55,8 +55,7 @@ def index_records(records: Iterable[RecordEntry]) -> RecordIndex:
     """Index all records of a policy, in record order."""
     evidence: dict[tuple[str, str], list[RecordEntry]] = {}
     commit_evidence: dict[tuple[str, str], list[RecordEntry]] = {}
-    approvals: dict[tuple[str, str], list[RecordEntry]] = {}
-    revoked_at: dict[str, datetime] = {}
+    approvals: dict[str, RecordEntry] = {}
     for record in active_records(records):
         spec = record.spec
         key = (spec.get("stage", ""), spec.get("revision", ""))
@@ -65,31 +64,35 @@ def index_records(records: Iterable[RecordEntry]) -> RecordIndex:
                 evidence.setdefault(key, []).append(record)
             else:
                 commit_evidence.setdefault((key[0], spec["commit"]), []).append(record)
-        elif record.kind == "Approval" and spec.get("revokes"):
-            revoked_at[spec["revokes"]] = record.at
         elif record.kind == "Approval":
-            approvals.setdefault(key, []).append(record)
-    return RecordIndex(evidence, commit_evidence, approvals, revoked_at)
+            approvals[record.name] = record
+    return RecordIndex(evidence, commit_evidence, approvals)
 
 
 def list_approvals(
     publication: RecordedPublication, commit: PublicationCommit | None, index: RecordIndex
 ) -> tuple[ApprovalEntry, ...]:
-    """Return the approvals of exactly this package when it was published, oldest first."""
-    trees = {publication.line.tree}
-    if publication.grant is not None:
-        trees.add(publication.grant.tree)
-    at = publication.line.at
-    recorded = [
-        ApprovalEntry(it.by, it.spec.get("check", ""), it.at, it.name)
-        for it in index.approvals.get((publication.stage, publication.line.revision), ())
-        if it.at <= at
-        and _names(it, publication)
-        and not trees.isdisjoint(it.spec.get("trees", ()))
-        and index.revoked_at.get(it.name, at) >= at
+    """Return the approvals that let a publication through, oldest first and reviews last.
+
+    The release on record names them: who was entitled then, and what had expired, nothing else
+    tells. Where no release is on record, the message of the publication names who approved.
+    """
+    if publication.grant is None:
+        names = commit.approvers if commit is not None else ()
+        return tuple(ApprovalEntry(name) for name in names)
+    counted = [
+        name
+        for kind, _, name in (it.partition("/") for it in publication.grant.by)
+        if kind == "Approval"
     ]
-    reviewed = commit.approvers if commit is not None else ()
-    return (*recorded, *(ApprovalEntry(name) for name in reviewed))
+    recorded = [it for name in counted if (it := index.approvals.get(name)) is not None]
+    return (
+        *(
+            ApprovalEntry(it.by, it.spec.get("check", ""), it.at, it.name)
+            for it in sorted(recorded, key=lambda it: it.at)
+        ),
+        *(ApprovalEntry(person) for name in counted if (person := parse_reviewer(name))),
+    )
 
 
 def list_evidence(

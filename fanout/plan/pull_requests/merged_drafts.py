@@ -7,7 +7,7 @@ hold it in that pass (design-forges, "Out of band"). It is in force all the same
 from collections.abc import Sequence
 
 from fanout.api.reasons import ReasonClass, classify_reason
-from fanout.gates.evaluation_results import PolicyEvaluation
+from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation
 from fanout.gates.gate_facts import DraftFacts, Grant, PolicyFacts, Publication, VariantFacts
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observed_variant import ObservedVariant
@@ -70,6 +70,7 @@ def _before_merge(facts: VariantFacts, variant: ObservedVariant) -> VariantFacts
             before.at,
             last_evidence=before.heard,
             since=before.since,
+            waiting=frozenset(before.waiting),
         )
         if before is not None
         else None,
@@ -80,35 +81,42 @@ def _before_merge(facts: VariantFacts, variant: ObservedVariant) -> VariantFacts
             authors=variant.draft.editors if variant.draft is not None else frozenset(),
             has_commits=variant.draft is not None and bool(variant.draft.editors),
         ),
-        grant=Grant(grant.revision, grant.digest, grant.at) if grant is not None else None,
+        grant=Grant(grant.revision, grant.digest, grant.at, grant.by) if grant else None,
     )
 
 
-def mark_out_of_band(
+def judge_merges(
     variants: Sequence[RenderedVariant],
     merged: Sequence[ObservedVariant],
     decision: PolicyEvaluation,
 ) -> tuple[RenderedVariant, ...]:
     """Return all variants, those marked whose merge the gates did not let through.
 
-    `decision` is about the facts before the merges. Of a revision that is not the candidate any
-    more the gates say nothing, and its grant is enough.
+    The release of the others names what let them through. `decision` is about the facts before
+    the merges. Of a revision that is not the candidate any more the gates say nothing, and its
+    grant is enough.
     """
-    outside = {
-        variant.spec.name
+    judged = {
+        variant.spec.name: _judge(variant, decision.variants[variant.spec.name])
         for variant in merged
-        if variant.published is not None
-        and decision.variants[variant.spec.name].candidate == variant.published.revision
-        and any(
-            classify_reason(hold.reason) in _CLOSED_GATES
-            for hold in decision.variants[variant.spec.name].holds
-        )
     }
-    return tuple(_mark(it) if it.spec.name in outside else it for it in variants)
+    return tuple(
+        replace(it, selected=replace(it.selected, observed=judged[it.spec.name]))
+        if it.spec.name in judged
+        else it
+        for it in variants
+    )
 
 
-def _mark(variant: RenderedVariant) -> RenderedVariant:
-    assert variant.observed.published is not None, "what was merged is published"
-    published = replace(variant.observed.published, out_of_band=True)
-    observed = replace(variant.observed, published=published)
-    return replace(variant, selected=replace(variant.selected, observed=observed))
+def _judge(variant: ObservedVariant, evaluation: VariantEvaluation) -> ObservedVariant:
+    published, line = variant.published, variant.status_line
+    assert published is not None, "what was merged is published"
+    if evaluation.candidate != published.revision:
+        return variant
+    if any(classify_reason(hold.reason) in _CLOSED_GATES for hold in evaluation.holds):
+        return replace(variant, published=replace(published, out_of_band=True))
+    if line.grant is None or not evaluation.release:
+        return variant
+    # The pass did not see the approvals before the merge, so the release is without them.
+    grant = replace(line.grant, by=evaluation.released_by)
+    return replace(variant, status_line=replace(line, grant=grant))

@@ -73,6 +73,7 @@ class PublishedLine:
     # Tags of earlier publications at the path that were missing when this one was made: tag →
     # commit.
     lost_tags: Mapping[str, str] = field(default_factory=dict)
+    waiting: tuple[str, ...] = ()  # active decisions about newer revisions, which it left active
 
     def in_force_since(self, revision: str) -> datetime | None:
         """Return since when the revision is in force, or None if another one is."""
@@ -334,7 +335,8 @@ def _parse_grant(grant: Mapping[str, Any]) -> GrantLine:
 
 def _parse_published(published: Mapping[str, Any]) -> PublishedLine:
     since = {"since": parse_instant(published["since"])} if "since" in published else {}
-    return PublishedLine(**{**published, **_parse_common_fields(published), **since})
+    waiting = {"waiting": tuple(map(str, published.get("waiting", ())))}
+    return PublishedLine(**{**published, **_parse_common_fields(published), **since, **waiting})
 
 
 def _parse_common_fields(line: Mapping[str, Any]) -> Mapping[str, Any]:

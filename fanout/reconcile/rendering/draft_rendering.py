@@ -51,17 +51,21 @@ class DraftRenderer:
         observed: ObservedPolicy,
         variants: Sequence[ObservedVariant],
         candidates: Mapping[str, str],
+        leads: Mapping[str, str],
         pins: Mapping[str, Pin],
     ) -> tuple[SelectedVariant, ...]:
         """Return the given variants of a policy at their candidate, or at their pin.
 
-        `candidates`: revision by stage; `pins`: pin by variant. An invalid package fails its
+        `candidates`: revision by stage; `leads`: revision by variant that goes before its stage;
+        `pins`: pin by variant. An invalid package fails its
         variants.
         """
         with self.counters.times.phase("choosing"):
             rollbacks = self.rollback_selector.choose_publications(variants, pins)
             revision_by_variant = {
-                variant.spec.name: candidates.get(variant.spec.stage, "")
+                variant.spec.name: leads.get(
+                    variant.spec.name, candidates.get(variant.spec.stage, "")
+                )
                 for variant in variants
                 if variant.spec.name not in rollbacks
             }

@@ -8,11 +8,14 @@ from collections.abc import Iterator
 
 from fanout.api.stages import Check, Stage
 from fanout.api.text_fields import format_value
+from fanout.gates.evaluation_results import StageAggregates
 from fanout.ports import Sandbox
 from fanout.reconcile import validation_wording as wording
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.values import frozen
+
+_CONDITION = "propagateWhen"
 
 
 @frozen
@@ -29,8 +32,8 @@ def find_stage_expression_failures(
 ) -> Iterator[StageExpressionFailure]:
     """Yield a failure for each expression of a stage and each target for which it fails.
 
-    Only expressions that read `target` and nothing else: the state of a rollout, the revision
-    and the answer to a check are known in a pass only.
+    Only expressions that read `target`, and conditions that read the counts of their stage as
+    they are before a rollout: the revision and the answer to a check are known in a pass only.
     """
     policy = resolved_policy.upstream_policy
     for index, stage in enumerate(policy.spec.stages if policy is not None else ()):
@@ -41,14 +44,20 @@ def find_stage_expression_failures(
         ]
         if not variants:
             continue
+        counts = StageAggregates(total=len(variants)).as_variables()
         rows = [
-            {"target": resolved_policy.expression_variables[it.name]["target"]} for it in variants
+            {"target": resolved_policy.expression_variables[it.name]["target"], "stage": counts}
+            for it in variants
         ]
-        expressions = _select_evaluable(dict(_find_expressions(stage)), sandbox)
+        expressions, counting = _select_evaluable(dict(_find_expressions(stage)), sandbox)
         values = sandbox.evaluate(list(expressions.values()), rows) if expressions else []
         for (field, text), row_values in zip(expressions.items(), values, strict=True):
-            is_condition = field.startswith("propagateWhen")
+            is_condition = field.startswith(_CONDITION)
+            reads_counts = field in counting
             for variant, value in zip(variants, row_values, strict=True):
+                # One that fails for these counts may not for others.
+                if reads_counts and isinstance(value, ExpressionFailure):
+                    continue
                 if problem := _describe_failure(value, is_condition=is_condition):
                     yield StageExpressionFailure(
                         f"spec.stages[{index}].{field}", variant.target, f"{text}: {problem}"
@@ -71,15 +80,25 @@ def _find_check_expressions(check: Check) -> Iterator[tuple[str, str]]:
             yield f"{name.removesuffix('_expr')}Expr", text
 
 
-def _select_evaluable(texts: dict[str, str], sandbox: Sandbox) -> dict[str, str]:
-    """Return the expressions that compile and read only `target`."""
+def _select_evaluable(
+    texts: dict[str, str], sandbox: Sandbox
+) -> tuple[dict[str, str], frozenset[str]]:
+    """Return the expressions that compile and read only `target` and `stage`, by field.
+
+    With them the fields of those that read `stage`.
+    """
     broken = sandbox.compile(list(texts.values()), [])
     free_variables, _ = sandbox.free_variables(list(texts.values()), [])
-    return {
+    names_by_field = dict(zip(texts, free_variables, strict=True))
+    evaluable = {
         field: text
-        for (field, text), names in zip(texts.items(), free_variables, strict=True)
-        if text not in broken and names <= {"target"}
+        for field, text in texts.items()
+        if text not in broken
+        and names_by_field[field]
+        <= ({"target", "stage"} if field.startswith(_CONDITION) else {"target"})
     }
+    counting = (field for field in evaluable if "stage" in names_by_field[field])
+    return evaluable, frozenset(counting)
 
 
 def _describe_failure(value: object, *, is_condition: bool) -> str:

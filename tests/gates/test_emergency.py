@@ -1,0 +1,161 @@
+"""A decision that overrides what a stage waits for takes its revision, before present approvals."""
+
+from dataclasses import replace
+
+from gates.worlds import (
+    PASSED,
+    SIGNED,
+    after,
+    approved,
+    at,
+    decided,
+    draft,
+    facts,
+    passed,
+    published,
+    said,
+    stage,
+    variant,
+)
+
+from fanout.api.gate_vocabulary import Action, OverridableGate
+from fanout.gates.active_decisions import decision_statuses
+from fanout.gates.evaluation_results import VariantState
+from fanout.gates.gate_evaluation import find_leads
+from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates
+
+AFTER, SOAK, REQUIRES = OverridableGate.AFTER, OverridableGate.SOAK, OverridableGate.REQUIRES
+PROD = stage("prod", after("dev", soak=60), requires=(SIGNED,))
+OK = said("dev", PASSED)
+
+
+def decide(*overrides, revision="v2", **fields):
+    return decided(Action.PUBLISH, *overrides, stage="prod", revision=revision, when=90, **fields)
+
+
+def world(*records, rule=PROD, has="v0", drafts="v1", revisions="v0 v1 v2", **fields):
+    """Dev at v1, soaked; prod's a and b at v0, with drafts of v1 that ann has approved."""
+    d = variant("d", "dev", published("v1"))
+    has = published(has) if has else None
+    others = [variant(it, "prod", has, draft=draft(drafts)) for it in ("a", "b")]
+    history = {("dev", "v1"): passed(2)}
+    return facts(
+        (stage("dev"), rule), (d, *others), OK, approved("ann"), *records,
+        now=100, revisions=revisions, history=history, **fields,
+    )  # fmt: skip
+
+
+def candidates_of(w):
+    return choose_candidates(w)["prod"], find_leads(w)
+
+
+def with_drafts(w, revisions):
+    """Return the world with the drafts that it asks for."""
+    return replace(
+        w,
+        variants=tuple(
+            replace(it, draft=draft(revisions[it.name])) if it.name in revisions else it
+            for it in w.variants
+        ),
+    )
+
+
+def test_approvals_keep_a_candidate_until_a_decision_overrides_after_and_soak():
+    assert candidates_of(world()) == ("v1", {})
+    assert candidates_of(world(decide())) == ("v1", {})
+    assert candidates_of(world(decide(AFTER))) == ("v1", {})
+    assert candidates_of(world(decide(AFTER, SOAK))) == ("v2", {})
+
+
+def test_where_there_is_no_soak_after_alone_is_overridden():
+    rule = stage("prod", after("dev"), requires=(SIGNED,))
+    assert candidates_of(world(decide(AFTER), rule=rule)) == ("v2", {})
+
+
+def test_where_there_is_no_after_nothing_is_overridden():
+    rule = stage("prod", requires=(SIGNED,))
+    assert candidates_of(world(rule=rule)) == ("v1", {})
+    assert candidates_of(world(decide(), rule=rule)) == ("v2", {})
+    # It was about the drafts of a candidate.
+    trees = frozenset({"tree-v2"})
+    assert candidates_of(world(decide(trees=trees), rule=rule)) == ("v1", {})
+
+
+def test_a_hotfix_of_an_older_line_goes_before_the_candidate():
+    w = world(decide(AFTER, SOAK, revision="v0.1"), revisions="v0 v0.1 v1 v2")
+    assert candidates_of(w) == ("v0.1", {})
+
+
+def test_no_decision_takes_a_stage_back():
+    w = world(decide(AFTER, SOAK, revision="v0"), has="v1", drafts="v2", revisions="v0 v1 v2")
+    assert candidates_of(w) == ("v1", {})
+
+
+def test_the_fix_goes_with_what_else_it_needs():
+    w = with_drafts(world(decide(AFTER, SOAK)), {"a": "v2", "b": "v2"})
+    decision = evaluate_gates(w).variants["a"]
+    assert (decision.release, decision.publish) == (True, False)  # approvals of v2
+    w = with_drafts(world(decide(AFTER, SOAK, REQUIRES)), {"a": "v2", "b": "v2"})
+    assert evaluate_gates(w).variants["a"].publish
+
+
+def test_a_variant_alone_goes_first_and_the_others_stay():
+    decision = decide(AFTER, SOAK, REQUIRES, variants=("a",))
+    w = world(decision)
+    assert candidates_of(w) == ("v1", {"a": "v2"})
+    w = with_drafts(w, {"a": "v2"})
+    assert candidates_of(w) == ("v1", {"a": "v2"})
+    evaluation = evaluate_gates(w)
+    a, b = evaluation.variants["a"], evaluation.variants["b"]
+    assert (a.candidate, a.publish) == ("v2", True)
+    assert (b.candidate, b.release, b.publish) == ("v1", True, False)
+
+
+def test_who_went_first_stays_until_the_stage_follows():
+    decision = decide(AFTER, SOAK, REQUIRES, variants=("a",))
+    w = world(decision)
+    ahead = replace(w.variants[1], published=published("v2", 95), draft=None)
+    w = replace(w, variants=(w.variants[0], ahead, w.variants[2]))
+    assert candidates_of(w) == ("v1", {"a": "v2"})
+    evaluation = evaluate_gates(w)
+    assert evaluation.variants["a"].state is VariantState.VERIFYING
+    assert evaluation.variants["b"].candidate == "v1"
+    # Then the rest.
+    rest = replace(decide(AFTER, SOAK, REQUIRES), at=at(96))
+    decisions = (*w.records.decisions, rest)
+    w = replace(w, records=replace(w.records, decisions=decisions))
+    assert candidates_of(w) == ("v2", {})
+
+
+def test_a_failure_of_the_candidate_does_not_halt_its_fix():
+    decision = decide(AFTER, SOAK, REQUIRES, variants=("a",))
+    w = with_drafts(world(decision), {"a": "v2"})
+    broken = replace(variant("c", "prod", published("v1", 50)))
+    told = said("prod", "failed", "v1", when=60, variants=("c",))
+    records = replace(w.records, evidence=(*w.records.evidence, replace(told, status="Failed")))
+    w = replace(w, variants=(*w.variants, broken), records=records)
+    assert evaluate_gates(w).variants["a"].publish
+
+
+def test_another_revision_does_not_use_a_decision_up():
+    """It waits without overrides; the publication of v1 leaves it active, one of v3 does not."""
+    w = world(decide(), approved("bob"))
+    evaluation = evaluate_gates(w)
+    [name] = {it.name for it in w.records.decisions}
+    assert evaluation.variants["a"].waiting == (name,)
+
+    def status(revision, *waiting):
+        has = replace(published(revision, 100), waiting=frozenset(waiting))
+        return decision_statuses(w.records.decisions, [variant("a", "prod", has)], at(110))[name]
+
+    assert status("v1", name) == "Active"
+    assert status("v2", name) == "Applied"
+    assert status("v3") == "Applied"
+
+
+def test_a_decision_that_was_carried_out_does_not_act_again():
+    """v2 was published by it, then v1 by a pin of the spec, which left nothing waiting."""
+    w = world(decide(AFTER, SOAK, REQUIRES), rule=replace(PROD, automatic=False))
+    back = [replace(it, published=published("v1", 95), draft=draft("v2")) for it in w.variants[1:]]
+    w = replace(w, variants=(w.variants[0], *back))
+    assert not evaluate_gates(w).variants["a"].release
