@@ -36,6 +36,7 @@ FIELD = """
     paths
     phase phases pipeline plan planner policies policy porch probe prober probes project prometheus
     promote promotion propagation publication publications published publisher pull push pushed
+    pushes
     queries query reason reasons reconcile reconciler ref reference references refs release
     released reload remote removal removals remove render rendered renderer rendering renderings
     repack
@@ -47,9 +48,9 @@ FIELD = """
     secret secrets selection selector served setter setters skip snapshot source sources spec specs
     stage
     stages starlark status stopped strategy suspend svg sync tag tags target targets template
-    templates test trailer trailers transition transport tree trees trigger triggers unavailable
-    update upsert upstream url urls validate validation validators verdict verdicts version
-    versions warehouse watch watched waves window windows withdraw yaml
+    templates test timeout trailer trailers transition transport tree trees trigger triggers
+    unavailable update upsert upstream url urls validate validation validators verdict verdicts
+    version versions warehouse watch watched waves window windows withdraw yaml
 """
 
 # The vocabulary of fanout's own: see docs/glossary.md and the design.
