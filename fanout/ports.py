@@ -188,11 +188,30 @@ class GitStore(Protocol):
         since; after a push that failed the repository is listed.
 
         The failure of one repository is its own value in the result and does not affect the
-        others.
+        others. One that does not answer in time is not waited for: the attempt goes on, and a
+        later call returns its result.
         """
 
     def read_default_branch(self, remote: Remote) -> str:
         """Return the short name of the branch that HEAD of the remote names; "" if unknown."""
+
+    def report_answers(self, report: Callable[[str], object]) -> None:
+        """Call `report` with the URL of each repository that answers after it was given up.
+
+        In another thread than that of the caller.
+        """
+
+    def list_late(self) -> frozenset[str]:
+        """Return the keys of the remotes that were given up and are still being worked on."""
+
+    def end_late(self, keys: Collection[str]) -> None:
+        """End the work on these remotes that goes on after they were given up."""
+
+    def hurry(self) -> None:
+        """Wait for nobody for long any more, because the process ends; for a signal handler."""
+
+    def close(self) -> None:
+        """End what goes on although nobody waits for it any more."""
 
     def reuse_listings(self) -> None:
         """Let the next listing of a repository reuse the last one of the same refs."""
@@ -206,7 +225,8 @@ class GitStore(Protocol):
         """Write commits and push refs; return the result of each remote by its key.
 
         A Conflict among the results means that a ref was not as the change expects; then
-        nothing was pushed.
+        nothing was pushed. What became of a push whose remote did not answer in time, only the
+        next listing tells: it goes on, and until it has ended the repository cannot be listed.
         """
 
 

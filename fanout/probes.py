@@ -18,7 +18,9 @@ import ssl
 from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from socket import SOCK_STREAM
+from threading import Condition, Thread
 from time import monotonic
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
@@ -33,6 +35,7 @@ from fanout.gates.gate_wording import format_names
 from fanout.http_responses import TRANSPORT_ERRORS, read_response
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.ports import Credentials, authorization_header
+from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import frozen
 
 
@@ -283,8 +286,17 @@ _USER_AGENT = "fanout"
 _QUERY_PATH = "/api/v1/query"
 
 
+_LATE_SECONDS = 300.0  # for which an answer is kept that came after its batch
+_BRIEF = 0.2  # seconds of patience for a while after a batch has waited in vain
+_IMPATIENCE = 10.0  # times as long as it waited
+_Answers = dict[ProbeQuery, "ProbeResponse | ProbeFailure"]
+
+
 class HttpProbes:
-    """Implementation of `fanout.ports.ProbeClient`, without state between two batches."""
+    """Implementation of `fanout.ports.ProbeClient`.
+
+    With patience, requests that take longer go on beside, and the next batch has their answers.
+    """
 
     def __init__(
         self,
@@ -292,18 +304,28 @@ class HttpProbes:
         allowed_origins: Mapping[str, Collection[str]],
         limits: ProbeLimits | None = None,
         report: Callable[[str], None] | None = None,
+        patience: float | None = None,
     ) -> None:
         """Create probes; `secrets` returns a secret by name.
 
         `allowed_origins` has, by the name of each secret that checks may use, the origins it
         may be sent to: the author of a policy may name any secret, and must not obtain those of
         Repositories. `report` gets one line per batch: its duration and the services that did
-        not respond.
+        not respond. `patience`: seconds until a batch is answered without those that are under
+        way; None: the limits alone count.
         """
         self._secrets = secrets
         self._allowed_origins = allowed_origins
         self._limits = limits or ProbeLimits()
         self._report = report
+        self._patience = patience
+        self._changed = Condition()  # guards what follows
+        self._in_flight: set[ProbeQuery] = set()
+        self._late_answers: dict[ProbeQuery, tuple[float, ProbeResponse | ProbeFailure]] = {}
+        self._hanging: set[str] = (
+            set()
+        )  # origins that did not answer in time, and are not waited for
+        self._impatient_until = 0.0  # by the monotonic clock
 
     def ask(self, requests: Sequence[ProbeQuery]) -> list[ProbeResponse | ProbeFailure]:
         """Send all probes and return a response, or the reason for none, for each.
@@ -314,12 +336,77 @@ class HttpProbes:
         if not distinct:
             return []
         started = monotonic()
-        answers = asyncio.run(
-            _Batch(self._secrets, self._allowed_origins, self._limits).send_all(distinct)
-        )
+        answers = self._send(distinct) if self._patience is None else self._send_beside(distinct)
         if self._report is not None:
             self._report(_describe_batch(answers, monotonic() - started))
         return [answers[probe] for probe in requests]
+
+    def _send(
+        self,
+        probes: Sequence[ProbeQuery],
+        on_answer: Callable[[ProbeQuery, ProbeResponse | ProbeFailure], None] | None = None,
+    ) -> Mapping[ProbeQuery, ProbeResponse | ProbeFailure]:
+        batch = _Batch(self._secrets, self._allowed_origins, self._limits, on_answer)
+        return asyncio.run(batch.send_all(probes))
+
+    def _send_beside(
+        self, probes: Sequence[ProbeQuery]
+    ) -> Mapping[ProbeQuery, ProbeResponse | ProbeFailure]:
+        """Send probes in a thread, and return what was answered before patience ended."""
+        answers: _Answers = {}
+        now = monotonic()
+        with self._changed:
+            self._late_answers = {
+                probe: it for probe, it in self._late_answers.items() if now - it[0] < _LATE_SECONDS
+            }
+            for probe in probes:
+                if probe in self._late_answers:
+                    answers[probe] = self._late_answers.pop(probe)[1]
+            # One that is under way is not sent a second time.
+            new = [it for it in probes if it not in answers and it not in self._in_flight]
+            self._in_flight.update(new)
+        if new:
+            # A daemon: a process that ends must not wait for a service.
+            Thread(target=self._run_beside, args=(new,), name="probes", daemon=True).start()
+        patience = self._patience if now >= self._impatient_until else _BRIEF
+        with self._changed:
+            is_answered = self._changed.wait_for(
+                lambda: (
+                    not any(
+                        it in self._in_flight and origin_of_url(it.url) not in self._hanging
+                        for it in probes
+                    )
+                ),
+                timeout=patience,
+            )
+            if not is_answered:
+                # Policies ask one after another: a hundred services that hang are one wait.
+                self._impatient_until = monotonic() + _IMPATIENCE * (monotonic() - now)
+                late = self._in_flight.intersection(probes)
+                self._hanging |= {origin_of_url(it.url) for it in late}
+            for probe in probes:
+                if probe in self._late_answers:
+                    answers[probe] = self._late_answers.pop(probe)[1]
+        for probe in probes:
+            if probe not in answers:
+                answers[probe] = ProbeFailure(
+                    f"{_without_query(probe.url)}: no answer yet; the request goes on"
+                )
+        return answers
+
+    def _run_beside(self, probes: Sequence[ProbeQuery]) -> None:
+        def keep(probe: ProbeQuery, answer: ProbeResponse | ProbeFailure) -> None:
+            with self._changed:
+                self._late_answers[probe] = monotonic(), answer
+                self._in_flight.discard(probe)
+                if isinstance(answer, ProbeResponse):
+                    self._hanging.discard(origin_of_url(probe.url))
+                self._changed.notify_all()
+
+        result = run_isolated(partial(self._send, probes, keep))
+        if isinstance(result, FanoutError):
+            for probe in probes:
+                keep(probe, ProbeFailure(str(result)))
 
 
 class _NoResponse(Exception):
@@ -337,6 +424,7 @@ class _Batch:
     secrets: Callable[[str], Credentials]
     allowed_origins: Mapping[str, Collection[str]]
     limits: ProbeLimits
+    on_answer: Callable[[ProbeQuery, ProbeResponse | ProbeFailure], None] | None = None
     clients: dict[str, httpx2.AsyncClient] = field(default_factory=dict)  # by secret
     # error by origin that is not tried again
     unreachable: dict[str, str] = field(default_factory=dict)
@@ -348,11 +436,19 @@ class _Batch:
         self.deadline = asyncio.get_running_loop().time() + self.limits.batch_seconds
         semaphore = asyncio.Semaphore(self.limits.concurrency)
         try:
-            answers = await asyncio.gather(*(self._send_one(probe, semaphore) for probe in probes))
+            answers = await asyncio.gather(*(self._answer(probe, semaphore) for probe in probes))
         finally:
             for client in self.clients.values():
                 await client.aclose()
         return dict(zip(probes, answers, strict=True))
+
+    async def _answer(
+        self, probe: ProbeQuery, semaphore: asyncio.Semaphore
+    ) -> ProbeResponse | ProbeFailure:
+        answer = await self._send_one(probe, semaphore)
+        if self.on_answer is not None:
+            self.on_answer(probe, answer)
+        return answer
 
     async def _send_one(
         self, probe: ProbeQuery, semaphore: asyncio.Semaphore

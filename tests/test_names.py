@@ -35,6 +35,7 @@ FIELD = """
     paths
     phase phases pipeline plan planner policies policy porch probe prober probes project prometheus
     promote promotion propagation publication publications published publisher pull push pushed
+    pushes
     queries query reason reasons reconcile reconciler ref reference references refs release
     released reload remote removal removals remove render rendered renderer rendering renderings
     repack
@@ -46,7 +47,7 @@ FIELD = """
     secret secrets selection selector served setter setters skip snapshot source sources spec specs
     stage
     stages starlark status stopped strategy suspend svg sync tag tags target targets template
-    templates test timestamp trailer trailers transition transport tree trees trigger triggers
+    templates test timeout timestamp trailer trailers transition transport tree trees trigger triggers
     uint unavailable update upsert upstream url urls validate validation validators verdict verdicts
     version
     versions warehouse watch watched waves window windows withdraw yaml

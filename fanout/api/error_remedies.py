@@ -380,8 +380,8 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Repair the history of the repository.",
     ),
     Reason.REMOTE_UNAVAILABLE: Remedy(
-        "DNS, the network, TLS or the server failed.",
-        "Check the network and the server; the next pass tries again.",
+        "DNS, the network, TLS or the server failed, or the server does not answer.",
+        "Check the network and the server; fanout tries again by itself, later and later.",
     ),
     Reason.REMOVAL_AWAITS: Remedy(
         "Variants of several stages have lost their targets. Those of later stages are "

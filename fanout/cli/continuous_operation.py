@@ -118,8 +118,15 @@ def operate(
     )
     if on_loop is not None:
         on_loop(loop)
+    git = program.world.git
+    git.report_answers(loop.notify_answer)
+
+    def stop() -> None:
+        loop.stop()
+        git.hurry()
+
     with (
-        _handle_signals(loop.stop),
+        _handle_signals(stop),
         _notify(program, observers) as notifier,
         _serve(program, loop, observers, notifier, operation),
     ):

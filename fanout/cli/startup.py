@@ -5,7 +5,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -36,6 +36,7 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
 from fanout.git.mirror import create_bare
 from fanout.git.mirror_store import MirrorStore
+from fanout.git.remote_workers import COMMAND_PATIENCE, ROUND_PATIENCE, RemoteTimeout
 from fanout.plan.actions import ActionResult
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.observation.observed_request import RepositoryName
@@ -132,13 +133,21 @@ class LazyProbes:
     """
 
     build: Callable[[Any], ProbeClient]  # from the loaded module
+    _probes: ProbeClient | None = None
 
     def ask(self, requests: Sequence[ProbeQuery]) -> list[ProbeResponse | ProbeFailure]:
         """Answer the probes as `fanout.ports.ProbeClient` specifies.
 
         Load nothing if there are none.
         """
-        return self.build(load_module("probes")).ask(requests) if requests else []
+        if not requests:
+            return []
+        if self._probes is None:
+            self._probes = self.build(load_module("probes"))
+        return self._probes.ask(requests)
+
+
+CALL_PATIENCE = 5.0  # seconds that a pass of many waits for a call of a forge
 
 
 @dataclass(slots=True)
@@ -151,6 +160,7 @@ class LazyForgeDirectory:
     hosts: Sequence[ForgeHost]
     secrets: Callable[[str], Credentials]
     events: EventCounters
+    patience: float | None  # seconds for one call; None: as long as it may take
     _directory: Any = None
 
     def forge_of(self, url: str) -> tuple[Forge, RepositoryName]:
@@ -178,7 +188,9 @@ class LazyForgeDirectory:
     def _open(self) -> Any:
         if self._directory is None:
             module = load_module("forge.forge_hosts")
-            self._directory = module.ForgeHosts(self.hosts, self.secrets, self.events)
+            self._directory = module.ForgeHosts(
+                self.hosts, self.secrets, self.events, self.patience
+            )
         return self._directory
 
 
@@ -326,11 +338,19 @@ def open_program(
     with (
         tracebacks,
         closing(
-            LazyForgeDirectory(configuration.forges, partial(secrets.get, ""), counters.events)
+            LazyForgeDirectory(
+                configuration.forges,
+                partial(secrets.get, ""),
+                counters.events,
+                CALL_PATIENCE if long_running else None,
+            )
         ) as forges,
         ProcessSandbox(_sandbox_limits(configuration), counters, expression_cache) as sandbox,
+        ExitStack() as stack,
     ):
-        world, sweeps = _open_world(settings, configuration, sandbox, counters, secrets)
+        patience = ROUND_PATIENCE if long_running else COMMAND_PATIENCE
+        world, sweeps = _open_world(settings, configuration, sandbox, counters, secrets, patience)
+        stack.enter_context(closing(world.git))
         creator = open_record_creator(settings)
         overlay = _open_overlay(settings, world.records, creator)
         world = replace(world, forges=forges, records=overlay or world.records)
@@ -399,6 +419,7 @@ def _open_world(
     sandbox: ProcessSandbox,
     counters: Counters,
     secrets: Secrets,
+    patience: RemoteTimeout,
 ) -> tuple[World, SweepLogStore]:
     """Return the ports of a program, and the log of sweeps in its records repository."""
     progress, author = build_progress(settings), configuration.author
@@ -408,6 +429,8 @@ def _open_world(
         limits=_package_limits(configuration),
         new_records=settings.new_records,
     )
+    records_url, _ = _records_url(settings, configuration)
+    records = Remote(records_url, is_own=settings.uses_cluster)
     git = MirrorStore(
         _mirrors_path(settings, configuration),
         install=setup.install,
@@ -417,6 +440,8 @@ def _open_world(
         # Whoever creates a Repository would else use the key of the records.
         lends_credentials=not settings.is_controller,
         concurrency=configuration.concurrency,
+        patience=patience,
+        essential=(records.key,),
         progress=progress,
         limits=setup.limits,
     )
@@ -436,7 +461,7 @@ def _open_world(
         counters=counters,
         progress=progress,
         function_runtime=build_function_runner(configuration, counters),
-        probes=_build_probes(settings, configuration, secrets),
+        probes=_build_probes(settings, configuration, secrets, patience),
     )
     return world, SweepLogStore(repository, setup.install, setup.identity)
 
@@ -487,13 +512,22 @@ def _require_records(url: str) -> None:
 
 
 def _build_probes(
-    settings: Settings, configuration: FanoutConfiguration, secrets: Secrets
+    settings: Settings,
+    configuration: FanoutConfiguration,
+    secrets: Secrets,
+    patience: RemoteTimeout,
 ) -> LazyProbes:
     check_secrets = {it.name: it.addresses for it in configuration.check_secrets}
     report_line = partial(print_message, color=settings.color) if settings.verbosity else None
     find_secret = partial(secrets.get, "")
     return LazyProbes(
-        lambda probes: probes.HttpProbes(find_secret, check_secrets, report=report_line)
+        lambda probes: probes.HttpProbes(
+            find_secret,
+            check_secrets,
+            report=report_line,
+            # The limits of probes are shorter than the patience of a command.
+            patience=None if patience.is_shared else patience.seconds,
+        )
     )
 
 

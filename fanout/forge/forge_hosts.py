@@ -9,7 +9,7 @@ from threading import Lock
 
 from fanout.api.fanout_configuration import ForgeHost, ForgeProgram
 from fanout.errors import InvalidInput
-from fanout.forge.forge_http import ForgeHttp, HostAccess
+from fanout.forge.forge_http import ForgeHttp, HostAccess, HttpLimits
 from fanout.forge.gitea import GiteaForge
 from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_location import locate_repository
@@ -29,11 +29,14 @@ class ForgeHosts:
         hosts: Sequence[ForgeHost],
         secrets: Callable[[str], Credentials],
         events: EventCounters | None = None,
+        patience: float | None = None,
     ) -> None:
         """Create an empty set; `secrets` returns a secret by name, or raises Denied.
 
-        Calls are counted in `events`.
+        Calls are counted in `events`. `patience`: seconds for one call; None: as long as it may
+        take.
         """
+        self._http_limits = HttpLimits() if patience is None else HttpLimits(patience=patience)
         self._events = events
         self._hosts = {host.host: host for host in hosts}
         self._secrets = secrets
@@ -58,7 +61,7 @@ class ForgeHosts:
         with self._lock:  # a second client would have limits of its own
             if name not in self._clients:
                 self._clients[name] = ForgeHttp(
-                    self._access(host), limits_of_host(host), events=self._events
+                    self._access(host), limits_of_host(host), self._http_limits, self._events
                 )
             return GiteaForge(self._clients[name]), repository
 

@@ -46,6 +46,8 @@ class HttpLimits:
     """Limits of one call; an answer that exceeds them counts as none."""
 
     seconds: float = 60.0  # all of a call; merging in a large repository takes half of it
+    # of whoever waits for the answer; a write goes on without it
+    patience: float = 60.0
     connect_seconds: float = 10.0
     max_bytes: int = 16 << 20  # a page of 50 requests with long texts has 4 MiB
 
@@ -99,6 +101,10 @@ class ForgeResponse:
 
 class HostFailure(Unavailable):
     """A host gave no usable answer; other calls may fail as well."""
+
+
+class HostTimeout(HostFailure):
+    """A host gave no answer in time; other calls would wait for as long."""
 
 
 class ForgeHttp:
@@ -202,7 +208,7 @@ class ForgeHttp:
     async def _send(self, connection: "_Connection", call: ForgeCall) -> ForgeResponse:
         try:
             return await self._send_once(connection, call)
-        except CallDeferred:
+        except (CallDeferred, HostTimeout):
             raise
         except (HostFailure, RateLimited) as error:
             if call.kind is not CallKind.READ:
@@ -218,7 +224,10 @@ class ForgeHttp:
             if self._breaker.is_open(monotonic()):
                 raise self._failure(call, "no call was made, because earlier calls failed")
             try:
-                response = self._read(call, *await self._fetch(connection.client, call))
+                response = self._read(call, *await self._fetch_in_time(connection.client, call))
+            except HostTimeout:
+                self._breaker.record_silence(monotonic())
+                raise
             except HostFailure:
                 self._breaker.record_failure(monotonic())
                 raise
@@ -227,6 +236,23 @@ class ForgeHttp:
                 raise
             self._breaker.record_success()
             return response
+
+    async def _fetch_in_time(
+        self, client: httpx2.AsyncClient, call: ForgeCall
+    ) -> tuple[int, httpx2.Headers, bytes]:
+        """Return the answer. A write that nobody waits for any more goes on to its end."""
+        task = asyncio.ensure_future(self._fetch(client, call))
+        try:
+            done, _ = await asyncio.wait({task}, timeout=self._limits.patience)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        if done:
+            return task.result()
+        if call.kind is CallKind.READ:
+            task.cancel()
+        task.add_done_callback(lambda it: it.cancelled() or it.exception())
+        raise self._silence(call, "nothing", self._limits.patience)
 
     async def _fetch(
         self, client: httpx2.AsyncClient, call: ForgeCall
@@ -246,10 +272,9 @@ class ForgeHttp:
                 finally:
                     await response.aclose()
         except TimeoutError:
-            raise self._failure(call, f"nothing within {self._limits.seconds:g} s") from None
+            raise self._silence(call, "nothing", self._limits.seconds) from None
         except httpx2.ConnectTimeout:
-            waited = f"{self._limits.connect_seconds:g} s"
-            raise self._failure(call, f"no connection within {waited}") from None
+            raise self._silence(call, "no connection", self._limits.connect_seconds) from None
         except TRANSPORT_ERRORS as error:
             raise self._failure(call, self.quote(str(error) or type(error).__name__)) from None
         finally:
@@ -341,6 +366,13 @@ class ForgeHttp:
             f"{self.access.host} has moved {call.resource} to {self.quote(address)}",
             reason="ForgeUnavailable",
             remedy="correct the URL of the Repository",
+        )
+
+    def _silence(self, call: ForgeCall, missing: str, seconds: float) -> HostTimeout:
+        return HostTimeout(
+            f"{self.access.host} gave no usable answer to {call.resource}: {missing} within"
+            f" {seconds:g} s",
+            reason="ForgeUnavailable",
         )
 
     def _failure(self, call: ForgeCall, problem: str) -> HostFailure:

@@ -198,14 +198,21 @@ class CircuitBreaker:
     """Memory of failures in a row of one host; after a few, calls fail without being made.
 
     Without it a pass over a thousand repositories would wait for a thousand timeouts of a
-    host that is down.
+    host that is down. One call without an answer is enough: the next would wait for as long.
     """
 
-    def __init__(self, failures: int = 3, seconds: float = 30.0) -> None:
-        """Create a closed breaker; it opens for `seconds` after `failures` in a row."""
+    def __init__(
+        self, failures: int = 3, seconds: float = 30.0, longest_seconds: float = 300.0
+    ) -> None:
+        """Create a closed breaker.
+
+        It opens for `seconds` after `failures` in a row. After a call without an answer it opens
+        at once, and for twice as long with each in a row, up to `longest_seconds`.
+        """
         self._limit = failures
         self._seconds = seconds
-        self._failures = 0
+        self._longest_seconds = longest_seconds
+        self._failures = self._silences = 0
         self._open_until = -inf
 
     def is_open(self, now: float) -> bool:
@@ -218,7 +225,13 @@ class CircuitBreaker:
         if self._failures >= self._limit:
             self._open_until = now + self._seconds
 
+    def record_silence(self, now: float) -> None:
+        """Count a call without an answer in time."""
+        pause = min(self._seconds * 2.0 ** min(self._silences, 30), self._longest_seconds)
+        self._silences += 1
+        self._open_until = max(self._open_until, now + pause)
+
     def record_success(self) -> None:
         """Forget the failures: the host answered."""
-        self._failures = 0
+        self._failures = self._silences = 0
         self._open_until = -inf

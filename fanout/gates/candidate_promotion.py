@@ -2,7 +2,7 @@
 
 A Publish that overrides `after`, and the soak where the stage has one, does: nothing that the
 choice of candidates rests on is left to wait for. Where a stage has no `after`, a Publish of a
-newer revision than its own choice does. (Decision 0210.)
+newer revision than its own choice does. (Decision 0101.)
 """
 
 from collections.abc import Collection, Mapping

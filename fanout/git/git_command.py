@@ -23,6 +23,7 @@ from fanout.errors import Unavailable
 from fanout.git import git_wording as wording
 from fanout.git.credentials import RemoteAccess, provide_credentials, write_askpass
 from fanout.git.git_errors import translate_failure
+from fanout.git.remote_workers import note_process, waiting_for_remote
 from fanout.telemetry.event_counters import EventName
 from fanout.telemetry.metrics import Counters
 from fanout.values import frozen
@@ -106,7 +107,7 @@ class GitProgram:
         self._timeout = timeout
         self._directory = directory
         self._environment = build_fixed_environment(allowed, directory)
-        self._askpass = write_askpass(directory)
+        write_askpass(directory)
         self._lock = Lock()
         self._running: dict[int, bool] = {}  # by process group: whether it is a push
 
@@ -136,21 +137,26 @@ class GitProgram:
         ):
             if access is None:
                 return self._execute(mirror, command_line, {}, None, stdin, seconds)
-            with provide_credentials(access, self._directory, self._askpass) as variables:
+            # Written again if the directory was deleted while this process runs.
+            askpass = write_askpass(self._directory)
+            with (
+                provide_credentials(access, self._directory, askpass) as variables,
+                waiting_for_remote(mirror),
+            ):
                 return self._execute(mirror, command_line, variables, access, stdin, seconds)
 
-    def stop(self) -> None:
+    def stop(self, push_grace: float = PUSH_GRACE) -> None:
         """End all running processes after an interrupt.
 
         A push to a local repository has the server's part among its children, which holds a
         lock file per ref. A killed process leaves all of them, a terminated one only the one
-        that it is creating. So a push has `PUSH_GRACE` seconds to end by itself.
+        that it is creating. So a push has `push_grace` seconds to end by itself.
         """
         started = time.monotonic()
         try:
             terminated: set[int] = set()
             while running := self._running_groups():
-                overdue = time.monotonic() - started - PUSH_GRACE
+                overdue = time.monotonic() - started - push_grace
                 if overdue > _TERMINATION_GRACE:
                     return
                 for group, pushes in running.items():
@@ -216,6 +222,7 @@ class GitProgram:
         """
         with self._lock:
             self._running[process.pid] = is_push
+        note_process(process.pid)
         with process:
             try:
                 return process.communicate(timeout=seconds)

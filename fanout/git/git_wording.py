@@ -14,6 +14,7 @@ EMPTY_URL = "the URL is empty"
 FORMAT_REMEDY = "use a repository in the SHA-1 format"
 FORMAT_UNSUPPORTED = "the repository uses SHA-256 objects, which fanout does not support"
 GIT_MISSING = "git is not in PATH"
+HANGING_REMEDY = "check that the server responds; fanout asks it again by itself, later and later"
 MIRROR_MISSING = "the mirror is missing"
 MIRROR_REMEDY = "the next pass creates it again"
 MIRRORS_REMEDY = "check the permissions and the free space of the directory of the mirrors"
@@ -31,6 +32,11 @@ TREE_PATH_REMEDY = "use a relative path without '..' and '.git'"
 def describe_timeout(seconds: float) -> str:
     """Describe a git process that was ended."""
     return f"git did not finish within {seconds:g} s"
+
+
+def describe_hanging_remote(seconds: float) -> str:
+    """Describe a remote that is not waited for any more."""
+    return f"the server has not answered within {seconds:.0f} s; nothing else waits for it"
 
 
 def describe_busy_mirror(holder: str, seconds: float) -> str:

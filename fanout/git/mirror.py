@@ -7,13 +7,14 @@ import re
 import shutil
 import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pygit2
 
 from fanout.errors import Unavailable
 from fanout.git import git_wording as wording
+from fanout.git.remote_workers import waiting_for_remote
 from fanout.git.repository_url import RepositoryAddress
 from fanout.values import frozen
 
@@ -131,9 +132,20 @@ class MirrorDirectory:
 
     def __init__(self, directory: Path, lock_timeout: float = LOCK_TIMEOUT) -> None:
         """Create the directory if it is missing, accessible to its owner alone."""
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.directory = directory
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._inode = directory.stat().st_ino
         self._lock_timeout = lock_timeout
+
+    def _restore_directory(self) -> None:
+        """Create the directory again if somebody has deleted it while this process runs."""
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        inode = self.directory.stat().st_ino
+        if inode != self._inode:
+            self._inode = inode
+            # Work that was under way may have created it, accessible to everybody.
+            with suppress(PermissionError):
+                self.directory.chmod(0o700)
 
     def path_of(self, address: RepositoryAddress, credentials: str = "") -> Path:
         """Return the path of the mirror of this address, whether it exists or not.
@@ -151,7 +163,10 @@ class MirrorDirectory:
         Raises Unavailable if another process holds it for too long or if it cannot be created.
         """
         path = self.path_of(address, credentials)
-        with file_lock(path.with_suffix(".lock"), self._lock_timeout):
+        self._restore_directory()
+        with ExitStack() as stack:
+            with waiting_for_remote(path):
+                stack.enter_context(file_lock(path.with_suffix(".lock"), self._lock_timeout))
             fresh = not _remove_leftovers(path)
             if fresh:
                 self._create(path, address)
@@ -179,6 +194,8 @@ class MirrorDirectory:
                 shutil.rmtree(leftover, ignore_errors=True)
             else:
                 leftover.unlink(missing_ok=True)
+        # Else libgit2 would make missing directories above it, accessible to everybody.
+        temporary.mkdir()
         create_bare(temporary)
         _configure(temporary, address)
         temporary.rename(path)

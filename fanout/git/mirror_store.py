@@ -7,16 +7,14 @@ processors busy, so each group has its own pool of threads.
 
 import errno
 import gc
-import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 from fanout.api.urls import GitProtocol
-from fanout.errors import Bug, Denied, FanoutError, InvalidInput, Unavailable
+from fanout.errors import Bug, Denied, ErrorLocation, FanoutError, InvalidInput, Unavailable
 from fanout.git import git_wording as wording
 from fanout.git.credentials import RemoteAccess, remove_stale_keys
 from fanout.git.git_command import GitProgram
@@ -26,6 +24,7 @@ from fanout.git.mirror_reader import MirrorReader, open_mirror
 from fanout.git.object_writer import ObjectWriter
 from fanout.git.push import apply_change, check_change
 from fanout.git.remote_listing import ListingMemo, list_remote, read_head_branch
+from fanout.git.remote_workers import RemoteTimeout, RemoteWorkers
 from fanout.git.repack import repack_if_due
 from fanout.git.repository_url import parse_address
 from fanout.package.package_limits import DEFAULT_SIZES, SizeLimits
@@ -40,56 +39,6 @@ from fanout.plan.observation.repository_state import (
 from fanout.ports import Credentials
 from fanout.telemetry.error_isolation import ErrorBarrier
 from fanout.telemetry.metrics import Counters, NoProgress, ProgressReporter
-
-LOCAL_CONCURRENCY = 2 * (os.cpu_count() or 1)  # more would cost memory without saving time
-
-_Task = TypeVar("_Task")
-_TaskResult = TypeVar("_TaskResult")
-
-
-class RepositoryWorkers:
-    """Threads for batches of work, each item on a repository of its own."""
-
-    def __init__(self, concurrency: int, stop: Callable[[], None]) -> None:
-        """Run at most `concurrency` items at once.
-
-        `stop` ends running work after an interrupt.
-        """
-        self._concurrency = concurrency
-        self._stop = stop
-
-    def run_all(
-        self,
-        work: Mapping[str, _Task],
-        function: Callable[[_Task], _TaskResult],
-        is_local: Callable[[str], bool],
-    ) -> dict[str, _TaskResult]:
-        """Apply `function` to each item of work.
-
-        Return the results by key, in the order of keys. Items are started in that order too.
-        Items whose key `is_local` run in a separate pool of `LOCAL_CONCURRENCY` threads, so
-        that neither kind delays the other. Raises whatever `function` raises.
-        """
-        if len(work) < 2:
-            return {key: function(item) for key, item in work.items()}
-        with ExitStack() as stack:
-            pools = {
-                local: stack.enter_context(ThreadPoolExecutor(min(self._concurrency, limit)))
-                for local, limit in ((True, LOCAL_CONCURRENCY), (False, self._concurrency))
-            }
-            futures = {
-                key: pools[is_local(key)].submit(function, item) for key, item in work.items()
-            }
-            try:
-                return {key: future.result() for key, future in futures.items()}
-            # Also for KeyboardInterrupt: leaving the pools waits for their threads, so pending work
-            # is cancelled and running git processes are ended first.
-            except BaseException:
-                for pool in pools.values():
-                    pool.shutdown(wait=False, cancel_futures=True)
-                self._stop()
-                raise
-
 
 DEFAULT_PROTOCOLS = ("file", "https", "http", "ssh")
 GIT_TIMEOUT = 600.0  # seconds for one git process
@@ -116,6 +65,8 @@ class MirrorStore:
         lends_credentials: bool = True,
         concurrency: int = 16,
         timeout: float = GIT_TIMEOUT,
+        patience: RemoteTimeout | None = None,
+        essential: Collection[str] = (),
         progress: ProgressReporter | None = None,
         limits: SizeLimits = DEFAULT_SIZES,
     ) -> None:
@@ -124,7 +75,9 @@ class MirrorStore:
         `secrets` returns a secret by namespace and name whenever it is used. `allowed` are URL
         protocols. Without `lends_credentials` those of the user of this process are for its own
         remotes alone. `concurrency` is the number of repositories worked on at once; for those on
-        local disks it is also limited by the processors. `timeout` is in seconds per git process.
+        local disks it is also limited by the processors. `timeout` is in seconds per git process;
+        `patience` is how long all wait for one remote that does not answer, None: for `timeout`.
+        `essential` are keys of remotes that all passes need.
         `limits` are the size limits of packages. Raises Unavailable if the directory cannot be
         written.
         """
@@ -141,7 +94,7 @@ class MirrorStore:
         self._allowed = frozenset(allowed)
         self._lends_credentials = lends_credentials
         self._limits = limits
-        self._workers = RepositoryWorkers(concurrency, self._git.stop)
+        self._workers = RemoteWorkers(concurrency, patience, essential, self._git.stop)
         self._progress = progress or NoProgress()
         self._listing_memos: dict[Path, ListingMemo] = {}  # by mirror
         self._reusable_mirrors: set[Path] = set()  # mirrors whose last listing may be reused once
@@ -158,7 +111,11 @@ class MirrorStore:
         by_remote: dict[str, list[RefListingRequest]] = {}
         for request in requests:
             by_remote.setdefault(request.remote.key, []).append(request)
-        recent = {key: self._find_recent(it, max_age) for key, it in by_remote.items()}
+        # A remote that hangs is reported at once, however recent its last listing is.
+        recent = {
+            key: self._workers.find_refusal(key) or self._find_recent(it, max_age)
+            for key, it in by_remote.items()
+        }
         due = {key: it for key, it in by_remote.items() if recent[key] is None}
         listed = self._run_each("listing repositories", due, self._list_one) if due else {}
         return {key: recent[key] or listed[key] for key in by_remote}
@@ -168,13 +125,9 @@ class MirrorStore:
 
         "" if HEAD names a branch that is not there, or if the remote cannot be asked.
         """
-        try:
-            access = self._resolve_access(remote)
-            return self._with_mirror(
-                access, lambda mirror: read_head_branch(self._git, mirror.path, access)
-            )
-        except FanoutError:  # it only completes a message
-            return ""
+        name = self._run_each("asking for a branch", {remote.key: remote}, self._read_head_branch)
+        answer = name[remote.key]
+        return "" if isinstance(answer, FanoutError) else answer  # it only completes a message
 
     def reuse_listings(self) -> None:
         """Let the next listing of each repository return the previous one if it asks the same.
@@ -216,6 +169,31 @@ class MirrorStore:
         written = self._run_each("writing repositories", work, self._change_one)
         return {key: written[key] for key in by_remote}
 
+    def report_answers(self, report: Callable[[str], object]) -> None:
+        """Call `report` with the URL of each repository that answers after it was given up.
+
+        In another thread than that of the caller.
+        """
+        self._workers.report_answers(lambda key: report(url_of_remote(key)))
+
+    def list_late(self) -> frozenset[str]:
+        """Return the keys of the remotes that were given up and are still being worked on."""
+        return self._workers.list_beside()
+
+    def end_late(self, keys: Collection[str]) -> None:
+        """End the work on these remotes that goes on after they were given up."""
+        self._workers.end(keys)
+
+    def hurry(self) -> None:
+        """Wait for nobody for long any more. Safe in a signal handler."""
+        self._workers.hurry()
+
+    def close(self) -> None:
+        """End what goes on although nobody waits for it any more."""
+        if self._workers.list_beside():
+            # Each push among them has had its time already.
+            self._git.stop(push_grace=0.0)
+
     # ---- one repository ------------------------------------------------------------------------
 
     def _find_recent(
@@ -231,6 +209,12 @@ class MirrorStore:
         if memo is None or time.monotonic() - memo.at > max_age:
             return None
         return memo.listing if memo.serves(path, _combine_patterns(requests)) else None
+
+    def _read_head_branch(self, remote: Remote) -> str:
+        access = self._resolve_access(remote)
+        return self._with_mirror(
+            access, lambda mirror: read_head_branch(self._git, mirror.path, access)
+        )
 
     def _list_one(self, requests: Sequence[RefListingRequest]) -> RefListing:
         access = self._resolve_access(requests[0].remote)
@@ -328,11 +312,12 @@ class MirrorStore:
                 return error
             except OSError as error:
                 return _disk_error(error)
-            finally:
-                advance()
 
         with self._progress.task(task_name, len(work)) as advance:
-            return self._workers.run_all(work, run_one, self._is_local)
+            return self._workers.run_all(work, run_one, self._is_local, self._locate, advance)
+
+    def _locate(self, key: str) -> ErrorLocation:
+        return parse_address(url_of_remote(key), self._allowed).where
 
     def _is_local(self, key: str) -> bool:
         # A refused URL counts as local.

@@ -39,6 +39,7 @@ from fanout.reconcile.ownership.path_ownership import trailer_owner
 from fanout.reconcile.ownership.repository_drafts import RepositoryDrafts
 from fanout.reconcile.pass_results import NoopSnapshot, PassPlan, PolicyResult
 from fanout.reconcile.pass_scope import PassMode, PassScope, PassSubject, ScopeInputs, build_scope
+from fanout.reconcile.pending_pushes import PendingPushes
 from fanout.reconcile.policy_evaluator import PolicyEvaluator
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.policy_isolation import compute_changes, without_failed_policies
@@ -144,6 +145,7 @@ class Reconciler:
         self._resolution_memo = ResolutionMemo(world.sandbox)
         self._ownership_memo = OwnershipMemo()
         self._repository_drafts = RepositoryDrafts()
+        self._pending_pushes = PendingPushes(world.git)
 
     def list_injected_kinds(
         self, pass_plan: PassPlan
@@ -167,6 +169,7 @@ class Reconciler:
         phase, setup = self._world.counters.times.phase, self._world.setup
         resolved_policies = self._resolve_policies(declared).policies
         policy_states, outdated = self._read_records(resolved_policies)
+        self._pending_pushes.end_outdated(declared, policy_states)
         mode = replace(mode, publish=mode.publish and not outdated)
         scope_inputs = ScopeInputs(
             declared.repositories, mode.covers, setup.install, self._ownership_memo.find_paths
@@ -184,6 +187,7 @@ class Reconciler:
         plans = tuple(with_merge_messages(plan, writing) for plan in plans)
         with phase("changes"):
             repository_changes, policy_errors = compute_changes(plans, writing)
+        self._pending_pushes.note(repository_changes, plans, declared, policy_states)
         # Whoever names single policies did not ask about the rest of the directory.
         find_warnings = partial(find_undeclared, scope.policy_states, declared, mode.namespace)
         undeclared_warnings = _collect_warnings(find_warnings) if mode.only is None else ()

@@ -22,7 +22,7 @@ class LoopHealth:
     # While triggers wait, or what is declared is being read: since the first trigger came, the
     # reading began or a pass ended, whichever was last.
     seconds_without_pass: float = 0.0
-    made_passes: int = 0  # that did not fail as a whole
+    ended_rounds: int = 0  # that did not fail as a whole, with or without a pass
     failure: str = ""  # error of the last round; "": it succeeded
 
     @property
@@ -32,8 +32,11 @@ class LoopHealth:
 
     @property
     def is_ready(self) -> bool:
-        """True if a pass was made, and the last one did not fail: it reached the records."""
-        return self.made_passes > 0 and not self.failure
+        """True if a round has ended, and the last one did not fail.
+
+        A pass that did not fail reached the records; without a policy there is none to make.
+        """
+        return self.ended_rounds > 0 and not self.failure
 
 
 @frozen

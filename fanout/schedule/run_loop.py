@@ -4,6 +4,7 @@ Decisions depend on the world alone; triggers only wake the loop. One round serv
 pending keys, so there are never two passes at once. No error of a pass ends the loop.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -11,6 +12,7 @@ from math import inf
 from time import monotonic
 
 from fanout.api.reasons import Reason
+from fanout.api.urls import canonicalize_url
 from fanout.declared.declaration_failure import DeclarationFailure
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
@@ -34,6 +36,8 @@ FIRST_PAUSE, MAX_PAUSE = 2.0, 300.0  # seconds, after a pass that failed
 MAX_FOLLOW_UPS = 32  # passes in a row that only follow actions of the previous one
 MAX_LOST_RACES = 5  # passes in a row that repeat a lost race at once
 RACE_PAUSE = 0.5  # seconds; the longest pause after a first lost race
+MAX_EARLY_HOOKS = 1000  # hooks of unknown repositories that are looked up after a round
+LATE_LISTING_AGE = 60.0  # seconds; as long as a listing may take
 HOOK_PAUSE = 5.0  # seconds between passes that only hooks start
 
 # Keys of single policies at their instants, which stay set until a pass evaluates the policy.
@@ -114,13 +118,15 @@ class RunLoop:
         self._pending = {TriggerKey(Trigger.START): monotonic()}  # as in the queue
         self._served: frozenset[TriggerKey] = frozenset()  # by a round that failed
         self._last_end = monotonic()  # of a round
-        self._made_passes, self._failure = 0, ""
+        self._ended_rounds, self._failure = 0, ""
         self._timer_keys: frozenset[TriggerKey] = frozenset()
         # By the monotonic clock.
         self._poll_at = self._read_at = self._resume_at = self._hooks_at = 0.0
         # Of the changes that are not read yet, and of the last one.
         self._first_woken_at = self._woken_at = inf
         self._repository_index = RepositoryIndex()
+        # Of repositories that no pass has resolved yet, as predicates of their URLs.
+        self._early_hooks: deque[Callable[[str], bool]] = deque(maxlen=MAX_EARLY_HOOKS)
         self._outage_retries = OutageRetries(compute_pause)
         self._failures = self._follow_ups = self._lost_races = 0
         # Of records that could not be taken in, by the monotonic clock, and attempts in a row.
@@ -143,15 +149,34 @@ class RunLoop:
         self._queue.put(TriggerKey(Trigger.RECORDS))
 
     def notify(self, is_repository: Callable[[str], bool]) -> bool:
-        """Queue the policies that use a repository; return whether there are any.
+        """Queue the policies that use a repository; return whether there may be any.
 
         `is_repository` judges the URLs of Repositories. For any thread. A repository that a pass
-        resolves for the first time is not known before its end.
+        resolves for the first time is not known before its end: while a round is due, unknown
+        ones are looked up again after it.
         """
+        if self._queue_hooks(is_repository):
+            return True
+        is_first = not self._ended_rounds
+        if is_first or self._pending:
+            self._early_hooks.append(is_repository)
+        return is_first
+
+    def _queue_hooks(self, is_repository: Callable[[str], bool]) -> bool:
         subjects = self._repository_index.find(is_repository)
         for subject in sorted(subjects):
             self._queue.put(TriggerKey(Trigger.HOOK, subject.namespace, subject.name))
         return bool(subjects)
+
+    def notify_answer(self, url: str) -> None:
+        """Queue the policies that use a repository which answers again. For any thread."""
+        canonical = canonicalize_url(url)
+        subjects = self._repository_index.find(lambda it: canonicalize_url(it) == canonical)
+        for subject in sorted(subjects):
+            self._queue.put(TriggerKey(Trigger.RETRY, subject.namespace, subject.name))
+        if not subjects:  # that of the records, or one of a round that failed
+            self._resume_at = 0.0
+            self._queue.wake()
 
     def health(self) -> LoopHealth:
         """Return the present state of the loop. For any thread."""
@@ -159,7 +184,7 @@ class RunLoop:
         # A change becomes a key by being read, which may hang like a pass.
         since = max(min(*arrivals, self._detecting_since, inf), self._last_end)
         seconds = max(monotonic() - since, 0.0)
-        return LoopHealth(len(arrivals), seconds, self._made_passes, self._failure)
+        return LoopHealth(len(arrivals), seconds, self._ended_rounds, self._failure)
 
     def run(self) -> None:
         """Run passes until `stop`."""
@@ -284,7 +309,7 @@ class RunLoop:
             self._loop_log.log_recovery()
             self._pending = {key: at for key, at in self._pending.items() if key not in keys}
             self._served = frozenset()
-            self._made_passes += made_pass is not None
+            self._ended_rounds += 1  # also without a policy that there was to evaluate
             if any(key.trigger is Trigger.HOOK for key in keys):
                 self._hooks_at = monotonic() + HOOK_PAUSE
         self._last_end, self._failure = monotonic(), str(failure or "")
@@ -323,6 +348,9 @@ class RunLoop:
             # What the other triggers tell of is not in repositories, so a listing from the last
             # poll or later will do.
             listing_age = 0.0 if due or triggers & _LISTING_TRIGGERS else self._interval
+            if listing_age and Trigger.RETRY in triggers:
+                # A remote that takes long has just been listed beside the rounds.
+                listing_age = max(listing_age, LATE_LISTING_AGE)
             mode = build_mode(
                 evaluated,
                 publishable,
@@ -367,6 +395,8 @@ class RunLoop:
         # A failed write of the log does not undo the sweep, so the pass is not repeated.
         self._loop_log.log_internal_error("log", log_result)
         self._repository_index.update(report, subjects)
+        for _ in range(len(self._early_hooks)):
+            self._queue_hooks(self._early_hooks.popleft())
         self._round_fairness.update(report)
         self._queue_follow_ups(report)
         instants: dict[TriggerKey, datetime] = {}

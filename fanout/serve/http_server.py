@@ -6,9 +6,12 @@ many of them. Each carries one request.
 
 import asyncio
 import socket
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from ipaddress import IPv6Network
 from threading import Thread
 from typing import cast
 
@@ -35,6 +38,7 @@ from fanout.telemetry.error_isolation import run_isolated
 
 DEADLINE = 10.0  # seconds from the first byte to the last of one connection
 MAX_CONNECTIONS = 64
+BACKLOG = 1024  # connections that wait to be accepted; a flood must not fill it
 MAX_HEADERS = 16 * 1024  # bytes
 MAX_DISCARDED = 16 * 1024 * 1024  # bytes read of a body that is too long, before it is cut off
 _GRACE = 1  # seconds that running requests have when the server ends
@@ -46,24 +50,51 @@ class LimitedProtocol(H11Protocol):
     """Protocol of one connection, which is closed at its deadline, or when there are too many."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the deadline of a new connection; close the oldest if there are too many.
+        """Start the deadline of a new connection; close another one if there are too many.
 
-        Each open connection is a file of the process, and git needs files too. A hook takes
-        milliseconds: the oldest connection is the one of a slow client, the newest may be a hook.
+        Each open connection is a file of the process, and git needs files too. The address with
+        the most connections loses one: a flood from one address leaves hooks and probes of all
+        others alone.
         """
         super().connection_made(transport)
         self._deadline = self.loop.call_later(DEADLINE, transport.abort)
+        self._network = _network_of(self.client[0] if self.client else "")
         connections = cast("set[LimitedProtocol]", self.connections)
         # One that was just closed is in the set until the loop turns.
         open_connections = [it for it in connections if not it.transport.is_closing()]
         if len(open_connections) > MAX_CONNECTIONS:
-            oldest = min(open_connections, key=lambda it: it._deadline.when())  # noqa: SLF001
-            oldest.transport.abort()
+            sizes = Counter(it._network for it in open_connections)  # noqa: SLF001
+            min(open_connections, key=lambda it: it._rank(sizes)).transport.abort()  # noqa: SLF001
+
+    def _rank(self, sizes: Mapping[str, int]) -> tuple[int, bool, float]:
+        """Return the rank by which connections are closed, the lowest first.
+
+        A request that has begun goes on before one that may never come. A hook takes
+        milliseconds, so the oldest connection is the one of a slow client.
+        """
+        return -sizes[self._network], self.cycle is not None, self._deadline.when()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the deadline."""
+        """Forget the deadline, and what would keep the connection in memory.
+
+        Collections of cycles are rare in this process, and anybody can open connections.
+        """
         self._deadline.cancel()
         super().connection_lost(exc)
+        # A bound method of the transport itself.
+        vars(self.transport).pop("_read_ready_cb", None)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no request."""
+        error = sys.exc_info()[1]
+        super().send_400_response(msg)
+        if error is not None:  # its frames hold the error and the connection
+            error.__traceback__ = None
+
+
+def _network_of(host: str) -> str:
+    """Return the address of one client: of IPv6 the network, which has addresses without end."""
+    return str(IPv6Network((host.partition("%")[0], 64), strict=False)) if ":" in host else host
 
 
 @contextmanager
@@ -87,7 +118,7 @@ def serve_http(address: str, option: str, routes: Sequence[Route]) -> Iterator[s
             proxy_headers=False,
             server_header=False,
             headers=[("connection", "close")],
-            backlog=MAX_CONNECTIONS,
+            backlog=BACKLOG,
             h11_max_incomplete_event_size=MAX_HEADERS,
             timeout_graceful_shutdown=_GRACE,
         )

@@ -225,3 +225,16 @@ def test_it_refuses(tmp_path, sentence, options, said):
     result = Fleet(tmp_path).run("run", *options)
     assert result.code == ExitCode.ERROR
     assert said in result.err
+
+
+@pytest.mark.parametrize("lost", ["state-loop", "state-loop/mirrors"])
+def test_a_state_directory_that_goes_away_is_made_again(fleet, start, lost):
+    records = ("--records", str(fleet.root / "records.git"))
+    running = start(fleet, "--interval", "2s", *records, name="-loop")
+    edge = fleet.repos["edge"]
+    running.until(lambda: edge.tags() == ["sites/ams/v1", "sites/ber/v1"])
+    (fleet.root / lost).rename(fleet.root / "lost")  # at once, while the process writes to it
+    fleet.release("v2")
+    running.until(lambda: "sites/ber/v2" in edge.tags())
+    assert (fleet.root / "state-loop" / "mirrors").stat().st_mode & 0o777 == 0o700
+    assert running.end() == ExitCode.OK

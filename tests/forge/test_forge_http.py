@@ -177,9 +177,9 @@ ERRORS = [
     (Fault(body=b"1" * 1001), Unavailable, "ForgeUnavailable", "more than 1000 bytes", 2),
     (Fault(missing=9), Unavailable, "ForgeUnavailable", "gave no usable answer", 2),
     (Fault(resets=True), Unavailable, "ForgeUnavailable", "gave no usable answer", 2),
-    (Fault(delay=30), Unavailable, "ForgeUnavailable", "nothing within 0.5 s", 2),
-    (Fault(drip="headers"), Unavailable, "ForgeUnavailable", "nothing within 0.5 s", 2),
-    (Fault(body=b"1" * 900, drip="body"), Unavailable, "ForgeUnavailable", "within 0.5 s", 2),
+    (Fault(delay=30), Unavailable, "ForgeUnavailable", "nothing within 0.5 s", 1),
+    (Fault(drip="headers"), Unavailable, "ForgeUnavailable", "nothing within 0.5 s", 1),
+    (Fault(body=b"1" * 900, drip="body"), Unavailable, "ForgeUnavailable", "within 0.5 s", 1),
     (
         Fault(headers={"Content-Encoding": "gzip"}),
         Unavailable,
@@ -201,6 +201,21 @@ def test_errors_of_reads(proxy, fault, family, reason, words, reads):
     assert error.reason == reason
     assert words in str(error)
     assert len(proxy.seen) == reads
+
+
+def test_a_host_that_hangs_costs_one_wait_and_a_write_goes_on_without_it(proxy):
+    events, hasty = EventCounters(), HttpLimits(seconds=30, patience=0.3)
+    access = HostAccess(HOST, proxy.api, Credentials(password=TOKEN))
+    http = ForgeHttp(access, None, hasty, events)
+    proxy.fail(Fault(201, delay=1))
+    started = time.monotonic()
+    assert "nothing within 0.3 s" in str(error_of(lambda: http.send(WRITE)))
+    for _ in range(5):
+        assert "no call was made" in str(error_of(lambda: http.send(READ)))
+    assert time.monotonic() - started < 0.9
+    time.sleep(1.5)
+    http.close()
+    assert events.read(EventName.FORGE_CALL) == {(HOST, "POST", "201"): 1}
 
 
 @pytest.mark.parametrize(

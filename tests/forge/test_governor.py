@@ -188,6 +188,20 @@ def test_a_circuit_opens_after_failures_in_a_row_and_tries_again():
     assert not breaker.is_open(34.0)
 
 
+def test_a_circuit_opens_at_once_for_a_host_that_is_silent_and_for_longer_each_time():
+    breaker = CircuitBreaker(seconds=30, longest_seconds=100)
+    instant, pauses = 0.0, []
+    for _ in range(4):
+        breaker.record_silence(instant)
+        pause = next(it for it in range(1000) if not breaker.is_open(instant + it))
+        pauses.append(pause)
+        instant += pause
+    assert pauses == [30, 60, 100, 100]
+    breaker.record_success()
+    breaker.record_silence(instant)
+    assert not breaker.is_open(instant + 30)
+
+
 # ---- laws --------------------------------------------------------------------------------------
 
 some_limits = st.builds(

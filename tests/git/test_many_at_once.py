@@ -13,9 +13,9 @@ import pytest
 from http_git import serving
 from interrupting import start_interruptible
 
-from fanout.errors import Conflict, FanoutError, Unavailable
+from fanout.errors import Conflict, ErrorLocation, FanoutError, Unavailable
 from fanout.git import git_wording as wording
-from fanout.git import mirror_store
+from fanout.git.remote_workers import LOCAL_CONCURRENCY, RemoteWorkers
 from fanout.plan.observation.repository_state import (
     CommitIdentity,
     FileCommit,
@@ -186,7 +186,7 @@ class Counting:
 
 BOUNDS = [
     ("far away, as many as the administrator says", 12, False, 12),
-    ("at home, as many as keep the processors busy", 64, True, mirror_store.LOCAL_CONCURRENCY),
+    ("at home, as many as keep the processors busy", 64, True, LOCAL_CONCURRENCY),
     ("at home, fewer where the administrator says so", 1, True, 1),
 ]
 
@@ -209,7 +209,9 @@ def test_how_many_are_worked_on_at_once(most, near, bound):
 
     items = {str(number): number for number in range(3 * bound)}
     assert (
-        mirror_store.RepositoryWorkers(most, lambda: None).run_all(items, work, lambda _: near)
+        RemoteWorkers(most, None, (), lambda: None).run_all(
+            items, work, lambda _: near, lambda _: ErrorLocation(), lambda: None
+        )
         == items
     )
     assert max(seen) == bound

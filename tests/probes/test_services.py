@@ -4,6 +4,7 @@ import contextlib
 import json
 import re
 import socket
+from time import monotonic, sleep
 
 import pytest
 from service import Page, service
@@ -271,3 +272,22 @@ def test_what_sends_the_secret_back_is_not_read(there):
 def test_the_query_of_an_address_is_not_shown(there):
     [answer] = ask(ProbeQuery(url="http://127.0.0.1:1/state?key=abc"))
     assert "abc" not in answer.sentence
+
+
+def test_services_that_hang_are_waited_for_once_and_one_that_is_late_is_heard_the_next_time():
+    with service() as slow:
+        slow.pages["/state"] = Page('{"ok": true}')
+        late, fast = ProbeQuery(url=f"{slow.url}/late"), ProbeQuery(url=f"{slow.url}/state")
+        slow.pages["/late"] = Page('{"late": true}', slow=True)
+        probes = HttpProbes(secret, {}, ProbeLimits(probe_seconds=60), patience=5)
+        started = monotonic()
+        failure, answer = probes.ask([late, fast])
+        assert unheard(failure, slow, "/late") == "no answer yet; the request goes on"
+        assert answer == ProbeResponse({"status": 200, "body": {"ok": True}})
+        for _ in range(20):
+            assert isinstance(probes.ask([late])[0], ProbeFailure)
+        assert monotonic() - started < 9
+        slow.closing.set()
+        sleep(0.5)
+        assert probes.ask([late]) == [ProbeResponse({"status": 200, "body": {"late": True}})]
+        assert [it.path for it in slow.asked].count("/late") == 1

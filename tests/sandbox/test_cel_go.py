@@ -1,6 +1,6 @@
 """Random expressions, with valid and invalid operands, have the values that cel-go gives them.
 
-Where cel-go goes beyond the specification (decision 0230), the generator leaves it out, or an error
+Where cel-go goes beyond the specification (decision 0103), the generator leaves it out, or an error
 that is one of these is accepted.
 """
 

@@ -386,6 +386,48 @@ def test_a_hook_is_followed_by_a_look_at_the_policies_that_use_the_repository(fi
     assert play.modes == [PassMode(), PassMode(subjects=frozenset([A]))]
 
 
+def test_a_hook_that_comes_before_the_first_pass_has_ended_is_followed_by_another_pass(files):
+    files.policy("a").policy("b")
+    entered, leave = threading.Event(), threading.Event()
+
+    def answer(number, now):
+        entered.set()
+        assert leave.wait(PATIENCE)
+        return report(now)
+
+    with Play(files, answer=answer) as play:
+        assert entered.wait(PATIENCE)
+        assert hook(play)
+        assert hook(play, "https://git.example.com/platform/other.git")
+        leave.set()
+        play.until(lambda: len(play.modes) == 2)
+        sleep(0.1)
+    assert play.modes == [PassMode(), PassMode(subjects=frozenset([A]))]
+
+
+def test_a_hook_of_a_policy_that_is_being_evaluated_for_the_first_time_is_not_lost(files):
+    entered, leave = threading.Event(), threading.Event()
+
+    def answer(number, now):
+        entered.set()
+        assert leave.wait(PATIENCE)
+        return report(now)
+
+    with Play(files, answer=answer) as play:
+        play.until(lambda: play.loop.health().is_ready)
+        play.declared = files.policy("a").read()
+        assert entered.wait(PATIENCE)
+        hook(play)
+        leave.set()
+        play.until(lambda: len(play.modes) == 2)
+
+
+def test_a_loop_without_a_policy_is_ready_when_its_first_round_has_ended(files):
+    with Play(files) as play:
+        play.until(lambda: play.loop.health().is_ready)
+    assert play.modes == []
+
+
 def test_a_hook_of_a_repository_that_nobody_uses_starts_nothing(files):
     files.policy("a")
     with Play(files) as play:
@@ -524,7 +566,7 @@ def test_a_loop_whose_passes_fail_is_not_ready_and_not_stalled(files):
     with Play(files, answer=answer, interval=timedelta(milliseconds=20)) as play:
         play.until(lambda: play.loop.health().failure)
         health = play.loop.health()
-    assert (health.made_passes, health.is_ready, health.is_stalled) == (1, False, False)
+    assert (health.ended_rounds, health.is_ready, health.is_stalled) == (1, False, False)
     assert "no answer" in health.failure
 
 

@@ -1,10 +1,13 @@
 """The server of hooks and metrics over real connections, with what a stranger may send."""
 
+import gc
 import gzip
 import hmac
 import json
 import socket
-from contextlib import contextmanager
+import threading
+from collections import deque
+from contextlib import ExitStack, contextmanager, suppress
 from time import monotonic, sleep
 
 import pytest
@@ -34,9 +37,10 @@ class Site:
     def __init__(self, address):
         host, _, port = address.rpartition(":")
         self.place = host, int(port)
+        self.source = "127.0.0.1"
 
     def connect(self):
-        return socket.create_connection(self.place, timeout=PATIENCE)
+        return socket.create_connection(self.place, PATIENCE, (self.source, 0))
 
     def send(self, request):
         """Send bytes; return status and body of the answer. 0: the connection was cut."""
@@ -292,11 +296,80 @@ def test_an_address_is_free_again_when_the_server_has_ended():
         assert again == address
 
 
+@contextmanager
+def flood(site, source):
+    """Open connections from an address as fast as possible, each with a part of a request."""
+    stopped = threading.Event()
+
+    def open_many():
+        with ExitStack() as stack:
+            connections = deque(maxlen=100)
+            while not stopped.is_set():
+                if len(connections) == connections.maxlen:
+                    connections[0].close()
+                connection = stack.enter_context(socket.socket())
+                connections.append(connection)
+                with suppress(OSError):
+                    connection.bind((source, 0))
+                    connection.settimeout(5)
+                    connection.connect(site.place)
+                    connection.sendall(b"POST /hooks/x HTTP/1.1\r\n")
+
+    threads = [threading.Thread(target=open_many) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        for thread in threads:
+            thread.join()
+
+
+def test_a_flood_from_one_address_leaves_room_for_hooks_and_probes_from_others(site):
+    """Each is slow to send: while it does, hundreds of other connections come."""
+    site.source = "127.0.0.2"
+    signature = f"X-Gitea-Signature: {sign(EVENT, SECRET)}"
+    request = head(f"POST /hooks/{HOST} HTTP/1.1", f"Content-Length: {len(EVENT)}", signature)
+    with flood(site, "127.0.0.3"):
+        sleep(0.5)
+        for start, end in (
+            (request, EVENT),
+            (b"GET /metrics HTTP/1.1\r\n", b"Host: f\r\n\r\n"),
+        ) * 3:
+            with site.connect() as connection:
+                connection.sendall(start)
+                sleep(0.5)
+                connection.sendall(end)
+                assert read_all(connection)[9:12] in (b"204", b"200")
+
+
+def test_closed_connections_leave_nothing_behind(site):
+    def count():
+        names = ("LimitedProtocol", "_SelectorSocketTransport", "Connection")
+        return sum(type(it).__name__ in names for it in gc.get_objects())
+
+    site.post()
+    sleep(0.2)
+    gc.collect()
+    gc.disable()
+    try:
+        before = count()
+        for _ in range(50):
+            site.connect().close()
+            site.send(b"junk\r\n\r\n")
+            site.post()
+        sleep(0.5)
+        assert count() - before < 10
+    finally:
+        gc.enable()
+
+
 HEALTH = [
     ("before the first pass", LoopHealth(waiting=1), 200, 503),
-    ("at rest", LoopHealth(made_passes=1), 200, 200),
-    ("while a pass runs", LoopHealth(1, STALL_LIMIT, made_passes=1), 200, 200),
-    ("while a pass hangs", LoopHealth(1, STALL_LIMIT + 60, made_passes=1), 503, 200),
+    ("at rest", LoopHealth(ended_rounds=1), 200, 200),
+    ("while a pass runs", LoopHealth(1, STALL_LIMIT, ended_rounds=1), 200, 200),
+    ("while a pass hangs", LoopHealth(1, STALL_LIMIT + 60, ended_rounds=1), 503, 200),
     ("while the records cannot be reached", LoopHealth(1, 5.0, 1, "canary"), 200, 503),
     ("after days at rest", LoopHealth(0, 0.0, 9), 200, 200),
 ]
