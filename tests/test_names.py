@@ -20,9 +20,8 @@ FIELD = """
     declaration declarations declared declined
     delete deletion deletions delta dependencies dependency deployment diff directory documentation
     downstream draft
-    drafted drafts due duration event events exec executable expired expression expressions field
-    fields
-    file files
+    drafted drafts due duplicate duration event events exec executable expired expression
+    expressions field fields file files
     finalized finalizer finalizers
     forge
     freight function functions git group groups head heads health history hook hooks http
@@ -44,10 +43,9 @@ FIELD = """
     resolve resolved resource resources resume retention retries retry
     reverted revision revisions revoke rewound
     rollback rollbacks rollout runtime sandbox schedule scheduled schema schemas scope scopes
-    secret secrets selection selector served setter setters skip snapshot source sources spec specs
-    stage
-    stages starlark status stopped strategy suspend svg sync tag tags target targets template
-    templates test timeout timestamp trailer trailers transition transport tree trees trigger
+    sealed secret secrets selection selector served setter setters skip snapshot source sources spec
+    specs stage stages starlark status stopped strategy suspend svg sync tag tags target targets
+    template templates test timeout timestamp trailer trailers transition transport tree trees trigger
     triggers uint unavailable update upsert upstream url urls validate validation validators verdict
     verdicts version versions warehouse watch watched waves window windows withdraw yaml
 """

@@ -1,9 +1,9 @@
 """The hooks of Gitea's repositories without Gitea's program, which takes 0.1 s to start.
 
 `gitea hook` is a client of its server: before a push it asks whether the refs may be written, and
-afterwards it tells which were. Here are the same two calls. Of a refusal Gitea's own program, which
-is asked once more, tells the person who pushes. This one starts with little of the standard library
-for the same reason.
+afterwards it reports which were. Here are the same two calls. A refusal is worded by Gitea's own
+program, which is asked once more. This one starts with little of the standard library for the same
+reason.
 """
 
 import _socket
@@ -11,7 +11,7 @@ import json
 import os
 import sys
 
-# What the server is told of a push, by the variables in which it gave it to git.
+# Fields of the call, by the variables in which the server gave them to git.
 NUMBERS = {
     "UserID": "GITEA_PUSHER_ID",
     "PullRequestID": "GITEA_PR_ID",
@@ -45,11 +45,11 @@ def tell_server(port: int, token: str, hook: str, lines: str) -> int | None:
     if "SSH_ORIGINAL_COMMAND" not in os.environ:
         return None  # the push did not come through the server
     old, new, refs = zip(*(line.split(" ") for line in lines.splitlines()), strict=True)
-    told = {"OldCommitIDs": old, "NewCommitIDs": new, "RefFullNames": refs}
-    told |= {field: int(os.environ.get(it) or 0) for field, it in NUMBERS.items()}
-    told |= {field: os.environ.get(it, "") for field, it in TEXTS.items()}
+    push = {"OldCommitIDs": old, "NewCommitIDs": new, "RefFullNames": refs}
+    push |= {field: int(os.environ.get(it) or 0) for field, it in NUMBERS.items()}
+    push |= {field: os.environ.get(it, "") for field, it in TEXTS.items()}
     owner, name = os.environ["GITEA_REPO_USER_NAME"], os.environ["GITEA_REPO_NAME"]
-    status, answer = post(port, token, f"{hook}/{owner}/{name}", json.dumps(told))
+    status, answer = post(port, token, f"{hook}/{owner}/{name}", json.dumps(push))
     if status != 200:
         return None
     if hook == "post-receive":
