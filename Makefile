@@ -18,7 +18,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-core prometheus servers test-servers laws worlds soak soak-forge races check lint format bench bench-quick bench-large bench-forge bench-kube performance docs changelog lock wheel image clean FORCE
+.PHONY: help demo test test-core prometheus servers test-servers laws worlds soak soak-forge soak-story races check lint format bench bench-quick bench-large bench-forge bench-kube performance docs changelog lock wheel image clean FORCE
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -73,6 +73,9 @@ soak: $(VENV)/test ## Let anything happen to the gates at random, for MINUTES fr
 
 soak-forge: $(VENV)/test servers ## Kill passes at 200 points between calls and pushes to a real Gitea, from SEED
 	KILLS=200 SEED=$(SEED) TEST_REQUIRES=gitea $(PY) -m pytest -q -n $(WORKERS) tests/story/test_request_races.py -k killed
+
+soak-story: $(VENV)/test servers ## Let 200 sites live in a cluster with the program's own waiting times
+	LIFE=full TEST_REQUIRES=kubernetes $(PY) -m pytest -q tests/kube/test_whole_life.py
 
 races: $(VENV)/test servers ## Let restrictions and publications race 1,000 times on a real kube-apiserver, from SEED
 	RACES=1000 SEED=$(SEED) TEST_REQUIRES=kubernetes $(PY) -m pytest -q -n $(WORKERS) tests/kube/test_controller.py -k acknowledged

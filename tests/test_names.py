@@ -45,9 +45,9 @@ FIELD = """
     rollback rollbacks rollout runtime sandbox schedule scheduled schema schemas scope scopes
     sealed secret secrets selection selector served setter setters skip snapshot source sources spec
     specs stage stages starlark status stopped strategy suspend svg sync tag tags target targets
-    template templates test timeout timestamp trailer trailers transition transport tree trees trigger
-    triggers uint unavailable update upsert upstream url urls validate validation validators verdict
-    verdicts version versions warehouse watch watched waves window windows withdraw yaml
+    template templates test timeout timestamp trailer trailers transition transport tree trees
+    trigger triggers uint unavailable update upsert upstream url urls validate validation validators
+    verdict verdicts version versions warehouse watch watched waves window windows withdraw yaml
 """
 
 # The vocabulary of fanout's own: see docs/glossary.md and the design.
