@@ -197,7 +197,11 @@ class Repo:
 
     def refs(self, prefix: str = "refs/") -> dict[str, str]:
         """Return what each ref below a prefix points to, by name."""
-        repo = pygit2.Repository(str(self.path))
+        try:
+            repo = pygit2.Repository(str(self.path))
+        except pygit2.InvalidError:  # the SHA-256 format
+            form = "--format=%(refname) %(objectname)"
+            return dict(it.split(" ") for it in self.git("for-each-ref", form, prefix).splitlines())
         names = sorted(it for it in repo.listall_references() if it.startswith(prefix))
         return {name: str(repo.lookup_reference(name).target) for name in names}
 

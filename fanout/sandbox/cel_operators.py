@@ -17,6 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
+from fanout.values import frozen
+
 INT_LIMIT = 2**63
 UINT_LIMIT = 2**64
 
@@ -60,7 +62,7 @@ class Timestamp:
         raise EvaluationError("a timestamp is out of range")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CelType:
     """A type as a value."""
 

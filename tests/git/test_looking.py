@@ -279,11 +279,11 @@ def test_without_git_the_command_that_needs_it_says_so(tmp_path, bare):
 
 
 def test_objects_that_git_refuses_are_not_taken_over(downstream):
-    """A commit without a date; nothing of it reaches another repository through us."""
+    """A tree with a directory of Git; nothing of it reaches another repository through us."""
     bare = downstream.bare
-    tree = bare.git("rev-parse", "main^{tree}")
-    raw = f"tree {tree}\nauthor A <a@b>\ncommitter A <a@b>\n\nbad\n".encode()
-    bad = bare.git("hash-object", "-t", "commit", "-w", "--stdin", "--literally", stdin=raw)
+    entry = f"040000 tree {bare.git('rev-parse', 'main^{tree}')}\t.git\n"
+    tree = bare.git("mktree", stdin=entry.encode())
+    bad = bare.git("commit-tree", "-m", "bad", tree)
     bare.git("update-ref", "refs/heads/bad", bad)
     with pytest.raises(InvalidInput) as caught:
         downstream.look()

@@ -219,6 +219,8 @@ def test_a_kind_that_must_not_be_listed_holds_who_needs_it(tenant, begin, resour
         assert {*edge.tags()} == published | news
         assert not edge.drafts()
         for name, place in holding.items():
+            # Statuses follow their round; those of one policy may come before those of another.
+            controller.until(lambda it=name: condition(twin, "UpstreamPolicy", it, "Stalled"))
             message = condition(twin, "UpstreamPolicy", name, "Stalled")["message"]
             assert place in message
             assert f'cannot list resource "{resource.partition(".")[0]}"' in message

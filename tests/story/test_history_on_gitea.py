@@ -67,6 +67,9 @@ def test_the_history_has_who_merged_what_and_by_which_decision(fleet: ForgeFleet
 
 def test_reviews_that_let_a_merge_by_a_person_through_are_its_approvals(fleet: ForgeFleet):
     fleet.write("policy.yaml", UNTIL_STAGES + SIGNED)
+    ann = f"ann@example.com, {fleet.gitea.host}/ann,"
+    promotion = PROMOTION.replace("ann@example.com,", ann) + "  merge: Manual\n"
+    fleet.write("promotion.yaml", promotion)
     sweep(fleet)
     request = next(it for it in fleet.requests("edge") if it["state"] == "open")
     fleet.review("edge", request["number"], "ann")  # no pass sees it before the merge
