@@ -68,6 +68,7 @@ CODE = {"test_architecture", "test_names", "test_docstrings"}
 CORE = {"api", "package", "calendar", "selection", "variants", "gates", "plan"}
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the marks in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip tests of servers that nobody asked for; group and order the others."""
     skip_servers(config, items)

@@ -143,3 +143,9 @@ def test_no_page_has_the_marks_of_an_unfinished_merge():
     pages = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]
     marked = re.compile(r"(?m)^(<{7} |>{7} |={7}$)")
     assert [name_of(path) for path in pages if marked.search(text_of(path))] == []
+
+
+def test_groups_of_tests_are_kept_by_pytest_xdist(request):
+    """Some versions of pytest and pytest-xdist ignore groups together, without a word."""
+    if hasattr(request.config, "workerinput"):
+        assert request.node.nodeid.endswith("@sources")
