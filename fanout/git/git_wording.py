@@ -11,6 +11,7 @@ CHANGED_REMEDY = "nothing was changed; the next pass reads the repository again"
 DIRECTORY_REMEDY = "check the permissions and the free space of the directory"
 DISK_FULL = "the disk of the mirrors is full"
 EMPTY_URL = "the URL is empty"
+EQUAL_PUSH_REMEDY = "nothing is lost; the next pass reads the repository again"
 FORMAT_REMEDY = "use a repository in the SHA-1 format"
 FORMAT_UNSUPPORTED = "the repository uses SHA-256 objects, which fanout does not support"
 GIT_MISSING = "git is not in PATH"
@@ -122,6 +123,11 @@ def describe_baseless_draft(branch: str) -> str:
 def describe_moved_ref(ref: str, actual: str, expected: str) -> str:
     """Describe a ref that changed after it was read."""
     return f"{ref} is at {actual or 'nothing'}, expected {expected or 'nothing'}"
+
+
+def describe_equal_push(ref: str) -> str:
+    """Describe a ref that another process moved to the same commit first."""
+    return f"another process wrote the same to {ref} at the same time"
 
 
 def describe_invalid_signature(name: str, email: str) -> str:

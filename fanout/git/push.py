@@ -6,13 +6,14 @@ takes quadratic time for refs that are named one by one. Refspecs have no `+`, b
 forced refspec is pushed whatever its lease is.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from fanout.errors import Bug, Conflict, FanoutError, InvalidInput
 from fanout.git import git_wording as wording
 from fanout.git.credentials import RemoteAccess
-from fanout.git.git_command import GitProgram
+from fanout.git.git_command import GitOutput, GitProgram
 from fanout.git.mirror_reader import open_mirror
 from fanout.git.mirror_refs import (
     KEEP_PREFIX,
@@ -26,6 +27,7 @@ from fanout.git.object_writer import ObjectWriter
 from fanout.plan.observation.repository_state import PushedChange, RepositoryChange
 
 _PUSH_COMMAND = ("push", "--porcelain", "--atomic", "--force-with-lease")
+_UP_TO_DATE = re.compile(rb"^=\t[^:]*:(\S+)\t", re.MULTILINE)
 _MAX_MAPPINGS = 16  # git tries each mapping for each ref
 # The sparse search looks only into changed directories; the full search is faster if nearly all
 # changed.
@@ -44,8 +46,9 @@ def push_refs(
     `listed_refs` are the refs as last listed, `changed_refs` the ids to push, both by full
     ref name. A lease without a mapping means that the ref does not exist, so only refs that
     exist need one; git writes a file for each mapped ref, which takes as long as all else
-    it does for it. Raises Conflict if a ref is not as in `listed_refs`, Denied if the
-    remote refuses.
+    it does for it. Raises Conflict if a ref is not as in `listed_refs`, also if another process
+    just moved it to the same id: of two that write the same at the same instant one has to lose, or
+    both would go on as the one whose write counts. Raises Denied if the remote refuses.
     """
     outgoing = {
         OUTGOING_PREFIX + ref.removeprefix("refs/"): oid for ref, oid in changed_refs.items()
@@ -58,10 +61,17 @@ def push_refs(
     settings = _FULL_SEARCH if len(changed_refs) > len(listed_refs) + _MAX_MAPPINGS else ()
     # Git tries each mapping for each ref: a few are cheaper by name, many by wildcard.
     if len(existing) > _MAX_MAPPINGS:
-        _push(git, mirror, access, ["origin", *specs], settings)
+        output = _push(git, mirror, access, ["origin", *specs], settings)
     else:
         mapped = [f"remote.unmapped.fetch={ref}:{listed_name(ref)}" for ref in existing]
-        _push(git, mirror, access, ["unmapped", *specs], (*settings, *mapped))
+        output = _push(git, mirror, access, ["unmapped", *specs], (*settings, *mapped))
+    if moved := _UP_TO_DATE.search(output.stdout):
+        raise Conflict(
+            wording.describe_equal_push(moved[1].decode()),
+            reason="RemoteMoved",
+            remedy=wording.EQUAL_PUSH_REMEDY,
+            where=access.address.where,
+        )
     git.counters.add("refs_pushed", len(changed_refs))
     return {**listed_refs, **changed_refs}
 
@@ -100,9 +110,9 @@ def _push(
     access: RemoteAccess,
     arguments: Sequence[str],
     settings: Sequence[str] = (),
-) -> None:
+) -> GitOutput:
     git.counters.add("pushes")
-    git.run(mirror, [*_PUSH_COMMAND, *arguments], access, settings=settings)
+    return git.run(mirror, [*_PUSH_COMMAND, *arguments], access, settings=settings)
 
 
 def _with_listed_names(refs: Mapping[str, str]) -> dict[str, str]:
@@ -156,9 +166,9 @@ def apply_change(
     """Write and push a change; the caller holds the mirror's lock.
 
     Returns the refs with their new ids and the refs removed. Raises Conflict if a ref is
-    not at its expected id; after this and every other error nothing was changed. One
-    exception: if the push succeeds and the removal fails, `removed` is empty; the next pass
-    finds the remaining drafts and tries again.
+    not at its expected id; after this and every other error nothing was changed. Two
+    exceptions: if the push succeeds and the removal fails, `removed` is empty; if another process
+    pushed one of the ids first, the others are pushed. The next pass finds what remains.
     """
     listed_refs = read_listed_refs(mirror)
     _check_expected(mirror, change, listed_refs, access)

@@ -90,6 +90,25 @@ def test_a_lost_lease_changes_nothing_however_many_were_there(downstream, many, 
     assert set(map(downstream.ref, paths)) < set(downstream.look().refs)
 
 
+@pytest.mark.parametrize("many", [1, 20], ids=["a draft", "more drafts than are mapped by name"])
+def test_of_two_that_write_the_same_at_once_one_loses(downstream, downstream_of, make_store, many):
+    """Both derive the same commits; the one whose push finds them there has not written them."""
+    packages = {f"p{number:02}": downstream.package("new") for number in range(many)}
+    other = downstream_of(make_store("other"), downstream.bare)
+    move_before_push(downstream, lambda: other.write(packages))
+    with pytest.raises(Conflict) as caught:
+        downstream.write(packages)
+    assert caught.value.reason == "RemoteMoved"
+    refs = downstream.bare.refs()
+    downstream.look()
+    downstream.write({"more": downstream.package("more")})
+    after = downstream.bare.refs()
+    assert {ref for ref in after if after[ref] != refs.get(ref)} == {
+        downstream.ref("more"),
+        "refs/heads/fanout/default/rendered",
+    }
+
+
 def test_a_publication_loses_the_race_for_the_branch_as_a_whole(downstream):
     paths = ["one", "two"]
     downstream.write({path: downstream.package(path) for path in paths})
