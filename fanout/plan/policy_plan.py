@@ -21,8 +21,6 @@ from fanout.plan.records.policy_status import (
     PreviousLocationLine,
     PublishedLine,
     RecordedStatus,
-    RequestKey,
-    RequestLine,
     VariantLine,
 )
 from fanout.plan.removal.move_cleanup import CleanupItem, PolicyCleanup, cleanup_actions
@@ -119,15 +117,15 @@ def with_requests(
     plan: PolicyPlan,
     changes: Sequence[RequestChange],
     actions: Iterable[PlanAction],
-    requests: Mapping[RequestKey, RequestLine],
+    planned: RecordedStatus,
 ) -> PolicyPlan:
     """Return the plan with the calls about pull requests, their actions, and their records."""
-    if not changes and requests == plan.planned.requests:
+    if not changes and planned == plan.planned:
         return plan
     return replace(
         plan,
         actions=_sort_actions([*plan.actions, *actions]),
-        planned=replace(plan.planned, requests=requests),
+        planned=planned,
         request_changes=tuple(changes),
     )
 

@@ -285,6 +285,18 @@ def test_what_a_person_closes_after_a_kill_stays_closed(gitea: Gitea, tmp_path: 
     assert set(fleet.published().values()) == {"v3"}
 
 
+def test_a_request_that_a_pass_may_be_opening_is_left_to_it_for_a_minute(
+    gitea: Gitea, tmp_path: Path
+):
+    """A forge can take the same request from two passes at once, so the second waits."""
+    with proxying(gitea.url) as proxy:
+        fleet = build(gitea, tmp_path / "fleet", {"ams": ("dev", "edge")}, api=proxy.api)
+        kill_at(fleet, proxy, "POST", "/pulls", "one")
+        for seconds, opened in ((0, []), (59, []), (1, ["open"])):
+            printed = start(fleet.later(seconds=seconds), "two").communicate()[0]
+            assert [it["state"] for it in fleet.requests("edge")] == opened, printed
+
+
 class Killed(BaseException):
     """Ends a command in process; nothing of fanout handles it."""
 

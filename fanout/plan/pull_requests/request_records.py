@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from fanout.plan import plan_wording
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
@@ -13,9 +13,12 @@ from fanout.plan.pull_requests.declined_requests import (
     find_declined_removals,
     is_closed_by_person,
 )
+from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
 from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.values import frozen, replace
+
+OPENING_PATIENCE = timedelta(minutes=1)
 
 
 @frozen
@@ -89,6 +92,23 @@ def _observe_line(
     if line is None or line.state != RequestState.CLOSED:
         return line
     return replace(line, state=RequestState.OPEN.value, declined={}, closed=None)
+
+
+def find_begun(
+    openings: Mapping[RequestKey, datetime], groups: Sequence[RequestGroup], now: datetime
+) -> Mapping[RequestKey, datetime]:
+    """Return the openings on record that another pass may be making now.
+
+    A forge may take the same request twice if two passes ask at once, so it is opened by the one
+    whose opening is on record. If that pass ended before it opened, the next one after
+    OPENING_PATIENCE does.
+    """
+    unopened = {group.key for group in groups if group.open_request is None}
+    return {
+        key: at
+        for key, at in openings.items()
+        if key in unopened and timedelta() <= now - at < OPENING_PATIENCE
+    }
 
 
 def without_finished(

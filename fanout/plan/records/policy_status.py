@@ -185,6 +185,8 @@ class RecordedStatus:
     """Instants in these lines that lie ahead, and when a pass first saw that."""
     drafts: Mapping[str, DraftLine] = field(default_factory=dict)  # by variant
     requests: Mapping[RequestKey, RequestLine] = field(default_factory=dict)
+    openings: Mapping[RequestKey, datetime] = field(default_factory=dict)
+    """Requests that passes open now, and since when; the results of each pass take its own away."""
 
 
 _Line = VariantLine | RevisionHistory | DraftLine | RequestLine | Mapping[str, Any]
@@ -199,12 +201,12 @@ def parse_status(lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
     variants: dict[str, VariantLine] = {}
     history: dict[tuple[str, str], RevisionHistory] = {}
     revisions: dict[str, str] = {}
-    draft_repositories: set[str] = set()
+    names: dict[str, set[str]] = {"repository": set(), "ahead": set()}
     removed: dict[str, datetime] = {}
-    records_ahead: set[str] = set()
     noticed_at: dict[datetime, datetime] = {}
     drafts: dict[str, DraftLine] = {}
     requests: dict[RequestKey, RequestLine] = {}
+    openings: dict[RequestKey, datetime] = {}
     for key, line in lines.items():
         kind, _, name = key.partition("/")
         try:
@@ -215,18 +217,16 @@ def parse_status(lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
                 history[stage, revision] = _parse_history(line)
             elif kind == "revision":
                 revisions[name] = str(line["commit"])
-            elif kind == "repository":
-                draft_repositories.add(name)
+            elif kind in names:
+                names[kind].add(name)
             elif kind == "draft":
                 drafts[name] = DraftLine(line["digest"], parse_instant(line["at"]))
             elif kind == "request":
-                place, _, branch = name.rpartition(_HEAD_MARK)
-                key_of_request = normalize_identity(place), f"refs/heads/{branch}"
-                requests[key_of_request] = _parse_request(line)
+                requests[_parse_request_key(name)] = _parse_request(line)
+            elif kind == "opening":
+                openings[_parse_request_key(name)] = parse_instant(line["at"])
             elif kind == "removed":
                 removed[name] = parse_instant(line["at"])
-            elif kind == "ahead":
-                records_ahead.add(name)
             elif kind == "noticed":
                 noticed_at[parse_instant(name)] = parse_instant(line["at"])
             else:
@@ -237,12 +237,13 @@ def parse_status(lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
         variants=variants,
         history=history,
         revisions=revisions,
-        draft_repositories=frozenset(draft_repositories),
+        draft_repositories=frozenset(names["repository"]),
         removed=removed,
-        records_ahead=frozenset(records_ahead),
+        records_ahead=frozenset(names["ahead"]),
         noticed_at=noticed_at,
         drafts=drafts,
         requests=requests,
+        openings=openings,
     )
 
 
@@ -274,6 +275,7 @@ def _lines_by_key(status: RecordedStatus) -> dict[str, _Line]:
         **{f"noticed/{format_instant(at)}": {"at": it} for at, it in status.noticed_at.items()},
         **{f"draft/{name}": line for name, line in status.drafts.items()},
         **{f"request/{place}:{head}": line for (place, head), line in status.requests.items()},
+        **{f"opening/{place}:{head}": {"at": at} for (place, head), at in status.openings.items()},
     }
 
 
@@ -313,6 +315,11 @@ def _parse_variant(line: Mapping[str, Any]) -> VariantLine:
         if previous
         else None,
     )
+
+
+def _parse_request_key(name: str) -> RequestKey:
+    place, _, branch = name.rpartition(_HEAD_MARK)
+    return normalize_identity(place), f"refs/heads/{branch}"
 
 
 def _parse_request(line: Mapping[str, Any]) -> RequestLine:

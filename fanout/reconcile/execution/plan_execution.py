@@ -404,10 +404,12 @@ def _settle(
     removed_at = {
         name: at for name, at in plan.planned.removed.items() if name not in published_names
     }
+    begun = {(it.repository, it.head_ref) for it in plan.request_changes if it.opening is not None}
     return replace(
         plan.planned,
         variants=status_lines,
         removed=removed_at,
+        openings={key: at for key, at in plan.planned.openings.items() if key not in begun},
         requests=_settle_requests(plan, status_lines, request_outcomes),
     )
 

@@ -13,7 +13,7 @@ from fanout.plan.pull_requests.removal_requests import group_removals, without_d
 from fanout.plan.pull_requests.request_group import group_orphaned, group_requests
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs
 from fanout.plan.pull_requests.request_plan import plan_request, wants_request
-from fanout.plan.pull_requests.request_records import observe_request_lines
+from fanout.plan.pull_requests.request_records import find_begun, observe_request_lines
 from fanout.plan.pull_requests.request_settings import read_request_settings
 from fanout.plan.records.policy_status import RequestKey, RequestLine
 from fanout.reconcile.pull_requests.request_texts import RequestTextBuilder
@@ -58,15 +58,23 @@ class RequestPlanner:
         built = self.texts.build_texts(
             [group for group in groups if wants_request(group)], promotions, settings.merge
         )
+        begun = find_begun(plan.planned.openings, groups, self.now)
         planned = [
             it
             for group in groups
-            if (it := plan_request(group, built.texts.get(group.key), settings)) is not None
+            if group.key not in begun
+            and (it := plan_request(group, built.texts.get(group.key), settings)) is not None
         ]
+        openings = {
+            (it.change.repository, it.change.head_ref): self.now
+            for it in planned
+            if it.change.opening is not None
+        }
         record_action = build_record_action(plan.namespace, plan.name, plan.steps)
         actions = [replace(record_action, detail=detail) for detail in details]
         actions += [action for it in planned for action in it.actions]
-        plan = with_requests(plan, [it.change for it in planned], actions, lines)
+        status = replace(plan.planned, requests=lines, openings={**begun, **openings})
+        plan = with_requests(plan, [it.change for it in planned], actions, status)
         return replace(plan, warnings=built.warnings)
 
 
