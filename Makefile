@@ -13,7 +13,8 @@ UV ?= uv
 
 VENV := .venv
 PY := $(VENV)/bin/python
-PIP := $(PY) -m pip --disable-pip-version-check install --quiet
+# Python compiles what is imported, which is a small part of all that is installed.
+PIP := $(PY) -m pip --disable-pip-version-check install --quiet --no-compile
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help

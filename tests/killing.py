@@ -80,11 +80,11 @@ def is_new(state: str, seen: set[str]) -> bool:
 
 
 def content(root: Path) -> str:
-    """A digest of all that is below a directory."""
+    """A digest of all that is below a directory, but for the process that had a lock."""
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*")):
         digest.update(f"{path.relative_to(root)}\0{path.lstat().st_mode}\0".encode())
-        if path.is_file():
+        if path.is_file() and path.suffix != ".lock":
             digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 

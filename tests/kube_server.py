@@ -131,6 +131,7 @@ class KubeServer:
             "PATH": os.environ["PATH"],
             "HOME": str(self.root),
             "GOMEMLIMIT": self.memory,
+            "GOGC": "400",
         }
         command = [str(self.programs / name), *arguments]
         log = self.root / f"{name}.log"

@@ -28,7 +28,7 @@ from fanout.git.mirror_store import MirrorStore
 
 pytestmark = pytest.mark.forge
 
-KILLS, SEED = int(os.environ.get("KILLS", "10")), int(os.environ.get("SEED", "1"))
+KILLS, SEED = int(os.environ.get("KILLS", "6")), int(os.environ.get("SEED", "1"))
 TRIES = 20
 SITES = {
     "ams": ("dev", "edge"),
