@@ -19,7 +19,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet --no-compile
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-core prometheus servers test-servers laws worlds soak soak-forge soak-story races check lint format bench bench-quick bench-large bench-forge bench-kube performance docs changelog lock wheel image clean FORCE
+.PHONY: help demo test test-core prometheus servers test-servers collect laws worlds soak soak-forge soak-story races check lint format bench bench-quick bench-large bench-forge bench-kube performance docs changelog lock wheel image clean FORCE
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ test-servers: $(VENV)/test servers ## Run the tests that ask a real Gitea, kube-
 check: lint ## Lint, types, layers, sizes and names
 	$(PY) -m mypy
 	$(PY) -m pytest -q tests/test_architecture.py
+
+collect: $(VENV)/test ## Collect all tests, so that no process of a run has to compile them
+	$(PY) -m pytest -q --collect-only > /dev/null
 
 lint: $(VENV)/test ## Style, format and layers
 	$(PY) -m ruff check
