@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 
 from fanout.values import frozen
 
+DISTRIBUTION = "fanout-gitops"
+"""Name that pip installs fanout by: `fanout` on PyPI is another project's."""
 _ADVISED = re.compile(r"`((?:fanout|kubectl) [^`\n]+)`")
 # Flags by the name of their setting, in the order in which they are added.
 FLAGS: Mapping[str, tuple[str, ...]] = {

@@ -115,7 +115,7 @@ def test_the_build_context_of_the_image_makes_a_wheel_of_the_version_it_is_told(
     options = ["--no-deps", "--no-index", "--no-build-isolation", "-w", str(tmp_path), "."]
     code, output = run([*pip, *options], tmp_path, **told)
     assert code == 0, output
-    with zipfile.ZipFile(tmp_path / "fanout-7.8.9-py3-none-any.whl") as wheel:
+    with zipfile.ZipFile(tmp_path / "fanout_gitops-7.8.9-py3-none-any.whl") as wheel:
         assert wheel.read("fanout/commit.txt") == b"a" * 40 + b"\n"
 
 

@@ -74,11 +74,37 @@ def test_the_timer_starts_a_service_that_is_there():
 
 
 def test_the_line_of_cron_sweeps_every_ten_minutes():
-    line = re.findall(r"^((?:\S+ ){5})(\w+) cd \S+ && (\S+) (.+)$", CRON, flags=re.MULTILINE)
+    pattern = r"^((?:\S+ ){5})(\w+) cd \S+ && .* && (\S+) (.+)$"
+    line = re.findall(pattern, CRON, flags=re.MULTILINE)
     ((schedule, user, program, arguments),) = line
     parse_schedule(schedule.strip())
     assert (schedule, user, program) == ("*/10 * * * * ", "fanout", PROGRAM)
     refuse_unknown_options(arguments.split())
+
+
+def test_the_line_of_cron_loads_the_secrets(tmp_path):
+    secrets, program = tmp_path / "secrets.env", tmp_path / "fanout"
+    secrets.write_text("FANOUT_SECRET_EDGE_TOKEN='ann:pa$$ #\"word'\n", encoding="utf-8")
+    program.write_text('#!/bin/sh\nprintf %s "$FANOUT_SECRET_EDGE_TOKEN"\n', encoding="utf-8")
+    program.chmod(0o755)
+    command = CRON.splitlines()[-1].partition(" fanout cd ")[2]
+    command = command.replace(PROGRAM, str(program)).replace("/var/lib/fanout", str(tmp_path))
+    command = f"cd {command.replace('/etc/fanout/secrets.env', str(secrets))}"
+    ran = subprocess.run(["sh", "-c", command], text=True, check=False, capture_output=True)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, 'ann:pa$$ #"word', "")
+
+
+def test_every_example_has_the_configuration_and_reads_the_secrets():
+    for path in UNITS:
+        service = read_unit(path)["Service"]
+        assert "--config /etc/fanout/fanout.yaml" in service["ExecStart"]
+        assert service["EnvironmentFile"] == "-/etc/fanout/secrets.env"
+    assert "--config /etc/fanout/fanout.yaml" in CRON
+    for item in OBJECTS:
+        spec = item["spec"].get("jobTemplate", item)["spec"]["template"]["spec"]
+        (container,) = spec["containers"]
+        assert "/configuration/fanout.yaml" in container["args"]
+        assert container["envFrom"] == [{"secretRef": {"name": "fanout-secrets"}}]
 
 
 @pytest.mark.parametrize("item", OBJECTS, ids=lambda item: item["kind"])

@@ -577,7 +577,8 @@ class ScenarioSpec(ScenarioModel):
     now: Instant = Field(description="Time of the initial state, in RFC 3339.")
     sweep: StrictBool = Field(
         default=True,
-        description="Whether the passes are sweeps; otherwise nothing is published automatically.",
+        description="Whether the passes are sweeps. If not, and a PromotionPolicy has a schedule,"
+        " nothing is published automatically.",
     )
     variants: tuple[StatedVariant, ...] = Field(
         default=(),

@@ -27,6 +27,7 @@ from fanout.cli.startup import Program
 from fanout.cli.terminal import is_colored
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.declared.declared_objects import DeclaredObjects
+from fanout.message_commands import DISTRIBUTION
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.notifications.notifier import Notifier
 from fanout.reconcile.pass_results import PassReport
@@ -53,13 +54,14 @@ interval_option = click.option(
 hooks_option = click.option(
     "--hooks",
     metavar="ADDRESS",
-    help="Receive webhooks of forges on HOST:PORT; requires the installation of `fanout[serve]`.",
+    help="Receive webhooks of forges on HOST:PORT; requires the installation of"
+    " `fanout-gitops[serve]`.",
 )
 listen_option = click.option(
     "--listen",
     metavar="ADDRESS",
     help="Serve /metrics, /healthz and /readyz on HOST:PORT; requires the installation "
-    "of `fanout[serve]`. --listen and --hooks can have the same address.",
+    "of `fanout-gitops[serve]`. --listen and --hooks can have the same address.",
 )
 
 
@@ -198,7 +200,7 @@ def _serve(
         )
         world = program.world
         metrics = module.RunMetrics(
-            version("fanout"),
+            version(DISTRIBUTION),
             world.counters,
             loop.health,
             world.forges.remaining_calls,

@@ -8,6 +8,7 @@ import importlib
 from typing import Any
 
 from fanout.cli.command_errors import invalid_setting
+from fanout.message_commands import DISTRIBUTION
 
 
 def load_module(module: str) -> Any:
@@ -27,5 +28,5 @@ def load_extra(module: str, extra: str, option: str) -> Any:
         if library == "fanout":
             raise
         problem = f"the library {library} is not installed"
-        remedy = f"install the extra: pip install 'fanout[{extra}]'"
+        remedy = f"install the extra: pip install '{DISTRIBUTION}[{extra}]'"
         raise invalid_setting(problem, remedy, option) from error

@@ -37,6 +37,7 @@ from fanout.errors import InvalidInput
 from fanout.git.mirror import create_bare
 from fanout.git.mirror_store import MirrorStore
 from fanout.git.remote_workers import COMMAND_PATIENCE, ROUND_PATIENCE, RemoteTimeout
+from fanout.message_commands import DISTRIBUTION
 from fanout.plan.actions import ActionResult
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.observation.observed_request import RepositoryName
@@ -378,7 +379,7 @@ def open_program(
 def _build_reconciler(
     settings: Settings, configuration: FanoutConfiguration, world: World, *, long_running: bool
 ) -> Reconciler:
-    key = f"{version('fanout')}\0{configuration.install_id}"
+    key = f"{version(DISTRIBUTION)}\0{configuration.install_id}"
     request_memos = RequestMemos(settings.state_dir / "forges", key)
     return Reconciler(world, request_memos, long_running=long_running)
 
@@ -391,7 +392,7 @@ def _open_noop_snapshot(
         world,
         reconciler.digest_unchanged_requests,
         settings.state_dir / "rest",
-        f"{version('fanout')}\0{url}\0{configuration.model_dump_json()}",
+        f"{version(DISTRIBUTION)}\0{url}\0{configuration.model_dump_json()}",
     )
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fanout.disk_cache import HEADER_SIZE, read_cache_file, write_cache_file
+from fanout.message_commands import DISTRIBUTION
 from fanout.selection.cluster_objects import ObjectsByKind
 
 CACHE_LIMIT: Final = 256 << 20  # bytes of all entries; 20,000 objects of 1 kB need 12 MB
@@ -101,7 +102,7 @@ def compute_cache_key(digest: bytes, namespace: str, *, as_json: bool) -> str:
 
 @cache
 def _version() -> str:
-    return version("fanout")
+    return version(DISTRIBUTION)
 
 
 def _pack_objects(kinds: ObjectsByKind) -> bytes:

@@ -1,7 +1,7 @@
 """Control-flow stages, which have no targets and forward verdicts and clocks.
 
 The verdict for a revision is the stage's own gate. The stage is ready from the instant
-its gate, soak included, was seen to be open, until the upstream stages that are still
+at which its gate opened, soak included, until the upstream stages that are still
 at the revision no longer suffice; so soaks along a path add up. When they suffice
 again, another stretch begins. (Design §6, "Soak".)
 """
@@ -40,7 +40,7 @@ def forward_verdicts(
             if gate.verdict is Verdict.PASSED
             else withdraw_history(history)
         )
-    return StageVerdicts.of_pass(by_revision, histories, new_histories)
+    return StageVerdicts.of_pass(by_revision, histories, new_histories, now)
 
 
 def _forward_history(
@@ -66,15 +66,16 @@ def _forward_history(
             is not None
         ]
     )
-    # Dated by the pass that sees the gate open, as for other stages: clocks add up along a path,
-    # and one that began in the past would let the next soak end too early.
-    new_history = history if history.passed is not None else RevisionHistory(passed=now)
+    new_history = history
+    if history.passed is None:
+        new_history = RevisionHistory(passed=presence.quorum_since(quorum, now))
     if new_history.left is None and new_history.stretch_start is not None:
         ended_at = presence.first_shortage(quorum, new_history.stretch_start)
         if ended_at is not None:
             new_history = end_stretch(new_history, ended_at)
     if new_history.left is not None and presence.count_at(now) >= quorum:
-        return begin_stretch(new_history, now)
+        again_since = max(presence.quorum_since(quorum, now), new_history.left)
+        return begin_stretch(new_history, again_since)
     return new_history
 
 
@@ -100,6 +101,12 @@ class _UpstreamPresence:
             (since is None or since <= at) and (until is None or until > at)
             for since, until in self._spans
         )
+
+    def quorum_since(self, quorum: int, now: datetime) -> datetime:
+        """Return since when enough upstream stages suffice, or `now` where that is unknown."""
+        # Those that have left are not part of a stretch that is open now.
+        present = [since or now for since, until in self._spans if until is None or until > now]
+        return min(sorted(present)[quorum - 1], now) if len(present) >= quorum else now
 
     def first_shortage(self, quorum: int, stretch_start: datetime) -> datetime | None:
         """Return the first instant of the stretch at which too few suffice, or None.

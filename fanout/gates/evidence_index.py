@@ -159,10 +159,13 @@ class EvidenceIndex:
         self._record_orders: dict[str, int] = {}
         # Instants at which evidence that is dated ahead begins to count.
         self.future_starts: set[datetime] = set()
+        self.withdrawals: dict[str, datetime] = {}  # the last of each stage
         for record_order, it in enumerate(evidence):
             # Withdrawn evidence keeps its place: publications name it as the last before them.
             self._record_orders[it.name] = record_order
-            if it.withdrawn:
+            if it.withdrawn is not None:
+                earlier = self.withdrawals.get(it.stage, it.withdrawn)
+                self.withdrawals[it.stage] = max(earlier, it.withdrawn)
                 continue
             check_evidence = self._by_check.setdefault((it.stage, it.check), _CheckEvidence())
             check_evidence.add(EvidenceStatement(record_order, it.at, it))

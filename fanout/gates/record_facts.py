@@ -27,7 +27,7 @@ class EvidenceFacts:
     commit: str = ""
     variants: tuple[str, ...] = ()  # empty: all of the stage
     link: str = ""
-    withdrawn: bool = False  # withdrawn by a person
+    withdrawn: datetime | None = None  # when a person withdrew it
 
 
 @frozen

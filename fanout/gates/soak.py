@@ -1,6 +1,6 @@
 """Soak of a revision in one stage: the longest unbroken time that it was ready there.
 
-A stretch begins when the stage's verdict is first seen to be passed, and again when the
+A stretch begins with the latest instant that the stage's verdict rests on, and again when the
 stage is ready with the revision after it had moved on. It ends when the stage moves on.
 The longest of all stretches counts, until evidence is withdrawn: then none does.
 (Design §6, "Soak".)

@@ -108,6 +108,7 @@ class StageTally:
     stage_rule: StageRule
     suspended: Hold | None  # the whole stage
     active_decisions: ActiveDecisions
+    last_withdrawal: datetime | None = None  # of evidence, about any revision
     variants: list[TalliedVariant] = field(default_factory=list)  # by name
     active: int = 0  # neither suspended nor offline
     excepted: dict[str, int] = field(default_factory=dict)  # away after their release, by revision
@@ -188,6 +189,43 @@ class StageTally:
                 continue
             earliest = at if earliest is None else min(earliest, at)
         return earliest
+
+    def ready_since(self, revision: str, now: datetime) -> datetime:
+        """Return the latest instant that the readiness of the stage with the revision rests on.
+
+        That is an event of a variant that counts, or the decision by which another does not. What
+        has no instant on record (an offline target, a suspension by spec) is dated with `now`.
+        """
+        latest = self.last_withdrawal
+        for variant in self.variants:
+            at = self._state_since(variant, revision) or now
+            latest = at if latest is None else max(latest, at)
+        # A publication may be dated by a clock that runs ahead.
+        return now if latest is None else min(latest, now)
+
+    def _state_since(self, variant: TalliedVariant, revision: str) -> datetime | None:
+        """Return since when a variant is as its stage counts it for the revision; None: unknown."""
+        variant_facts, publication = variant.facts, variant.facts.published
+        skip = (
+            self.active_decisions.skipped(self.stage_rule.name, variant_facts.name, revision)
+            if self.active_decisions.has_skips
+            else None
+        )
+        if skip is not None:
+            return skip.at
+        if not self.counts(variant, revision):
+            return variant.suspended.since if variant.suspended is not None else None
+        if publication is None or publication.revision != revision:
+            failure = variant.early_failure or variant.rolled_back
+            return failure.since if failure is not None else None
+        retried = self.active_decisions.retried_at(
+            self.stage_rule.name, variant_facts.name, revision
+        )
+        latest = max([publication.at, *(it.at for it in variant.checks if it.at is not None)])
+        if variant.state is VariantState.READY:
+            latest += self.stage_rule.rollout.min_ready
+        others = [retried, *(it.since for it in variant.holds)]
+        return max([latest, *(at for at in others if at is not None)])
 
     def is_finished(self, revision: str, early_failures: int = 0) -> bool:
         """Return whether all that count are ready at the revision but tolerated failures."""

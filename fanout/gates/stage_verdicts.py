@@ -24,7 +24,7 @@ class StageVerdicts:
 
     by_revision: Mapping[str, Verdict] = field(default_factory=dict)
     histories: Mapping[str, RevisionHistory] = field(default_factory=dict)
-    unrecorded: frozenset[str] = frozenset()  # seen to be ready for the first time: no clock yet
+    unrecorded: frozenset[str] = frozenset()  # ready from this pass on, which no sweep recorded yet
 
     @classmethod
     def of_pass(
@@ -32,14 +32,15 @@ class StageVerdicts:
         by_revision: Mapping[str, Verdict],
         recorded: Mapping[str, RevisionHistory],
         histories: Mapping[str, RevisionHistory],
+        now: datetime,
     ) -> "StageVerdicts":
         """Return the verdicts of a pass with the `histories` that follow the `recorded` ones."""
         unrecorded = (
             revision
             for revision, history in histories.items()
             if history.left is None
-            and history.stretch_start
-            not in (None, recorded.get(revision, NO_HISTORY).stretch_start)
+            and history.stretch_start == now
+            and recorded.get(revision, NO_HISTORY).stretch_start != now
         )
         kept = {name: history for name, history in histories.items() if history != NO_HISTORY}
         return cls(by_revision, kept, frozenset(unrecorded))
@@ -74,7 +75,7 @@ def compute_stage_verdicts(
         new_histories[revision] = _advance_history(
             tally, revision, history, verdict, now, early_failures
         )
-    return StageVerdicts.of_pass(by_revision, histories, new_histories)
+    return StageVerdicts.of_pass(by_revision, histories, new_histories, now)
 
 
 def _compute_verdict(
@@ -109,14 +110,21 @@ def _advance_history(
     if verdict is Verdict.PENDING:
         return history
     if history.passed is None:
-        return RevisionHistory(passed=now)
+        first = RevisionHistory(passed=tally.ready_since(revision, now))
+        # A variant that does not count may have taken another revision later than that; no
+        # instant is known at which it stopped to count, and the stretch begins with this pass.
+        is_over = tally.moved_on_at(revision, first, now) is not None
+        return RevisionHistory(passed=now) if is_over else first
     new_history = history
     if history.left is None:
         moved_on_at = tally.moved_on_at(revision, history, now)
         if moved_on_at is not None:
             new_history = end_stretch(history, moved_on_at)
     if new_history.left is not None and tally.is_finished(revision, early_failures):
-        again = begin_stretch(new_history, now)
+        again_since = max(tally.ready_since(revision, now), new_history.left)
+        again = begin_stretch(new_history, again_since)
+        if tally.moved_on_at(revision, again, now) is not None:
+            again = begin_stretch(new_history, now)
         # A variant that counts again may have moved on already. A stretch that ends as it begins
         # would add a status line in every pass.
         if tally.moved_on_at(revision, again, now) is None:

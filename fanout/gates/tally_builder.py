@@ -42,7 +42,12 @@ class TallyBuilder:
         suspended = self._suspended or self._active_decisions.stage_suspended(stage_rule.name)
         if suspended is None and stage_rule.suspended:
             suspended = spec_suspension_hold(f"stage {stage_rule.name}", gate_wording.AUTHOR)
-        tally = StageTally(stage_rule, suspended, self._active_decisions)
+        tally = StageTally(
+            stage_rule,
+            suspended,
+            self._active_decisions,
+            last_withdrawal=self._evidence.withdrawals.get(stage_rule.name),
+        )
         for variant_facts in variants:
             tally.add(self._tally_variant(stage_rule, variant_facts, suspended))
         return tally

@@ -244,10 +244,14 @@ def _git_mappings() -> Iterator[FieldMapping]:
 
 
 def _tag_filter_mappings(git: str) -> Iterator[FieldMapping]:
-    for field in ("allowTags", "allowTagsRegex", "ignoreTags", "ignoreTagsRegex"):
+    fields = ["allowTags", "allowTagsRegex", "allowTagsRegexes"]
+    for field in (*fields, "ignoreTags", "ignoreTagsRegex", "ignoreTagsRegexes"):
         yield FieldMapping(
             f"{git}.{field}", "", kargo_warehouse.report_tag_filter("names of tags"), "named"
         )
+    yield FieldMapping(
+        f"{git}.since", "", kargo_warehouse.report_tag_filter("times of commits"), "named"
+    )
     expressions = kargo_warehouse.report_tag_filter("expressions about commits and tags")
     yield FieldMapping(f"{git}.expressionFilter", "", expressions, "named")
     yield FieldMapping(

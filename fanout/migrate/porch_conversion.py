@@ -10,6 +10,7 @@ The table of `porch_import` assigns a conversion to each field.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from fanout.api.field_errors import InvalidValue, as_list, as_mapping
 from fanout.api.text_fields import format_value
@@ -144,6 +145,16 @@ def _text_at(words: Sequence[tuple[str, str]], position: int) -> str:
 _DESCRIPTION_ANNOTATION = "kubernetes.io/description"
 _APPROVAL_ANNOTATION = "approval.nephio.org/policy"
 _REVISION_TAG_PATH = ("spec", "upstream", "revision", "tag")
+_REVISION_LATEST_PATH = ("spec", "upstream", "revision", "latest")
+_REVISION_REMEDY = "write spec.upstream.revision, the number or tag of a published revision"
+_BRANCH_WORKSPACE = "main"
+_MAX_TAG = 128
+# The names of revisions, as `package/revision.py` reads them.
+_NUMBER = r"(?:0|[1-9][0-9]{0,17})"
+_PRERELEASE = r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
+_TAG = re.compile(
+    rf"v{_NUMBER}(?:\.{_NUMBER}\.{_NUMBER}(?:-{_PRERELEASE}(?:\.{_PRERELEASE})*)?)?", re.ASCII
+)
 
 
 def convert_annotations(source: SourceField) -> Iterator[TargetField | Remark]:
@@ -250,50 +261,53 @@ def convert_revision(source: SourceField) -> Iterator[TargetField | Remark]:
     tag = _revision_tag(source.value)
     if tag:
         yield TargetField(_REVISION_TAG_PATH, tag, source.path)
-        if not as_mapping(as_mapping(source.source_object.get("spec")).get("upstream")).get(
-            "workspaceName"
-        ):
+        if not _read_upstream(source).get("workspaceName"):
             yield Remark(
                 source.path,
                 "newer versions of Porch ignore it and use the workspace main; fanout uses"
                 f" {tag} alone",
                 is_lost=False,
             )
+    elif _follows_branch(source.value):
+        # A workspace beside it decides: it is what newer versions of Porch look for.
+        if _read_upstream(source).get("workspaceName", "") in ("", _BRANCH_WORKSPACE):
+            yield from _follow_latest(source)
     elif source.value not in (0, ""):
         yield Remark(
             source.path,
-            f"{format_value(source.value)} is the state of a branch, which has no tag",
-            "write the number of a published revision",
+            f"{format_value(source.value)} is not a revision with a tag",
+            _REVISION_REMEDY,
             invalidates=_REVISION_TAG_PATH,
         )
 
 
 def convert_workspace(source: SourceField) -> Iterator[TargetField | Remark]:
-    """Convert a workspace name; nothing is tagged by it, so it only stands in for a tag."""
-    name = format_value(source.value)
+    """Convert a workspace name; it stands in for a tag if it has the form of one."""
+    revision, name = _read_upstream(source).get("revision", ""), format_value(source.value)
     if source.value == "":
         return
-    if tag := _revision_tag(
-        as_mapping(as_mapping(source.source_object.get("spec")).get("upstream")).get("revision")
-    ):
+    if tag := _revision_tag(revision):
         yield Remark(
             source.path,
             f"a workspace has no tag; {tag} of spec.upstream.revision is used",
             f"check that {name} was published as {tag}",
         )
-    elif source.value == "main":
-        yield Remark(
-            source.path,
-            "main is the state of a branch, which has no tag",
-            "write spec.upstream.revision, the number of a published revision",
-            invalidates=_REVISION_TAG_PATH,
-        )
-    else:
+    elif source.value == _BRANCH_WORKSPACE:
+        if revision in (0, ""):
+            yield from _follow_latest(source)
+    elif isinstance(source.value, str) and _revision_tag(source.value):
         yield TargetField(_REVISION_TAG_PATH, source.value, source.path)
         yield Remark(
             source.path,
             f"a workspace has no tag; {name} is written as the tag",
-            "set spec.upstream.revision.tag to the published tag, like v3",
+            f"check that it was published as {name}",
+        )
+    else:
+        yield Remark(
+            source.path,
+            f"a workspace has no tag, and {name} is not the name of one",
+            _REVISION_REMEDY,
+            invalidates=_REVISION_TAG_PATH,
         )
 
 
@@ -309,10 +323,28 @@ def convert_object_selector(source: SourceField) -> Iterator[TargetField | Remar
         )
 
 
-def _revision_tag(number: object) -> str:
-    """Return the tag name of a revision, e.g. `v3`, or "" if it has none."""
-    if isinstance(number, int) and not isinstance(number, bool) and number > 0:
-        return f"v{number}"
-    if isinstance(number, str) and number[:1] == "v" and number[1:].isdecimal():
-        return number  # a name already, as older objects have it
-    return ""
+def _read_upstream(source: SourceField) -> Mapping[str, Any]:
+    return as_mapping(as_mapping(source.source_object.get("spec")).get("upstream"))
+
+
+def _follows_branch(revision: object) -> bool:
+    """Return whether the revision is that of the branch, by number or in text."""
+    return revision == _BRANCH_WORKSPACE or (revision == -1 and isinstance(revision, int))
+
+
+def _follow_latest(source: SourceField) -> Iterator[TargetField | Remark]:
+    """Yield the rule for an object that follows a branch: the newest revision."""
+    yield TargetField(_REVISION_LATEST_PATH, True, source.path)
+    yield Remark(
+        source.path,
+        "a policy or variant does not follow a branch; it takes the newest tag of the package",
+        "tag the package: <path>/v1, or <path>/v1.2.3",
+    )
+
+
+def _revision_tag(revision: object) -> str:
+    """Return the tag name of a revision, e.g. `v3` or `v1.2.3`, or "" if it has none."""
+    if isinstance(revision, int) and not isinstance(revision, bool) and revision > 0:
+        revision = f"v{revision}"
+    is_tag = isinstance(revision, str) and len(revision) <= _MAX_TAG and _TAG.fullmatch(revision)
+    return str(revision) if is_tag else ""

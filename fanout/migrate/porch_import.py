@@ -68,14 +68,15 @@ def _upstream_mappings() -> Iterator[FieldMapping]:
         "spec.upstream.revision",
         "spec.upstream.revision.tag",
         porch_conversion.convert_revision,
-        "`3` becomes `v3`; `-1`, the state of the branch, has no tag, so the object is left out",
+        "`3` becomes `v3`, `v1.2.3` stays; `-1` and `main`, the state of the branch, become"
+        " `latest: true`, and are reported",
     )
     yield FieldMapping(
         "spec.upstream.workspaceName",
         "spec.upstream.revision.tag",
         porch_conversion.convert_workspace,
-        "reported: a workspace has no tag. Without `revision` it is written as the tag, "
-        "which holds the policy until it is corrected",
+        "reported: a workspace has no tag. Without `revision`, `main` becomes `latest: true`, a"
+        " name like `v3` the tag, and the object of any other is left out",
     )
 
 

@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from fanout.disk_cache import read_cache_file, write_cache_file
 from fanout.errors import Bug
+from fanout.message_commands import DISTRIBUTION
 from fanout.sandbox.expression_closures import ASK, build_closure
 from fanout.sandbox.free_variables import (
     GLOBALS,
@@ -88,7 +89,7 @@ def _load_entries(path: Path) -> dict[str, Any]:
 
 def _cache_version() -> str:
     """Return the versions that the entries depend on: fanout's format of celpy's trees."""
-    return f"{AST_FORMAT} {version('fanout')} {version('cel-python')}"
+    return f"{AST_FORMAT} {version(DISTRIBUTION)} {version('cel-python')}"
 
 
 MAX_ANSWERS = 200_000

@@ -12,6 +12,7 @@ from fanout.api.field_errors import find_fields
 from fanout.api.validators.object_validation import validate_object
 from fanout.migrate.field_mapping import ignore_field
 from fanout.migrate.porch_import import PORCH_KINDS, import_porch_objects
+from fanout.package.revision import parse_tag
 
 ROWS = [
     (f"{origin.kind} {row.source}", origin, row)
@@ -73,6 +74,27 @@ def spoiled(draw):
 def test_whatever_comes_in_what_comes_out_is_valid(item):
     for made in import_porch_objects([item], judge).objects:
         assert validate_object(made)[1] == ()
+
+
+REVISIONS = st.one_of(
+    st.integers(),
+    st.text(max_size=8),
+    st.from_regex(r"v?[0-9]{1,3}(\.[0-9]{1,2}){0,3}(-[a-z0-9.]{0,6})?", fullmatch=True),
+    st.sampled_from(["main", "", None, True, 1.0, [], "v" + "9" * 20, "v1.0.0-" + "a" * 200]),
+)
+
+
+@given(REVISIONS, REVISIONS, st.sampled_from(["PackageVariant", "PackageVariantSet"]))
+def test_any_revision_ends_as_a_valid_object_or_is_named(revision, workspace, kind):
+    item = copy.deepcopy(WHOLE[kind])
+    item["spec"]["upstream"] |= {"revision": revision, "workspaceName": workspace}
+    answer = import_porch_objects([item], judge)
+    for made in answer.objects:
+        assert validate_object(made)[1] == ()
+        rule = made["spec"]["upstream"]["revision"]
+        assert rule == {"latest": True} or parse_tag(f"base/{rule['tag']}", "base") is not None
+    named = [remark.path for _, remark in answer.remarks]
+    assert answer.objects or any(path[:2] == ("spec", "upstream") for path in named)
 
 
 @given(spoiled())

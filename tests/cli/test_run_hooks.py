@@ -83,7 +83,7 @@ def test_the_extra_is_not_installed(fleet, library):
     code, errors = run(fleet, program=("-c", WITHOUT, library))
     assert code == ExitCode.ERROR
     assert f"--hooks: the library {library} is not installed" in errors
-    assert "pip install 'fanout[serve]'" in errors
+    assert "pip install 'fanout-gitops[serve]'" in errors
 
 
 def test_without_hooks_no_library_of_the_extra_is_loaded():

@@ -207,4 +207,4 @@ def test_the_extra_is_not_installed(fleet):
     code, errors = refused(fleet, "127.0.0.1:0", ("-c", WITHOUT, "prometheus_client"))
     assert code == ExitCode.ERROR
     assert "--listen: the library prometheus_client is not installed" in errors
-    assert "pip install 'fanout[serve]'" in errors
+    assert "pip install 'fanout-gitops[serve]'" in errors

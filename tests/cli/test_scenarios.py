@@ -267,6 +267,13 @@ def test_a_simulation_of_no_scenario(fanout, beside):
     assert (status, "no Scenario is in" in err) == (1, True)
 
 
+@pytest.mark.parametrize("options", [(), ("--show",)])
+def test_files_without_a_scenario_are_named_but_for_most(fanout, beside, options):
+    files = [beside() / "policy.yaml"] * 57
+    status, _, err = fanout("test", *options, *files)
+    assert (status, err.count("policy.yaml"), "and 54 more" in err) == (1, 3, True)
+
+
 def test_a_scenario_that_never_comes_to_rest_is_ended(fanout, tmp_path):
     text = SCENARIO.replace("policy: monitoring", "stages: [{name: dev}, {name: prod}]")
     text = text.replace("  expect:", "  promotion:\n    windows: [{allow: {schedule:"

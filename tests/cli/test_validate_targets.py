@@ -32,6 +32,7 @@ spec:
 """
 
 PATH = "\"'sites/' + target.metadata.name\""
+REPOSITORY = "target.spec.repository"
 OFFLINE = "    offlineWhen: target.status.gone\n    template:"
 
 Change = Callable[[Fleet], object]
@@ -83,6 +84,8 @@ ERRORS: list[tuple[str, Change, str, str, str]] = [
      f":9: {TEMPLATE}stageExpr: ", "ams", "yields a map where a string is needed"),
     ("offlineWhen that fails", policy(("    template:", OFFLINE)),
      f":8: {FIELD}targets[0].offlineWhen: ", "ams", "target.status.gone: "),
+    ("one path for all", policy((PATH, "\"'sites'\""), (REPOSITORY, "\"'edge'\"")),
+     f":12: {TEMPLATE}downstream.packageExpr: ", "ams", "path sites in repository edge is that of"),
 ]  # fmt: skip
 
 

@@ -73,7 +73,7 @@ class Told:
 
     verdict: Verdict
     soaked: float = 0  # for how long it was ready without a break
-    runs: bool = False  # its clock is on record and runs: time alone adds to that
+    runs: bool = False  # its clock runs: time alone adds to that
     there: bool = True  # the revision is in the stage or is what it takes next
     left: bool = False  # the stage moved on from it
 
@@ -231,21 +231,16 @@ class Before:
 
     @cache  # noqa: B019
     def clock(self) -> float | None:
-        """Since when it is on record as ready; what nobody has recorded begins with this pass."""
-        begun = self.since(NOW)
-        return begun if begun is None or begun <= RECORDED else NOW
+        """Since when it is ready: the latest event that its verdict rests on."""
+        return self.since(NOW)
 
     @cache  # noqa: B019  # the stages that there are, are few
     def told(self, when: float = NOW, *, next_one: bool = False) -> Told:
         """Return its answer at `when` without new records; `next_one`: for a newer revision."""
-        spans = [
-            (begun if begun <= RECORDED else NOW, when if end is None else end)
-            for begun, end in self.stretches(NOW)
-        ]
+        spans = [(begun, when if end is None else end) for begun, end in self.stretches(NOW)]
         soaked = max((end - begun for begun, end in spans), default=0.0)
         there = not next_one or any(it.published for it in self.stories)
-        open_one = [begun for begun, end in self.stretches(NOW) if end is None]
-        runs = bool(open_one) and open_one[0] <= RECORDED
+        runs = any(end is None for _, end in self.stretches(NOW))
         return Told(self.verdict(), soaked, runs, there, self.left is not None)
 
 

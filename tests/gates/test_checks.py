@@ -176,7 +176,7 @@ ROWS = [
     ),
     (
         "evidence that was withdrawn says nothing",
-        [replace(said("dev", PASSED), withdrawn=True)],
+        [replace(said("dev", PASSED), withdrawn=at(2))],
         PENDING,
         "VerificationPending",
         gate_wording.describe_unreported_check("e2e", "v1"),

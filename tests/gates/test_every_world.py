@@ -231,8 +231,6 @@ def before_differs(decision: PolicyEvaluation, name: str, before: Before, *, new
     gone = newer or before.left is not None
     spans = before.stretches(NOW)
     begun = spans[-1][0] if spans else None
-    if begun is not None and begun > RECORDED:
-        begun = NOW
     failed = sum(it.at(NOW) is FAILED for it in before.stories)
     faults = [
         (view.verdicts.get("v1", PENDING), before.verdict()),

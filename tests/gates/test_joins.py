@@ -88,15 +88,15 @@ def test_soaks_along_a_path_add():
     both = join("both", "eu", "us", soak=60)
     prod = stage("prod", after("both", soak=30))
     it = world(both, prod, records=OK, now=10)
-    it = later(it, 20)  # both upstreams are on record as passed since 10
+    it = later(it, 20)  # both upstreams have passed since 1
     assert evaluate_gates(it).stages["both"].verdict is PENDING
-    assert evaluate_gates(it).next == at(70)
+    assert evaluate_gates(it).next == at(61)
     it = later(it, 70)
     assert evaluate_gates(it).stages["both"].verdict is PASSED
     assert not evaluate_gates(it).variants["p"].publish
     it = later(it, 75)
-    assert evaluate_gates(it).next == at(100)
-    it = later(it, 100)
+    assert evaluate_gates(it).next == at(91)
+    it = later(it, 91)
     assert evaluate_gates(it).variants["p"].publish
 
 

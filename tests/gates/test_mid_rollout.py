@@ -195,7 +195,7 @@ def test_a_failure_after_the_soak_has_begun_starts_it_anew():
     it = later(it, 25, said("dev", FAILED, when=21))
     it = later(it, 30, said("dev", PASSED, when=26))
     it = later(it, 31)
-    assert evaluate_gates(it).next == at(60)
+    assert evaluate_gates(it).next == at(56)
 
 
 def test_a_machine_check_that_is_added_leaves_the_others_evidence():

@@ -152,7 +152,7 @@ def joined(soak, history):
 JOINS = [
     ("the soak before the join is on record", 0, {("dev", "v1"): passed(5)}, 35),
     ("the soak behind it is added", 20, {("dev", "v1"): passed(5)}, 55),
-    ("the clock has not started yet", 20, {}, None),
+    ("the clock is not on record yet", 20, {}, 51),
 ]
 
 

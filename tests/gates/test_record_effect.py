@@ -105,7 +105,7 @@ EVIDENCE = [
     ("another stage", said("nowhere", PASSED, when=3), {}, "NotFound"),
     ("another variant", said("dev", PASSED, variants=("b",), when=3), {}, "NotFound"),
     ("dated ahead", said("dev", PASSED, when=30), {}, "FromTheFuture"),
-    ("withdrawn", said("dev", PASSED, when=3, withdrawn=True), {}, "Withdrawn"),
+    ("withdrawn", said("dev", PASSED, when=3, withdrawn=at(4)), {}, "Withdrawn"),
     ("too old", said("dev", PASSED, when=3), {"fresh_for": timedelta(minutes=5)}, "Expired"),
     ("fresh", said("dev", PASSED, when=3), {"fresh_for": timedelta(minutes=9)}, "Effective"),
 ]

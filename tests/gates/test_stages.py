@@ -5,6 +5,7 @@ from datetime import timedelta
 from operator import itemgetter
 
 import pytest
+from gates.rolling import rolling
 from gates.worlds import (
     FAILED,
     PASSED,
@@ -25,7 +26,7 @@ from gates.worlds import (
     variant,
 )
 
-from fanout.api.gate_vocabulary import Action, Require
+from fanout.api.gate_vocabulary import Action, OverridableGate, Require
 from fanout.gates import gate_wording
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
@@ -185,25 +186,72 @@ def test_empty_stages_say_so():
     assert asleep.stages["dev"].counts == {VariantState.SUSPENDED: 1}
 
 
-def test_clocks_start_when_a_verdict_is_first_seen_and_nothing_is_back_dated():
+def test_clocks_start_with_what_the_verdict_rests_on_and_nothing_is_back_dated():
     world = dev(A, records=[said("dev", PASSED, when=-60), said("dev", PASSED, when=1)])
-    assert evaluate_gates(world).history == {("dev", "v1"): passed(10)}
+    assert evaluate_gates(world).history == {("dev", "v1"): passed(1)}
+
+
+SUSPENDED = decided(Action.SUSPEND, variants=("b",), when=7)
+SKIPPED = decided(Action.SKIP, stage="dev", revision="v1", variants=("b",), when=8)
+_LIFTED = {"stage": "dev", "revision": "v1", "variants": ("a",), "when": 6}
+OVERRIDDEN = decided(Action.PUBLISH, OverridableGate.VERIFICATION, **_LIFTED)
+WITHDRAWN = replace(said("dev", FAILED, when=2, by="bob"), withdrawn=at(9))
+UNREADY = variant("b", "dev")
+OK_B = said("dev", PASSED, when=4, variants=("b",))
+LATER = variant("a", "dev", published("v1", 2))
+OK_LATER = said("dev", PASSED, when=3)
+RESTS_ON = [
+    ("evidence", [OK], [A], {}, 1),
+    (
+        "evidence of the last variant",
+        [OK_A, OK_B],
+        [A, B],
+        {},
+        4,
+    ),
+    (
+        "a report after a publication",
+        [OK, said("dev", PASSED, when=3)],
+        [variant("a", "dev", published("v1", 2))],
+        {},
+        3,
+    ),
+    ("minReady", [OK], [A], {"rollout": rolling(min_ready=6)}, 7),
+    ("an override", [OVERRIDDEN], [A], {}, 6),
+    ("the suspension of one that is not ready", [OK, SUSPENDED], [A, UNREADY], {}, 7),
+    ("the skip of one that is not ready", [OK, SKIPPED], [A, UNREADY], {}, 8),
+    ("the withdrawal of a failure", [OK, WITHDRAWN], [A], {}, 9),
+    ("an offline target, which has no instant", [OK], [A, replace(UNREADY, offline=True)], {}, 500),
+    ("a suspension by spec", [OK], [A, replace(UNREADY, suspended=True)], {}, 500),
+]
+
+
+@pytest.mark.parametrize(
+    ("records", "variants", "fields", "begins"),
+    [row[1:] for row in RESTS_ON],
+    ids=[row[0] for row in RESTS_ON],
+)
+def test_a_soak_begins_with_the_latest_that_its_verdict_rests_on(records, variants, fields, begins):
+    world = facts((stage("dev", **fields),), variants, *records, now=500)
+    assert evaluate_gates(world).history == {("dev", "v1"): passed(begins)}
 
 
 def test_a_soak_is_judged_by_the_clock_and_wakes_the_policy_at_its_end():
     waiting = facts((DEV, PROD), (A, variant("p", "prod", draft=draft("v1"))), OK)
     first = evaluate_gates(waiting)
-    assert (first.next, reasons_of(first, "p")) == (None, ["SoakRunning"])
-    early = evaluate_gates(later(waiting, 69.9))
+    assert (first.next, reasons_of(first, "p")) == (at(61), ["SoakRunning"])
+    early = evaluate_gates(later(waiting, 60.9))
     assert not early.variants["p"].release
-    assert early.next == at(70)
-    there = evaluate_gates(later(waiting, 70))
+    assert early.next == at(61)
+    there = evaluate_gates(later(waiting, 61))
     assert there.variants["p"].publish
     assert there.next is None
 
 
 def test_before_it_is_recorded_a_soak_has_no_instants_that_move_with_the_clock():
-    waiting = facts((DEV, PROD), (A, variant("p", "prod", draft=draft("v1"))), OK)
+    # No instant is known from which an offline target no longer counts.
+    away = variant("b", "dev", offline=True)
+    waiting = facts((DEV, PROD), (A, away, variant("p", "prod", draft=draft("v1"))), OK)
     early, late = evaluate_gates(waiting), evaluate_gates(replace(waiting, now=at(500)))
     [hold] = early.variants["p"].holds
     assert hold.sentence == gate_wording.describe_unrecorded_soak("v1", "dev", timedelta(hours=1))
@@ -236,9 +284,9 @@ def test_a_withdrawal_starts_the_soak_anew():
     world = later(world, 30, said("dev", FAILED, when=29))
     assert evaluate_gates(world).history == {}
     world = later(world, 40, said("dev", PASSED, when=39))
-    assert evaluate_gates(later(world, 41)).next == at(100)
+    assert evaluate_gates(later(world, 41)).next == at(99)
     assert not evaluate_gates(later(world, 71)).variants["p"].release
-    assert evaluate_gates(later(world, 100)).variants["p"].publish
+    assert evaluate_gates(later(world, 99)).variants["p"].publish
 
 
 def test_a_soak_ends_when_the_stage_moves_on_and_what_was_earned_stays():
@@ -246,28 +294,28 @@ def test_a_soak_ends_when_the_stage_moves_on_and_what_was_earned_stays():
     world = facts((DEV, PROD), (A, drafted), OK, revisions="v1 v2")
     moved = variant("a", "dev", published("v2", 80))
     enough = evaluate_gates(later(world, 90, variants=(moved, drafted)))
-    assert enough.history["dev", "v1"] == passed(10, 80)
+    assert enough.history["dev", "v1"] == passed(1, 80)
     assert enough.variants["p"].publish
     moved = variant("a", "dev", published("v2", 40))
     cut = evaluate_gates(later(world, 90, variants=(moved, drafted)))
-    assert cut.history["dev", "v1"] == passed(10, 40)
+    assert cut.history["dev", "v1"] == passed(1, 40)
     assert cut.stages["prod"].candidate == "v2"
 
 
 def test_a_stage_that_moves_on_in_the_pass_that_saw_it_passed_soaks_no_more():
     drafted = variant("p", "prod", draft=draft("v1"))
     first = facts((DEV, PROD), (A, drafted), OK, revisions="v1 v2")
-    assert evaluate_gates(first).history["dev", "v1"] == passed(10)
-    moved = variant("a", "dev", published("v2", 10))
+    assert evaluate_gates(first).history["dev", "v1"] == passed(1)
+    moved = variant("a", "dev", published("v2", 1))
     decision = evaluate_gates(later(first, 90, variants=(moved, drafted)))
-    assert decision.history["dev", "v1"] == passed(10, 10)
+    assert decision.history["dev", "v1"] == passed(1, 1)
     assert not decision.variants["p"].publish
 
 
 def test_the_stage_moves_on_with_its_first_variant():
     both = dev(A, B, records=[OK], revisions="v1 v2")
     world = later(both, 20, variants=(variant("a", "dev", published("v2", 15)), B))
-    assert evaluate_gates(world).history["dev", "v1"] == passed(10, 15)
+    assert evaluate_gates(world).history["dev", "v1"] == passed(1, 15)
 
 
 def test_answers_stand_when_the_revision_has_left():
@@ -292,7 +340,7 @@ def test_a_queued_revision_whose_soak_ends_wakes_the_policy():
     decision = evaluate_gates(later(world, 11))
     assert decision.stages["prod"].candidate == "v1"
     assert decision.stages["prod"].queued == ("v2",)
-    assert decision.next == at(70)
+    assert decision.next == at(66)
 
 
 def test_the_soak_of_what_a_stage_has_already_is_no_timer():

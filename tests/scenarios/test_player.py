@@ -78,6 +78,7 @@ EVERYTHING = """
 stages:
 - {name: dev, verification: [{name: e2e, report: {}}], rollout: {groups: [{matchLabels: {a: b}}]}}
 promotion:
+  schedule: 0 1 * * *
   autoPromotion: {stages: [dev]}
   windows: [{deny: {schedule: "0 0 1 1 *", duration: 1h}}]
   atClose: Finish

@@ -1,4 +1,4 @@
-"""A soak begins when a sweep puts the verdict on record; who only looks starts no clock."""
+"""A soak begins with what its verdict rests on, whoever looks and whenever a sweep sees it."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 from companies import company
 from fleet import Fleet
-
-from fanout.gates import gate_wording
 
 LINES = [
     ("get stages", ("get", "stages", "-o", "json")),
@@ -28,22 +26,24 @@ def reported(root: Path) -> Fleet:
 @pytest.mark.parametrize("line", [row[1] for row in LINES], ids=[row[0] for row in LINES])
 def test_looking_again_later_shows_the_same(reported: Fleet, line: tuple[str, ...]):
     early = reported.later(minutes=1).run(*line)
-    late = reported.later(hours=5).run(*line)
+    late = reported.later(minutes=40).run(*line)
     assert early.out == late.out
 
 
-def test_the_clock_starts_with_the_sweep_and_not_with_the_report(reported: Fleet):
-    reason, sentence = reported.later(hours=5).condition("sites/ber")
-    hour = timedelta(hours=1)
-    unrecorded = gate_wording.describe_unrecorded_soak("v1", "dev", hour)
-    assert (reason, sentence) == ("SoakRunning", unrecorded)
+def test_the_clock_starts_with_the_report_and_not_with_the_sweep(reported: Fleet):
+    until = (reported.now + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    reason, sentence = reported.later(minutes=50).condition("sites/ber")
+    assert (reason, until in sentence) == ("SoakRunning", True)
     reported.settle()
-    swept = reported.now
-    until = swept.replace(hour=swept.hour + 1).strftime("%Y-%m-%dT%H:%M:%SZ")
-    assert until in reported.later(minutes=30).condition("sites/ber")[1]
-    reported.later(minutes=29).settle()
+    assert until in reported.later(minutes=1).condition("sites/ber")[1]
+    reported.later(minutes=8).settle()
     assert reported.published()["sites/ber"] == ""
     reported.later(minutes=1).settle()
+    assert reported.published()["sites/ber"] == "v1"
+
+
+def test_a_sweep_after_the_soak_publishes_at_once(reported: Fleet):
+    reported.later(hours=5).settle()
     assert reported.published()["sites/ber"] == "v1"
 
 

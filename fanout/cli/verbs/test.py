@@ -27,6 +27,7 @@ from fanout.scenarios.scenario_expectations import (
 )
 from fanout.scenarios.simulation_view import build_simulation
 
+_MAX_PATHS = 3  # of those that messages name
 _MARKS = {"Passed": "ok", "Failed": "FAILED", "Invalid": "INVALID", "Empty": "empty"}
 
 
@@ -73,7 +74,7 @@ def command(
     # A mistyped path must not pass in CI as a test without failures.
     if not declared.errors and all(result.result == "Empty" for result in results):
         raise InvalidInput(
-            f"{' and '.join(map(str, paths))}: no Scenario with expectations",
+            f"{_format_paths(paths)}: no Scenario with expectations",
             reason="NotFound",
             remedy="write the expectations in spec.expect",
         )
@@ -86,13 +87,20 @@ def command(
     return ExitCode.SOME_FAILED if failed else ExitCode.OK
 
 
+def _format_paths(paths: Sequence[Path]) -> str:
+    """Format the first of the paths, and the number of the others."""
+    shown = [str(path) for path in paths[:_MAX_PATHS]]
+    rest = len(paths) - len(shown)
+    return " and ".join([*shown, f"{rest} more"] if rest else shown)
+
+
 def _show_scenarios(
     declared: DeclaredScenarios, paths: Sequence[Path], settings: Settings
 ) -> ExitCode:
     """Print what the gates decide in each pass of the scenarios."""
     if not declared.scenarios and not declared.errors:
         raise InvalidInput(
-            f"no Scenario is in {' and '.join(map(str, paths))}",
+            f"no Scenario is in {_format_paths(paths)}",
             reason="NotFound",
             remedy="check the paths",
         )

@@ -13,6 +13,7 @@ from fanout.cli.documentation import read_commit
 from fanout.cli.input.options import VerbCommand, with_settings
 from fanout.cli.output.printer import format_table, print_value, write_stdout
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
+from fanout.message_commands import DISTRIBUTION
 
 
 @click.command(cls=VerbCommand)
@@ -30,10 +31,10 @@ def command(settings: Settings) -> None:
 def _read_versions() -> dict[str, Any]:
     names = [
         re.split(r"[^\w.-]", requirement)[0]
-        for requirement in requires("fanout") or ()
+        for requirement in requires(DISTRIBUTION) or ()
         if "extra ==" not in requirement
     ]
-    fanout_version = _read_version("fanout")
+    fanout_version = _read_version(DISTRIBUTION)
     return {
         "fanout": fanout_version,
         "commit": _find_commit(fanout_version),

@@ -30,7 +30,8 @@ class RecordEntry:
     by: str  # "name <email>"
     kind: str  # Evidence | Approval | Decision
     spec: Mapping[str, Any]
-    withdrawn: bool = False  # Evidence that keeps its place in the order but does not count
+    # When it was withdrawn: Evidence that keeps its place in the order but does not count.
+    withdrawn: datetime | None = None
     uid: str = ""  # of the object that it was taken in from; "": a verb wrote it into Git
     groups: tuple[str, ...] = ()  # of the API, for which `by` speaks
 
@@ -65,7 +66,7 @@ def active_records(records: Iterable[RecordEntry]) -> tuple[RecordEntry, ...]:
         elif target in active and active[target].kind == "Decision":
             del active[target]
         elif target in active and active[target].kind == "Evidence":
-            active[target] = replace(active[target], withdrawn=True)
+            active[target] = replace(active[target], withdrawn=record.at)
     return tuple(active.values())
 
 

@@ -154,12 +154,17 @@ def _find_target_problems(
         place = f"{declared.where(declaration, failure.field)}: "
         problem = failure.problem.removeprefix(place)
         yield _TargetProblem(failure.field, failure.target, problem, failure.reason)
+    loses_all = resolved_policy.upstream_policy is not None and all(
+        (it.namespace, it.name) in checks.collisions for it in resolved_policy.variants
+    )
     for spec in resolved_policy.variants:
         yield from _find_variant_problems(resolved_policy, spec, declared)
         if collision := checks.collisions.get((spec.namespace, spec.name)):
             field = _package_field(resolved_policy, spec.target)
-            # A warning: the present owner keeps the path, and is unknown here.
-            yield _TargetProblem(field, spec.target, collision, Reason.PATH_COLLISION, "warning")
+            # Some lost variants are a warning: the present owner keeps the path, and is unknown
+            # here. A policy without any other variant is a mistake, such as a fixed path.
+            severity: Severity = "error" if loses_all else "warning"
+            yield _TargetProblem(field, spec.target, collision, Reason.PATH_COLLISION, severity)
     for failed in find_stage_expression_failures(resolved_policy, checks.sandbox):
         yield _TargetProblem(failed.field, failed.target, failed.problem, Reason.EXPRESSION_ERROR)
 
