@@ -183,7 +183,7 @@ class Functions(Model):
 
 
 class CheckRules(Model):
-    """What checks of policies may read."""
+    """Namespaces that checks of all policies may read."""
 
     namespaces: Distinct[Name] = Field(
         default=(),
