@@ -182,6 +182,16 @@ class Functions(Model):
     )
 
 
+class CheckRules(Model):
+    """Namespaces that checks of all policies may read."""
+
+    namespaces: Distinct[Name] = Field(
+        default=(),
+        description="Namespaces, besides a policy's own, whose objects checks of every policy"
+        " may read; default: none.",
+    )
+
+
 class CheckSecret(Model):
     """Secret that checks of policies may use, and the services it may be sent to."""
 
@@ -283,6 +293,9 @@ class FanoutConfiguration(KRMObject):
         default=Functions(),
         description="Functions that may be run besides those that run in process, and their"
         " limits.",
+    )
+    checks: CheckRules = Field(
+        default=CheckRules(), description="What checks of policies may read."
     )
     check_secrets: tuple[CheckSecret, ...] = Field(
         default=(),

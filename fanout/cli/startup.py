@@ -428,6 +428,7 @@ def _open_world(
         install=configuration.install_id,
         identity=CommitIdentity(author.name, author.email),
         limits=_package_limits(configuration),
+        check_namespaces=frozenset(configuration.checks.namespaces),
         new_records=settings.new_records,
     )
     records_url, _ = _records_url(settings, configuration)

@@ -425,6 +425,15 @@ def describe_missing_object(title: str) -> str:
     return f"there is no {title}"
 
 
+def describe_unreadable_namespace(namespace: str, policy_namespace: str) -> str:
+    """Describe a check of an object in a namespace that checks of the policy may not read."""
+    return (
+        f"checks of policies in namespace {policy_namespace} may not read objects in"
+        f" {namespace}; have an administrator add {namespace} to checks.namespaces of the"
+        " FanoutConfiguration, or check an object in the policy's own namespace"
+    )
+
+
 def format_query(address: str) -> str:
     """Format the subject of a check that queries a Prometheus server."""
     return f"the query to {address}"

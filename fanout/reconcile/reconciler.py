@@ -344,7 +344,9 @@ class Reconciler:
             rollback_selector=self._rollback,
             scopes=declared.scopes,
         )
-        prober = CheckProber(world.sandbox, world.probes, declared.objects, now)
+        prober = CheckProber(
+            world.sandbox, world.probes, declared.objects, now, world.setup.check_namespaces
+        )
         return PolicyEvaluator(
             git=world.git,
             renderer=renderer,

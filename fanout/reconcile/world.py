@@ -36,6 +36,7 @@ class Setup:
     install: str = "default"
     identity: CommitIdentity = CommitIdentity("fanout", "fanout@localhost")
     limits: RenderLimits = RenderLimits()
+    check_namespaces: frozenset[str] = frozenset()  # that checks may read besides their own
     new_records: bool = False  # a person confirmed that missing records are no loss
 
 

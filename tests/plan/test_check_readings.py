@@ -204,6 +204,35 @@ def test_a_check_of_an_object_requests_no_probe():
     assert missing.sentence == plan_wording.describe_missing_object("ConfigMap default/state")
 
 
+SECRETIVE = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"ok": "yes"}}
+
+
+@pytest.mark.parametrize("objects", [[], [("payments", "state")]], ids=["missing", "present"])
+def test_a_check_reads_no_object_of_another_namespace(objects):
+    """Nor does its message tell whether there is one."""
+    rule = {
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "state", "namespace": "payments",
+        "cel": "true", "observedRevision": "object.data.ok",
+    }  # fmt: skip
+    item = due_check({"name": "health", "object": rule})
+    index = ClusterObjectIndex(
+        [{**SECRETIVE, "metadata": {"namespace": it, "name": name}} for it, name in objects]
+    )
+    reading = read_check(item, index, {})
+    assert reading.verdict is Verdict.PENDING
+    assert reading.sentence == plan_wording.describe_unreadable_namespace("payments", "default")
+
+
+def test_a_check_reads_objects_of_namespaces_that_an_administrator_names():
+    rule = {"apiVersion": "v1", "kind": "ConfigMap", "name": "state", "namespace": "payments"}
+    item = due_check({"name": "health", "object": {**rule, "cel": "object.data.ok"}})
+    state = {**SECRETIVE, "metadata": {"namespace": "payments", "name": "state"}}
+    with pytest.raises(InputPending) as pending:
+        read_check(item, ClusterObjectIndex([state]), {}, frozenset({"payments"}))
+    [request] = pending.value.requests
+    assert request == ExpressionRequest("object.data.ok", {**item.variables, "object": state})
+
+
 def test_a_check_reads_its_object_in_the_version_that_it_names():
     names = {("default", "state"): {"apiVersion": "example.com/v2", "kind": "State"}}
     earlier = {("default", "state"): {"apiVersion": "example.com/v1", "kind": "State"}}

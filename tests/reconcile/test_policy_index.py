@@ -321,7 +321,7 @@ def read_object(due: DueCheck, objects: ClusterObjectIndex) -> object:
     name = target["metadata"]["name"]
     responses = {ExpressionRequest(NAME_EXPRESSION, due.variables): name}
     try:
-        return read_check(due, objects, responses)
+        return read_check(due, objects, responses, ("a", "b"))
     except InputPending as pending:
         return [
             it.variables["object"] for it in pending.requests if isinstance(it, ExpressionRequest)

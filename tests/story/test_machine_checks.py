@@ -23,6 +23,13 @@ def company(root: Path, check: dict, where: str = "verification") -> Fleet:
     assert old in POLICY
     stage = json.dumps({"name": "dev", where: [check]})
     fleet.write("policy.yaml", POLICY.replace(old, stage))
+    if "object" in check:
+        config = root / "fanout.yaml"
+        config.write_text(
+            "apiVersion: fanout.dev/v1alpha1\nkind: FanoutConfiguration\n"
+            "checks: {namespaces: [flux-system, argocd]}\n"
+        )
+        fleet.options = ("--config", str(config))
     fleet.sweep()
     fleet.later(minutes=1).sweep()
     return fleet
@@ -75,6 +82,22 @@ def test_flux_has_applied_the_commit_or_it_is_waited_for(tmp_path):
     state, words = swept(fleet)
     assert state == "Ready"
     assert words.startswith("check health passed: Kustomization flux-system/ams: ")
+
+
+def test_an_object_of_another_namespace_is_not_read_unless_an_administrator_names_it(tmp_path):
+    fleet = company(tmp_path, asked("flux"))
+    with_configuration, fleet.options = fleet.options, ()
+    told = set()
+    for seen in ("", f"main@sha1:{head(fleet)}"):
+        if seen:
+            said(fleet, "flux", seen=seen, **APPLIED)
+        told.add(swept(fleet))
+        assert "Kustomization" not in fleet.run("explain", "monitoring-ams").out
+    [(state, words)] = told  # the same whether the object is there or not
+    assert state == "Verifying"
+    assert plan_wording.describe_unreadable_namespace("flux-system", "default") in words
+    fleet.options = with_configuration
+    assert swept(fleet)[0] == "Ready"
 
 
 def test_flux_may_have_applied_a_later_commit_that_left_the_package_alone(tmp_path):

@@ -7,7 +7,7 @@ readings into verdicts.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from fanout.api.field_errors import InvalidValue
@@ -45,13 +45,22 @@ class CheckProbe:
 
 
 def read_check(
-    due_check: DueCheck, objects: ClusterObjectIndex, responses: Responses
+    due_check: DueCheck,
+    objects: ClusterObjectIndex,
+    responses: Responses,
+    readable_namespaces: Collection[str] = (),
 ) -> CheckReading:
     """Return the reading of a due check.
 
+    Objects are read in the policy's namespace, without a namespace, and in readable ones.
     Raises InputPending while an expression or a probe has no response.
     """
     check = due_check.check
+    namespace = check.object.namespace if check.object is not None else None
+    # Before anything is looked up: the answer must not depend on what is there.
+    if namespace and namespace not in (due_check.namespace, *readable_namespaces):
+        sentence = plan_wording.describe_unreadable_namespace(namespace, due_check.namespace)
+        return pending_reading(due_check, sentence)
     if check.commit_status is not None and due_check.statuses is not None:
         return read_commit_status(
             check, check.commit_status, due_check.digest, due_check.repository, due_check.statuses

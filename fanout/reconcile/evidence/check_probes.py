@@ -33,6 +33,7 @@ class CheckProber:
     probes: ProbeClient
     objects: ClusterObjectIndex
     now: datetime
+    readable_namespaces: frozenset[str] = frozenset()  # besides a policy's own
     _responses: dict[ProbeQuery, ProbeResponse | ProbeFailure] = field(default_factory=dict)
 
     def read_checks(
@@ -52,7 +53,10 @@ class CheckProber:
         values: dict[ExpressionRequest, Any] = {}
         responses = ChainMap[Any, Any](values, self._responses)
         check_readings = complete(
-            [partial(read_check, due_check, self.objects, responses) for due_check in due_checks],
+            [
+                partial(read_check, due_check, self.objects, responses, self.readable_namespaces)
+                for due_check in due_checks
+            ],
             partial(self._obtain, values),
         )
         readings_by_variant: dict[str, list[CheckReading]] = {}
