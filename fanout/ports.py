@@ -299,6 +299,12 @@ class Forge(Protocol):
     def reopen_request(self, repository: RepositoryName, number: int) -> None:
         """Open a closed pull request again."""
 
+    def create_label(self, repository: RepositoryName, name: str) -> None:
+        """Create a label unless the repository has it.
+
+        Beside another call about labels of the repository it may be created twice, for ever.
+        """
+
     def set_labels(
         self,
         repository: RepositoryName,

@@ -244,6 +244,12 @@ class GiteaForge:
         """Open a closed pull request again. Raises Conflict if it was merged."""
         self._edit(repository, number, {"state": "open"})
 
+    def create_label(self, repository: RepositoryName, name: str) -> None:
+        """Create a label unless the repository has it."""
+        # Gitea takes a second label of one name.
+        if name not in dict(self._all((*_path(repository), "labels"), _read_label)):
+            self._create_label(repository, name)
+
     def set_labels(
         self,
         repository: RepositoryName,

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from fanout.api.text_fields import join_words, pluralize
+from fanout.errors import FanoutError
+from fanout.plan.pull_requests.request_holds import HOLD_LABEL
 
 # Actors.
 DECLARED_MOVED = "what is declared changed during the pass"
@@ -322,6 +324,14 @@ def describe_foreign_request(number: int, base: str, head: str) -> str:
 def describe_unknown_reviewers(url: str, reviewers: Iterable[str]) -> str:
     """Describe reviewers that the forge refuses."""
     return f"{url}: cannot request a review from {', '.join(reviewers)}"
+
+
+def describe_missing_hold_label(url: str, error: FanoutError) -> str:
+    """Describe that the label by which people hold requests could not be created."""
+    return (
+        f"{url}: cannot create the label {HOLD_LABEL}, which holds pull requests: {error};"
+        " or create it by hand"
+    )
 
 
 # Paths and moves.

@@ -4,6 +4,7 @@ from operator import itemgetter
 
 import pytest
 
+from fanout.errors import Denied
 from fanout.reconcile import reconcile_wording as wording
 
 AMS, URL = "edge:sites/ams", "/git/edge"
@@ -93,6 +94,9 @@ SENTENCES = [
      "pull request 7 from drafts/x to main was not opened by fanout and is ignored"),
     (wording.describe_unknown_reviewers(URL, ["ann", "bob"]),
      "/git/edge: cannot request a review from ann, bob"),
+    (wording.describe_missing_hold_label(URL, Denied("no right", reason="ForgeDenied")),
+     ("/git/edge: cannot create the label fanout/hold, which holds pull requests: no right;"
+      " or create it by hand")),
     # Paths and moves.
     (wording.describe_two_addresses(TAKEN, ["a/edge", "b/edge"], ["/x", "/y"]),
      ("edge:sites/ams holds a package that was published for default/web: a/edge and b/edge are one"

@@ -369,3 +369,52 @@ def test_a_draft_that_a_person_makes_change_nothing_is_published_once(fleet: For
     assert [it for it in states if it != "closed"] == ["merged", "merged"]
     assert fleet.published() == {"sites/a": "v2", "sites/b": "v2"}
     assert sweep(fleet) == "nothing to do\n"
+
+
+OFFERED = "fanout/hold"
+
+
+def labels(fleet: ForgeFleet) -> list[str]:
+    return sorted(it["name"] for it in fleet.gitea.get(f"{fleet.path('edge')}/labels"))
+
+
+def test_labels_are_created_once_with_the_first_requests(gitea: Gitea, tmp_path: Path):
+    sites = {name: (name, "edge") for name in ("one", "two", "three", "four")}
+    fleet = ForgeFleet.on(gitea, tmp_path, sites)
+    stages = ", ".join(f"{{name: {it}}}" for it in sites)
+    fleet.write("policy.yaml", POLICY[: POLICY.index("  stages:")] + f"  stages: [{stages}]\n")
+    fleet.write("promotion.yaml", MANUAL + "  pullRequest: {labels: [team-a]}\n")
+    sweep(fleet)
+    assert len(fleet.requests("edge")) == len(sites)
+    assert labels(fleet) == [OFFERED, "team-a"]
+    assert {tuple(it["labels"]) for it in fleet.requests("edge")} == {("team-a",)}
+
+
+def test_the_label_that_texts_offer_holds_a_request(fleet: ForgeFleet):
+    sweep(fleet)
+    number = fleet.only_request("edge")["number"]
+    fleet.gitea.post(
+        f"{fleet.path('edge')}/issues/{number}/labels", {"labels": [OFFERED]}, by="ann"
+    )
+    sweep(fleet, 2)
+    assert fleet.only_request("edge")["state"] == "open"
+
+
+def test_a_label_that_cannot_be_created_is_told_and_stops_nothing(gitea: Gitea, tmp_path: Path):
+    """The token has the scopes that suffice where no labels are configured."""
+    scopes = ("write:repository", "read:issue", "read:user")
+    fleet = ForgeFleet.on(gitea, tmp_path, {"a": ("dev", "edge")}, scopes=scopes)
+    swept = fleet.sweep()
+    assert "cannot create the label fanout/hold" in swept.err
+    assert swept.code == 0
+    assert fleet.only_request("edge")["state"] == "open"
+    assert labels(fleet) == []
+    swept = fleet.later(minutes=1).sweep()
+    assert (swept.code, "fanout/hold" in swept.err) == (0, False)
+    assert fleet.only_request("edge")["state"] == "merged"
+
+
+def test_the_label_of_a_repository_is_not_created_again(fleet: ForgeFleet):
+    fleet.gitea.post(f"{fleet.path('edge')}/labels", {"name": OFFERED, "color": "#cccccc"})
+    assert "fanout/hold" not in fleet.sweep().err
+    assert labels(fleet) == [OFFERED]

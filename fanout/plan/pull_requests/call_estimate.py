@@ -123,7 +123,7 @@ def _format_time(seconds: int) -> str:
 def call_kinds(change: RequestChange) -> tuple[CallKind, ...]:
     """Return the kinds of the calls that a change of a request takes.
 
-    A label that the repository does not have yet takes further calls.
+    Labels that the repository does not have yet take further calls.
     """
     creations = [CallKind.CREATION] if change.opening is not None else []
     writes = (

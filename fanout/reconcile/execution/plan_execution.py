@@ -199,12 +199,18 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     except Conflict as error:
         lost_race = error
     pass_plan = with_policy_errors(pass_plan, {**unsettled_errors, **unwritten_errors})
-    warnings = tuple(
-        wording.describe_unknown_reviewers(url_of_remote(key), outcome.unknown_reviewers)
-        for (key, _), outcome in sorted(request_outcomes.items())
-        if outcome.unknown_reviewers
-    )
+    warnings = tuple(_yield_warnings(request_outcomes))
     return PassReport(pass_plan, outcomes, warnings, lost_race)
+
+
+def _yield_warnings(request_outcomes: RequestOutcomes) -> Iterator[str]:
+    for (key, _), outcome in sorted(request_outcomes.items()):
+        if outcome.unknown_reviewers:
+            names = outcome.unknown_reviewers
+            yield wording.describe_unknown_reviewers(url_of_remote(key), names)
+        if outcome.hold_label_error is not None:
+            error = outcome.hold_label_error
+            yield wording.describe_missing_hold_label(url_of_remote(key), error)
 
 
 def _find_holds(world: World, pass_plan: PassPlan) -> PolicyErrors:

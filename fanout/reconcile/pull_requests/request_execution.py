@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from functools import partial
+from threading import Lock
 
 from fanout.errors import Conflict, FanoutError, RateLimited, Unavailable, Waiting
 from fanout.plan.actions import ActionKind
@@ -21,6 +22,7 @@ from fanout.plan.observation.observed_request import (
 )
 from fanout.plan.observation.repository_state import PushedChange
 from fanout.plan.observation.request_change import RequestChange
+from fanout.plan.pull_requests.request_holds import HOLD_LABEL
 from fanout.plan.pull_requests.request_plan import format_status
 from fanout.plan.pull_requests.request_records import RequestResult
 from fanout.ports import Forge, ForgeDirectory, RequestMerger, StatusStore
@@ -40,6 +42,7 @@ class RequestOutcome:
     _: KW_ONLY
     errors: dict[ActionKind, FanoutError] = field(default_factory=dict)
     unknown_reviewers: tuple[str, ...] = ()
+    hold_label_error: FanoutError | None = None  # of creating it; no call depends on it
     result: RequestResult | None = None
 
 
@@ -58,6 +61,8 @@ def execute_requests(
         run.find_head(push_results.get(run.change.remote.key))
     _share_creations(forges, changes)
     with ThreadPoolExecutor(_WORKERS, "requests") as workers:
+        # Before the requests: their texts offer the label, and a later pass does not create it.
+        _run_all(workers, _find_label_creations(forges, runs))
         _run_all(workers, (run.update for run in runs))
         # After all statuses: a branch may require those of several requests.
         _run_all(workers, (run.merge for run in runs if run.change.merge is not None))
@@ -77,6 +82,31 @@ def _share_creations(forges: ForgeDirectory, changes: Sequence[RequestChange]) -
         run_isolated(partial(forge.share_creations, demand))  # the calls say what is wrong
 
 
+def _find_label_creations(
+    forges: ForgeDirectory, runs: Sequence["_RequestRun"]
+) -> Iterator[Callable[[], None]]:
+    """Yield for each repository in which requests are opened what creates the label of holds.
+
+    The runs of one repository get one lock for their calls about labels: two at once would both
+    create a missing label, and a forge keeps both.
+    """
+    locks: dict[tuple[str, RepositoryName], Lock] = {}
+    with_label = set()
+    for run in runs:
+        if run.change.opening is None and not run.change.added_labels:
+            continue
+        located = run_isolated(partial(forges.forge_of, run.change.remote.url))
+        if isinstance(located, FanoutError):
+            continue  # the calls say what is wrong
+        forge, repository = located
+        key = forge.host, repository
+        run.label_lock = locks.setdefault(key, run.label_lock)
+        is_opened = run.change.opening is not None and not run.outcome.errors
+        if is_opened and key not in with_label:
+            with_label.add(key)
+            yield run.create_hold_label
+
+
 def _run_all(workers: ThreadPoolExecutor, steps: Iterable[Callable[[], None]]) -> None:
     for future in [workers.submit(step) for step in steps]:
         future.result()
@@ -91,6 +121,7 @@ class _RequestRun:
     change: RequestChange
     now: datetime
     outcome: RequestOutcome = field(default_factory=RequestOutcome)
+    label_lock: Lock = field(default_factory=Lock)  # shared by the runs of the repository
     _head: str = ""  # of the branch after the push
     _request: ObservedRequest | None = None
     _status_head: str = ""  # where the status was set
@@ -103,6 +134,11 @@ class _RequestRun:
         elif isinstance(push_result, FanoutError):
             for kind in self._kinds():
                 self.outcome.errors[kind] = push_result
+
+    def create_hold_label(self) -> None:
+        """Create the label by which people hold requests, unless the repository has it."""
+        create = partial(self._call, lambda forge, name: forge.create_label(name, HOLD_LABEL))
+        self.outcome.hold_label_error = run_isolated(create)
 
     def update(self) -> None:
         """Open, change or close the request, and set the status at its head."""
@@ -173,7 +209,8 @@ class _RequestRun:
 
     def _set_labels(self, forge: Forge, repository: RepositoryName) -> None:
         if self._request is not None and self.change.added_labels:
-            forge.set_labels(repository, self._request, add=self.change.added_labels)
+            with self.label_lock:
+                forge.set_labels(repository, self._request, add=self.change.added_labels)
 
     def _set_status(self, forge: Forge, repository: RepositoryName) -> None:
         status = self.change.status
