@@ -58,7 +58,7 @@ check: lint ## Lint, types, layers, sizes and names
 	$(PY) -m pytest -q tests/test_architecture.py
 
 collect: $(VENV)/test ## Collect all tests, so that no process of a run has to compile them
-	$(PY) -m pytest -q --collect-only > /dev/null
+	$(PY) -m pytest -q --collect-only > $(VENV)/collected || { tail -30 $(VENV)/collected; exit 1; }
 
 lint: $(VENV)/test ## Style, format and layers
 	$(PY) -m ruff check

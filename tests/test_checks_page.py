@@ -9,7 +9,7 @@ from fanout.api.validators.object_validation import validate_object
 
 DOCS = Path(__file__).parents[1] / "docs" / "concepts"
 EXAMPLE = Path(__file__).parent / "api" / "examples" / "upstream-policy.yaml"
-CHECKS, STATUSES, CONFIGURATION = (
+CHECKS, STATUSES, NAMESPACES, SECRETS = (
     yaml.safe_load(block)
     for block in re.findall(r"```yaml\n(.*?)```", (DOCS / "checks.md").read_text(), re.DOTALL)
 )
@@ -27,8 +27,17 @@ def test_the_checks_by_statuses_are_valid_in_a_stage():
     assert validate_object(data)[1] == ()
 
 
+def test_their_namespaces_are_readable():
+    found, faults = validate_object(NAMESPACES)
+    assert faults == ()
+    named = [
+        check["object"]["namespace"] for check in CHECKS if "namespace" in check.get("object", {})
+    ]
+    assert set(named) <= set(found.checks.namespaces)
+
+
 def test_their_secrets_are_lent():
-    found, faults = validate_object(CONFIGURATION)
+    found, faults = validate_object(SECRETS)
     assert faults == ()
     named = [check["prometheus"]["secretRef"]["name"] for check in CHECKS if "prometheus" in check]
     assert [it.name for it in found.check_secrets] == named
