@@ -12,6 +12,7 @@ LABEL_OWNER = "the person who set the label"
 NEXT_RUN = "the next pass"
 OPERATOR = "the operator of fanout"
 OWNER_OF_OBJECTS = "the owner of the cluster objects"
+REFUSED_BY_FORGE = "whoever can meet what the forge asks for; each pass asks it again"
 UPSTREAM_MAINTAINER = "a maintainer of the upstream package"
 
 ADOPTION_LOCK_REMEDY = (

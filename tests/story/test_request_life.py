@@ -238,6 +238,13 @@ def test_a_token_that_may_not_merge_leaves_it_to_people(gitea: Gitea, tmp_path: 
     reason, sentence = fleet.condition("sites/ams")
     assert reason == "ForgeRefuses"
     assert "User not allowed to merge PR" in sentence
+    # Time alone opens nothing: the forge refuses again whenever it is asked.
+    told = " ".join(fleet.run("explain", "monitoring/dev").out.split())
+    assert "User not allowed to merge PR" in told
+    assert "unblocked by whoever can meet what the forge asks for" in told
+    for view in (told, fleet.run("status").out):
+        assert "automatically" not in view.lower()
+        assert "by time alone" not in view
     fleet.merge("edge", 1, by="bob")
     sweep(fleet, repos=["edge"])
     assert set(fleet.published().values()) == {"v1"}

@@ -114,10 +114,12 @@ def _style_hold(forge: ForgeState, settings: RequestSettings) -> Hold | None:
 
 
 def _refusal_hold(facts: RequestFacts, line: RequestLine | None, now: datetime) -> Hold | None:
-    """Return a hold for a minute after the forge refused to merge this head, or None."""
+    """Return a hold for a minute after the forge refused to merge this head, or None.
+
+    It has no end that time brings: most refusals last until a person does something.
+    """
     if line is None or line.refused is None or line.head != facts.request.head_commit:
         return None
-    until = line.refused + _REFUSAL_PAUSE
-    if until <= now or facts.request.updated > line.refused:
+    if line.refused + _REFUSAL_PAUSE <= now or facts.request.updated > line.refused:
         return None
-    return Hold(line.refusal_reason, line.refusal, plan_wording.NEXT_RUN, line.refused, until)
+    return Hold(line.refusal_reason, line.refusal, plan_wording.REFUSED_BY_FORGE, line.refused)
