@@ -24,7 +24,7 @@ Value = TypeVar("Value")
 # After these the server ends a watch, and the next one begins. Less than the READ_TIMEOUT of a
 # connection: a kind of which nothing has changed since the server started has no bookmarks either.
 WATCH_SECONDS = 75
-FIRST_PAUSE, MAX_PAUSE = 0.5, 60.0  # seconds before another attempt
+FIRST_PAUSE, MAX_PAUSE = 0.5, 30.0  # seconds before another attempt
 MIN_WATCH = 5.0  # seconds after which a watch counts as one that works
 
 _log = structlog.get_logger()
