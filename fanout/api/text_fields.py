@@ -134,7 +134,8 @@ FunctionName = Annotated[
 Link = Annotated[str, StringConstraints(pattern=LINK, max_length=2048)]
 ConflictKey = Annotated[str, StringConstraints(pattern=CONFLICT), schema_keywords(maxLength=16)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
-Expression = Annotated[str, StringConstraints(min_length=1, max_length=4096)]
+# The length that the sandbox evaluates.
+Expression = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
 JinjaText = Annotated[str, StringConstraints(min_length=1, max_length=16384)]
 FreeForm = Annotated[
     Mapping[str, JsonValue],

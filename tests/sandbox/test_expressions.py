@@ -3,7 +3,10 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import StringConstraints
 
+from fanout.api.text_fields import Expression
+from fanout.sandbox.cel_syntax import MAX_EXPRESSION_LENGTH
 from fanout.sandbox.cel_worker import CelEngine
 from fanout.sandbox.free_variables import encode_part, project_row
 from fanout.sandbox.worker_protocol import RefusedError
@@ -271,3 +274,9 @@ expressions = st.recursive(st.one_of(paths, literals), compounds, max_leaves=5)
 def test_over_what_is_read_and_over_everything_the_answer_is_the_same(text, row):
     found = outcome(text, row)
     assert encode_part({"": found}) == encode_part({"": outcome(text, row, part=False)})
+
+
+def test_what_can_be_written_can_be_evaluated():
+    """The schema has the limit of the sandbox, whose process loads none of the schema."""
+    [limits] = [it for it in Expression.__metadata__ if isinstance(it, StringConstraints)]
+    assert limits.max_length == MAX_EXPRESSION_LENGTH
