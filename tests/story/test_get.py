@@ -28,7 +28,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     made.sweep()
     made.sweep()
     made.report("dev", "v1")
-    made.later(hours=2).sweep()
+    made.later(minutes=30).sweep()  # of the hour that dev soaks
     made.release("v2", {"deployment.yaml": "a: [\n"})
     made.site("dub", "nowhere", "edge")
     made.site("esp", "dev", "nosuch")

@@ -89,6 +89,12 @@ def test_argo_29410_an_application_that_has_not_seen_the_change_lets_nobody_go_o
     check = yaml.safe_load((FIXTURES / "argo-check.yaml").read_text())
     stage = json.dumps({"name": "dev", "verification": [check]})
     fleet.write("policy.yaml", POLICY.replace(DEV, stage).replace(", soak: 1h", ""))
+    config = tmp_path / "fanout.yaml"
+    config.write_text(
+        "apiVersion: fanout.dev/v1alpha1\nkind: FanoutConfiguration\n"
+        "checks: {namespaces: [argocd]}\n"
+    )
+    fleet.options = ("--config", str(config))
     fleet.settle()
     application(fleet, fleet.repos["edge"].git("rev-parse", "main"))
     fleet.later(minutes=1).settle()
