@@ -268,7 +268,7 @@ def convert_revision(source: SourceField) -> Iterator[TargetField | Remark]:
                 f" {tag} alone",
                 is_lost=False,
             )
-    elif _follows_branch(source.value):
+    elif source.value in (-1, _BRANCH_WORKSPACE):  # the branch, by number or in text
         # A workspace beside it decides: it is what newer versions of Porch look for.
         if _read_upstream(source).get("workspaceName", "") in ("", _BRANCH_WORKSPACE):
             yield from _follow_latest(source)
@@ -325,11 +325,6 @@ def convert_object_selector(source: SourceField) -> Iterator[TargetField | Remar
 
 def _read_upstream(source: SourceField) -> Mapping[str, Any]:
     return as_mapping(as_mapping(source.source_object.get("spec")).get("upstream"))
-
-
-def _follows_branch(revision: object) -> bool:
-    """Return whether the revision is that of the branch, by number or in text."""
-    return revision == _BRANCH_WORKSPACE or (revision == -1 and isinstance(revision, int))
 
 
 def _follow_latest(source: SourceField) -> Iterator[TargetField | Remark]:

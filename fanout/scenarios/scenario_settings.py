@@ -102,7 +102,9 @@ def build_setting(
         ),
         suspended=policy.spec.suspend or scenario.spec.suspend,
         serialize=policy.spec.in_flight is InFlight.SERIALIZE,
-        automation_acts=scenario.spec.sweep or not _waits_for_sweeps(scenario, promotions),
+        # Automation publishes in sweeps alone only where a schedule may say so.
+        automation_acts=scenario.spec.sweep
+        or not (scenario.spec.unread or any(it.spec.schedule for it in promotions)),
         calendars_incomplete=scenario.spec.unread,
         calendars=build_calendars(promotions),
         finishing_calendars=finishing_calendars(promotions),
@@ -110,8 +112,3 @@ def build_setting(
         if scenario.spec.stages
         else {"repository": upstream.repository, "package": upstream.package},
     )
-
-
-def _waits_for_sweeps(scenario: Scenario, promotions: Iterable[PromotionPolicy]) -> bool:
-    """Return whether automation publishes in sweeps alone: only where a schedule may say so."""
-    return scenario.spec.unread or any(it.spec.schedule for it in promotions)
