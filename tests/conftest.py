@@ -2,8 +2,10 @@
 
 import gc
 import os
+import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +23,8 @@ PINNED = {
     "TZ": "UTC",
     "LC_ALL": "C.UTF-8",
 }
+# Where files are in memory: tests write some millions of small ones, and none has to last.
+MEMORY, ENOUGH_MEMORY = Path("/dev/shm"), 4 << 30
 
 
 def _pin() -> None:
@@ -32,6 +36,9 @@ def _pin() -> None:
     # Images often forbid bytecode. Each of some thousand processes would then compile fanout again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
+    has_memory = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_MEMORY
+    if has_memory and "TMPDIR" not in os.environ:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
     # A shell starts background jobs with SIGINT ignored; child processes would inherit that.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
