@@ -1,10 +1,10 @@
 """Conditions of policies: readiness, enforcement, templates, and errors that stop them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fanout.api.reasons import Reason
-from fanout.errors import Conflict, FanoutError, Unavailable, Waiting
+from fanout.errors import Conflict, Denied, FanoutError, Unavailable, Waiting
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import describe_hold
@@ -51,6 +51,13 @@ def needs_person(error: FanoutError) -> bool:
     """
     ends_by_itself = isinstance(error, Unavailable | Waiting | Conflict)
     return not ends_by_itself or error.reason == Reason.REMOTE_NOT_FOUND
+
+
+def find_refusals(policy_result: PolicyResult) -> Mapping[str, Denied]:
+    """Return the errors of repositories whose servers refuse pushes of a policy, by identity."""
+    reason = str(Reason.PUSH_REFUSED)
+    lines = policy_result.refused_pushes.values()
+    return {line.repository: Denied(line.message, reason=reason) for line in lines}
 
 
 def has_unusable_repository(variants: Iterable[RenderedVariant]) -> bool:
