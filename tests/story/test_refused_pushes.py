@@ -8,6 +8,7 @@ import pytest
 from companies import company
 from fleet import PLAIN, PROMOTION, Fleet, Repo
 from http_git import serving
+from killing import killer
 
 NAMES = ("ams", "ber", "cdg", "dus", "ewr", "fra")
 PATHS = tuple(f"sites/{name}" for name in NAMES)
@@ -294,3 +295,118 @@ def test_drafts_go_on_by_commits_on_top_where_forced_pushes_are_refused(
     fleet.later(minutes=1).settle()
     assert set(fleet.published().values()) == {"v4"}
     repo.fsck()
+
+
+def test_a_pass_that_is_killed_while_it_leaves_something_out_is_gone_on_with(tmp_path: Path):
+    root = tmp_path / "live"
+    root.mkdir()
+    fleet = build(root, PLAIN)
+    fleet.sweep()
+    repo = fleet.repos["edge"]
+    repo.hook("pre-receive", receive_hook(TAG, "this tag is reserved"))
+    fleet.later(minutes=5)
+
+    def outcome() -> object:
+        assert fleet.sweep().code == 3
+        conditions = [fleet.condition(path)[0] for path in ("sites/ams", "sites/ber")]
+        return sorted(repo.refs()), repo.files("main"), conditions
+
+    with killer(fleet) as driver:
+        assert driver.everywhere(["sweep"], outcome, expected=3) > 10
+    assert outcome()[2] == ["PushRefused", "Ready"]
+    mend(repo)
+    fleet.later(minutes=1).settle()
+    assert set(fleet.published().values()) == {"v1"}
+    repo.fsck()
+
+
+SHARED = """\
+apiVersion: fanout.dev/v1alpha1
+kind: UpstreamPolicy
+metadata: {name: monitoring}
+spec:
+  draftPer: Stage
+  upstream: {repository: blueprints, package: monitoring, revision: {semver: ">=1 <9"}}
+  targets:
+  - repositories: [{name: edge, packageNames: [sites/ams, sites/ber]}]
+    template: {stage: dev}
+  stages:
+  - name: dev
+    requires: [{name: ok, approval: {from: [sre], atLeast: 1}}]
+"""
+
+
+@pytest.mark.parametrize(("_", "forbid"), FORCED, ids=map(itemgetter(0), FORCED))
+def test_drafts_of_stages_go_on_by_commits_on_top(fleet: Fleet, _, forbid):
+    fleet.write("policy.yaml", SHARED)
+    repo = fleet.repos["edge"]
+    forbid(repo)
+    fleet.settle()
+    [ref] = repo.refs("refs/heads/drafts/")
+    for revision in ("v2", "v3"):
+        before = repo.refs()[ref]
+        fleet.release(revision)
+        swept = fleet.later(minutes=1).sweep()
+        assert swept.code == 0, swept.err
+        assert repo.refs()[ref] != before
+        repo.git("merge-base", "--is-ancestor", before, repo.refs()[ref])
+    ann = ("--by", "Ann <ann@example.com>")
+    approved = fleet.run("approve", "monitoring", "--stage", "dev", "--revision", "v3", *ann)
+    assert approved.code == 0, approved.err
+    fleet.later(minutes=1).settle()
+    assert set(fleet.published().values()) == {"v3"}
+    repo.fsck()
+
+
+def test_a_removal_that_is_refused_is_told_and_keeps_no_other_publication(fleet: Fleet):
+    fleet.settle()
+    repo = fleet.repos["edge"]
+    script = """while read old new ref; do
+[ "$ref" = refs/heads/main ] && [ -z "$(git ls-tree $new sites/ber)" ] &&
+{ echo "sites/ber stays" >&2; exit 1; }
+done
+exit 0"""
+    repo.hook("pre-receive", script)
+    fleet.write("policy.yaml", PLAIN.replace(", sites/ber", ""))
+    fleet.release("v2")
+    for _ in range(3):
+        swept = fleet.later(minutes=1).sweep()
+    assert (swept.code, "sites/ber stays" in swept.err) == (3, True)
+    assert fleet.published() == {"sites/ams": "v2"}
+    assert "sites/ber/Kptfile" in repo.files()
+    explained = fleet.run("explain", "monitoring").out
+    assert "PushRefused" in explained
+    assert "sites/ber stays" in explained
+    items = fleet.run("get", "policies", "-o", "json").items
+    assert "PushRefused" in str(items)
+    items = fleet.run("get", "repositories", "-o", "json").items
+    assert "sites/ber stays" in str(items)
+    mend(repo)
+    fleet.later(minutes=1).settle()
+    assert "sites/ber/Kptfile" not in repo.files()
+    assert "PushRefused" not in fleet.run("explain", "monitoring").out
+
+
+BY_HAND = """\
+apiVersion: fanout.dev/v1alpha1
+kind: PackageVariant
+metadata: {name: web}
+spec:
+  upstream: {repository: blueprints, package: monitoring, revision: {semver: ">=1 <9"}}
+  downstream: {repository: edge, package: web}
+"""
+
+
+def test_a_variant_written_by_hand_has_its_refusal(fleet: Fleet):
+    fleet.remove("policy.yaml")
+    fleet.write("web.yaml", BY_HAND)
+    fleet.repos["edge"].hook("update", update_hook("refs/heads/drafts/*", "no drafts here"))
+    assert fleet.sweep().code == 3
+    reason, message = fleet.condition("web")
+    assert (reason, "no drafts here" in message) == ("PushRefused", True)
+    shown = fleet.run("status")
+    assert (shown.code, "PushRefused" in shown.out) == (3, True)
+    assert "no drafts here" in fleet.run("explain", "web").out
+    mend(fleet.repos["edge"])
+    fleet.later(minutes=1).sweep()
+    assert "PushRefused" not in fleet.run("status").out

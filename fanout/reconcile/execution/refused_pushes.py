@@ -28,23 +28,24 @@ _Group = tuple[ChangeSet, ...]
 class PushResults:
     """Results of the pushes of a pass, by key of the remote.
 
-    Where a repository took a part, that is its result, and `left_out` has the errors of the rest.
+    Where a repository took a part, that is its result, and `left_out` has the errors of the rest;
+    None for what has nothing to push.
     """
 
     by_remote: Mapping[str, PushedChange | FanoutError] = field(default_factory=dict)
-    left_out: Mapping[tuple[str, SetMember], FanoutError] = field(default_factory=dict)
-    left_out_refs: Mapping[tuple[str, str], FanoutError] = field(default_factory=dict)
+    left_out: Mapping[tuple[str, SetMember], FanoutError | None] = field(default_factory=dict)
+    left_out_refs: Mapping[tuple[str, str], FanoutError | None] = field(default_factory=dict)
     has_refusals: bool = False
     # Policies and hand-written variants with sets that were refused together with others only.
     untried: frozenset[tuple[str, str]] = frozenset()
 
     def find(self, remote: str, namespace: str, name: str) -> PushedChange | FanoutError | None:
         """Return the result for a variant, or for a removal draft by its ref; None: no push."""
-        return self.left_out.get((remote, (namespace, name))) or self.by_remote.get(remote)
+        return self.left_out.get((remote, (namespace, name)), self.by_remote.get(remote))
 
     def find_of_ref(self, remote: str, ref: str) -> PushedChange | FanoutError | None:
         """Return the result for a draft by its ref; None if its repository was not pushed to."""
-        return self.left_out_refs.get((remote, ref)) or self.by_remote.get(remote)
+        return self.left_out_refs.get((remote, ref), self.by_remote.get(remote))
 
 
 def push_changes(git: GitStore, pass_plan: PassPlan) -> PushResults:
@@ -63,8 +64,8 @@ def push_changes(git: GitStore, pass_plan: PassPlan) -> PushResults:
     while changes := [it for search in searches.values() if (it := search.propose()) is not None]:
         for remote, answer in git.change(changes).items():
             searches[remote].note(answer)
-    left_out: dict[tuple[str, SetMember], FanoutError] = {}
-    left_out_refs: dict[tuple[str, str], FanoutError] = {}
+    left_out: dict[tuple[str, SetMember], FanoutError | None] = {}
+    left_out_refs: dict[tuple[str, str], FanoutError | None] = {}
     untried: set[tuple[str, str]] = set()
     for remote, search in searches.items():
         for item, found in search.errors.items():
@@ -106,7 +107,8 @@ class _Search:
     remote: str
     settings: CommitSettings
     recorded: Collection[SetMember]  # whose pushes an earlier pass found refused
-    errors: dict[ChangeSet, FanoutError] = field(default_factory=dict)
+    # None: the set has nothing to push.
+    errors: dict[ChangeSet, FanoutError | None] = field(default_factory=dict)
     pushed: PushedChange | None = None
     _groups: list[_Group] = field(default_factory=list)  # to be tried, the next one last
     _current: _Group = ()
@@ -123,6 +125,8 @@ class _Search:
             if isinstance(change, RepositoryChange):
                 self._pushes += 1
                 return change
+            if change is None:
+                self.errors |= dict.fromkeys(self._current)
         return None
 
     def _build_change(self) -> RepositoryChange | None:
@@ -185,7 +189,8 @@ class _Search:
 
     def list_untried(self) -> frozenset[tuple[str, str]]:
         """Return the policies with sets that the server refused together with others only."""
-        members = {member for it in self.errors if it not in self._alone for member in it.members}
+        untried = (it for it in self.errors if self.errors[it] and it not in self._alone)
+        members = {member for it in untried for member in it.members}
         return frozenset(
             (plan.namespace, plan.name)
             for plan in self.plans

@@ -115,6 +115,8 @@ def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple
         hold = unreadable_repository_hold(failure, "")
         summary_text = wording.describe_unreadable_repositories(len(unreadable), variant.spec.name)
         return "False", hold.reason, f"{summary_text}: {hold.sentence}; {ready_sentence}"
+    if refused := next((it for it in holds if it.reason == Reason.PUSH_REFUSED), None):
+        return "False", refused.reason, f"{describe_hold(refused)}; {ready_sentence}"
     if policy_result.orphans:
         reason, orphan_summary, remedy = summarize_orphans(
             policy_result.resolved_policy.name, policy_result.orphans, policy_result.removals
