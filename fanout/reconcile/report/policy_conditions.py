@@ -115,16 +115,15 @@ def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple
         hold = unreadable_repository_hold(failure, "")
         summary_text = wording.describe_unreadable_repositories(len(unreadable), variant.spec.name)
         return "False", hold.reason, f"{summary_text}: {hold.sentence}; {ready_sentence}"
-    if refused := next((it for it in holds if it.reason == Reason.PUSH_REFUSED), None):
-        return "False", refused.reason, f"{describe_hold(refused)}; {ready_sentence}"
-    if policy_result.orphans:
+    is_refused = any(it.reason == Reason.PUSH_REFUSED for it in holds[:1])
+    if policy_result.orphans and not is_refused:
         reason, orphan_summary, remedy = summarize_orphans(
             policy_result.resolved_policy.name, policy_result.orphans, policy_result.removals
         )
         # A policy that was deleted has no targets, of which any could be ready.
         parts = (orphan_summary, ready_sentence if decisions else "", remedy)
         return "False", reason, "; ".join(filter(None, parts))
-    if decisions and ready_count == len(decisions):
+    if decisions and ready_count == len(decisions) and not is_refused:
         return "True", Reason.READY, ready_sentence
     if holds:
         return "False", holds[0].reason, f"{describe_hold(holds[0])}; {ready_sentence}"
