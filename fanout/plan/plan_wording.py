@@ -65,6 +65,11 @@ def format_server_administrators(repository: str) -> str:
     return f"the administrators of {server}"
 
 
+def describe_refused_push(message: str, since: str) -> str:
+    """Describe a push that a server refuses, and since when."""
+    return f"{message}; refused since {since}"
+
+
 def describe_ended_refusal(variant: str) -> str:
     """Describe the record that no push about a variant is due any more that was refused."""
     return f"that no refused push about {variant} is due any more"

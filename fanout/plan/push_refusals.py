@@ -14,6 +14,7 @@ from fanout.errors import FanoutError
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
 from fanout.gates.gate_facts import Hold
 from fanout.gates.stage_holds import group_holds
+from fanout.gates.timestamps import format_instant
 from fanout.plan import plan_wording
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.policy_plan import PolicyPlan, build_record_action
@@ -67,6 +68,11 @@ def note_refusal(
     return replace(line, message=message)
 
 
+def describe_refusal(line: RefusedPushLine) -> str:
+    """Describe a refused push: the words of the server, and since when it refuses."""
+    return plan_wording.describe_refused_push(line.message, format_instant(line.at))
+
+
 def find_standing(
     lines: RefusedPushes, steps: Iterable[DecidedVariant], removed: Collection[str]
 ) -> RefusedPushes:
@@ -115,7 +121,7 @@ def show_refusals(
     holds = {
         name: Hold(
             Reason.PUSH_REFUSED,
-            line.message,
+            describe_refusal(line),
             plan_wording.format_server_administrators(repositories.get(name, "")),
             line.at,
         )

@@ -129,11 +129,12 @@ def test_what_a_server_refuses_for_good_is_told_everywhere_until_it_is_taken(
     assert fleet.later(minutes=5).sweep().code == 3
     assert fleet.records().git("rev-list", "--all", "--count") == records, "nothing new is told"
 
+    instant = since.strftime("%Y-%m-%dT%H:%M:%SZ")
     for path, status in fleet.targets().items():
         hold = status["holds"][0]
         assert (status["state"], hold["reason"]) == ("Held", "PushRefused"), path
         assert words in hold["message"]
-        assert hold["since"] == since.strftime("%Y-%m-%dT%H:%M:%SZ")
+        assert hold["since"] == instant
         assert hold["who"] == "the administrators of the Git server of edge"
     for kind, name in (("policies", "monitoring"), ("repositories", "edge"), ("stages", "dev")):
         [item] = [
@@ -143,11 +144,13 @@ def test_what_a_server_refuses_for_good_is_told_everywhere_until_it_is_taken(
         status, reason, message = ready_of(item)
         assert (status, reason) == ("Unknown" if kind == "stages" else "False", "PushRefused")
         assert words in message, kind
+        assert f"refused since {instant}" in message, kind
     shown = fleet.run("status")
     assert shown.code == 3
     assert "PushRefused" in shown.out
     explained = fleet.run("explain", "monitoring")
     assert words in explained.out
+    assert f"refused since {instant}" in explained.out
     assert "administrators of the Git server of edge" in explained.out
     assert "fanout sweep" not in explained.out
 

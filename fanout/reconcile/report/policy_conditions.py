@@ -8,6 +8,7 @@ from fanout.errors import Conflict, Denied, FanoutError, Unavailable, Waiting
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import describe_hold
+from fanout.plan.push_refusals import describe_refusal
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.variant_observation import unreadable_repository_hold
 from fanout.reconcile import reconcile_wording as wording
@@ -57,7 +58,7 @@ def find_refusals(policy_result: PolicyResult) -> Mapping[str, Denied]:
     """Return the errors of repositories whose servers refuse pushes of a policy, by identity."""
     reason = str(Reason.PUSH_REFUSED)
     lines = policy_result.refused_pushes.values()
-    return {line.repository: Denied(line.message, reason=reason) for line in lines}
+    return {it.repository: Denied(describe_refusal(it), reason=reason) for it in lines}
 
 
 def has_unusable_repository(variants: Iterable[RenderedVariant]) -> bool:
