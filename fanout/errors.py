@@ -36,7 +36,10 @@ class ErrorLocation:
 
 
 class FanoutError(Exception):
-    """Error with a location, a problem, a remedy and a reason (one CamelCase word)."""
+    """Error with a location, a problem, a remedy and a reason (one CamelCase word).
+
+    `refs`: full refs that a server refused in a push, each for a reason of its own.
+    """
 
     def __init__(
         self,
@@ -45,12 +48,14 @@ class FanoutError(Exception):
         reason: str = "Error",
         remedy: str = "",
         where: ErrorLocation | None = None,
+        refs: tuple[str, ...] = (),
     ) -> None:
         super().__init__(problem)
         self.problem = problem
         self.reason = reason
         self.remedy = remedy
         self.where = where or ErrorLocation()
+        self.refs = refs
 
     def __str__(self) -> str:
         """Return one line: `location: problem; remedy`."""

@@ -62,7 +62,7 @@ class GitOverHttp(BaseHTTPRequestHandler):
                 "GIT_CONFIG_GLOBAL": os.devnull,
                 "GIT_CONFIG_COUNT": "2",
                 "GIT_CONFIG_KEY_0": "http.receivepack",
-                "GIT_CONFIG_VALUE_0": "true",
+                "GIT_CONFIG_VALUE_0": "false" if self.server.is_read_only else "true",
                 "GIT_CONFIG_KEY_1": "transfer.hideRefs",
                 "GIT_CONFIG_VALUE_1": self._hidden_refs(),
                 "PATH_INFO": path,
@@ -110,6 +110,7 @@ class GitServer(ThreadingHTTPServer):
         # By header, of all who are let in: the refs that they do not see.
         self.users: dict[str, str] = {}
         self.is_public = False  # anybody may read, and whoever is let in may write
+        self.is_read_only = False
         self.redirect = redirect
         self.old = False  # knows nothing of protocol 2
         self.before: Callable[[str], object] = lambda _: (

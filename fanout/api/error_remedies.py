@@ -297,8 +297,12 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
         "Give the account write access, or correct the secret of the Repository.",
     ),
     Reason.PUSH_REFUSED: Remedy(
-        "A hook or a protection rule of the server refused the push.",
-        "Read the message of the server, and allow the account of fanout to push to the branch.",
+        "The server takes the connection and refuses the push: a rule protects the branch or the "
+        "tag, forbids a name, forced pushes or unsigned commits, a hook says no, a ref is in the "
+        "way, a quota is used up, or the account may only read.",
+        "Read the message of the server. Let its administrators change the rule, or allow the "
+        "account of fanout what the rule forbids. Each pass tries again; what the server takes "
+        "of a repository is pushed without the rest.",
     ),
     Reason.READY: Remedy(
         "In each stage, the candidate is published for all variants, and all variants have "

@@ -331,6 +331,7 @@ NEEDS_REPAIR: frozenset[str] = frozenset(
         Reason.MERGE_CONFLICT,
         Reason.MERGE_STYLE_FORBIDDEN,
         Reason.PACKAGE_BROKEN,
+        Reason.PUSH_REFUSED,
         Reason.REQUIRED_INJECTION_MISSING,
         Reason.REQUIRES_FAILED,
         Reason.TAG_MISSING,

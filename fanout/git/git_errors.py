@@ -58,7 +58,12 @@ _LOCKED = _ErrorRule(
 
 # Refusals with the remote's own message, in the status of a pushed ref or on stderr.
 _PUSH_REFUSED = _ErrorRule(
-    r"", Denied, "PushRefused", "the remote refused the push", _CHECK_PERMISSIONS
+    r"",
+    Denied,
+    "PushRefused",
+    "the remote refused the push",
+    "let the administrators of the server change the rule, or allow the account of fanout what it"
+    " forbids",
 )
 _PUSH_RULES = (
     # First: the hook's message may match other rules.
@@ -270,7 +275,8 @@ _DAMAGE_PATTERN = re.compile(
     r"pack-objects died|bad shallow|index (unavailable|not opened)",
     re.IGNORECASE,
 )
-_REJECTED = re.compile(r"^!\t[^\t]*\t(.*)$", re.MULTILINE)
+# Ref and summary of each ref that was not pushed.
+_REJECTED = re.compile(r"^!\t[^:\t]*:?([^\t]*)\t(.*)$", re.MULTILINE)
 _CAUSED_BY_OTHER_REF = re.compile(r"atomic (push|transaction) fail")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|\x1b\[[0-9;]*m")
 
@@ -311,26 +317,28 @@ def broken_remote(error: DamagedMirrorError, access: RemoteAccess) -> FanoutErro
 
 
 def _build_rejection(
-    rejected: list[str], remote_message: str, access: RemoteAccess | None
+    rejected: list[tuple[str, str]], remote_message: str, access: RemoteAccess | None
 ) -> FanoutError:
     """Build the error for a rejected push; refusals by the client itself are lost races."""
-    by_remote = [summary for summary in rejected if summary.startswith("[remote rejected]")]
+    by_remote = [it for it in rejected if it[1].startswith("[remote rejected]")]
     if not by_remote:
-        return _build_error(_MOVED, rejected[0], access)
+        return _build_error(_MOVED, rejected[0][1], access)
     # In an atomic push one rejected ref makes the remote reject all others for that reason
     # alone; only the first cause is actionable.
-    own_summaries = [
-        summary for summary in by_remote if not _CAUSED_BY_OTHER_REF.search(summary)
-    ] or by_remote
+    own = [it for it in by_remote if not _CAUSED_BY_OTHER_REF.search(it[1])] or by_remote
+    own_summaries = [summary for _, summary in own]
     reasons = " ".join(sorted(set(own_summaries)))
     if locked := _LOCKED.search(f"{reasons}\n{remote_message}"):
         return _build_error(_LOCKED, locked[1], access)
     rule = next(rule for rule in _PUSH_RULES if rule.search(f"{reasons}\n{remote_message}"))
     summary = own_summaries[0].removeprefix("[remote rejected] ")
-    return _build_error(rule, f"{summary} {remote_message}", access)
+    refs = tuple(ref for ref, _ in own)
+    return _build_error(rule, f"{summary} {remote_message}", access, refs)
 
 
-def _build_error(rule: _ErrorRule, quote: str, access: RemoteAccess | None) -> FanoutError:
+def _build_error(
+    rule: _ErrorRule, quote: str, access: RemoteAccess | None, refs: tuple[str, ...] = ()
+) -> FanoutError:
     quote = _CONTROL.sub(" ", quote).strip() if rule.quotes else ""
     # Redacted before it is cut: part of a secret would not be recognized.
     quote = (access.redact(quote) if access else quote)[:MAX_QUOTE]
@@ -339,6 +347,7 @@ def _build_error(rule: _ErrorRule, quote: str, access: RemoteAccess | None) -> F
         reason=rule.reason,
         remedy=rule.remedy,
         where=access.address.where if access else None,
+        refs=refs,
     )
 
 

@@ -59,6 +59,22 @@ def format_maintainers(repository: str) -> str:
     return f"the maintainers of {repository}"
 
 
+def format_server_administrators(repository: str) -> str:
+    """Format who can change what the server of a downstream repository takes."""
+    server = f"the Git server of {repository}" if repository else "the Git server"
+    return f"the administrators of {server}"
+
+
+def describe_refused_push(message: str, since: str) -> str:
+    """Describe a push that a server refuses, and since when."""
+    return f"{message}; refused since {since}"
+
+
+def describe_ended_refusal(variant: str) -> str:
+    """Describe the record that no push about a variant is due any more that was refused."""
+    return f"that no refused push about {variant} is due any more"
+
+
 def format_variant_author(variant: str) -> str:
     """Format who wrote a variant by hand."""
     return f"the author of PackageVariant {variant}"

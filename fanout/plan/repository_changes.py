@@ -71,9 +71,13 @@ class _RepositoryWork:
 
 
 def build_changes(
-    plans: Sequence[PolicyPlan], settings: CommitSettings
+    plans: Sequence[PolicyPlan], settings: CommitSettings, *, appends: bool = False
 ) -> tuple[RepositoryChange, ...]:
-    """Build one change per affected repository, in order of repository identity."""
+    """Build one change per affected repository, in order of repository identity.
+
+    `appends`: a draft that is written anew continues what is on its branch, for a server that
+    refuses to replace it.
+    """
     work_by_repository: dict[str, _RepositoryWork] = {}
 
     def find_work(state: RepositoryState) -> _RepositoryWork:
@@ -104,13 +108,15 @@ def build_changes(
             _build_merge(key, variants, plan, settings)
         )
     all_changes = (
-        _build_change(work_by_repository[repository], settings)
+        _build_change(work_by_repository[repository], settings, appends=appends)
         for repository in sorted(work_by_repository)
     )
     return tuple(change for change in all_changes if change is not None)
 
 
-def _build_change(work: _RepositoryWork, settings: CommitSettings) -> RepositoryChange | None:
+def _build_change(
+    work: _RepositoryWork, settings: CommitSettings, *, appends: bool
+) -> RepositoryChange | None:
     steps = sorted(work.steps, key=lambda planned: planned.rendered.spec.path)
     state = work.state
     writes = [planned.rendered for planned in steps if planned.step is VariantStep.WRITE]
@@ -122,6 +128,7 @@ def _build_change(work: _RepositoryWork, settings: CommitSettings) -> Repository
         [draft for draft in published if draft.is_shared],
         [draft for draft in withdrawn if draft.is_shared],
         settings.install,
+        appends=appends,
     )
     rendered_variants = [
         planned.rendered
@@ -157,7 +164,7 @@ def _build_change(work: _RepositoryWork, settings: CommitSettings) -> Repository
         expected={},
         blobs=_collect_blobs(rendered_variants),
         trees=(*_pristine_trees(rendered_variants), *stage_drafts.trees),
-        drafts=tuple(_build_draft(variant, settings) for variant in own_writes),
+        drafts=tuple(_build_draft(it, settings, appends=appends) for it in own_writes),
         stage_drafts=shared_writes,
         branch=state.branch if merges else "",
         merges=merges,
@@ -220,11 +227,17 @@ def _with_expected_refs(change: RepositoryChange, state: RepositoryState) -> Rep
     return replace(change, expected=expected)
 
 
-def _build_draft(variant: RenderedVariant, settings: CommitSettings) -> DraftCommit:
+def _build_draft(
+    variant: RenderedVariant, settings: CommitSettings, *, appends: bool
+) -> DraftCommit:
     assert variant.draft_content is not None, "a draft is rendered before it is written"
+    state, replaced = variant.observed.repository_state, replaced_drafts(variant)
+    parents = [draft.commit for at, draft in replaced if at.identity == state.identity]
+    # As a further parent: a reader takes the first one for the target branch.
+    parents += filter(None, [state.refs.get(variant.observed.draft_ref)]) if appends else ()
     return DraftCommit(
         ref=variant.observed.draft_ref,
-        base=variant.observed.repository_state.head,
+        base=state.head,
         path=variant.spec.path,
         entries=variant.draft_content.entries,
         tree=variant.draft_content.tree,
@@ -235,14 +248,8 @@ def _build_draft(variant: RenderedVariant, settings: CommitSettings) -> DraftCom
         ),
         # The time comes from the inputs, not from the clock: the same inputs give the
         # same commit id.
-        timestamp=max(variant.selected.upstream_time, variant.observed.repository_state.head_time),
-        more_parents=tuple(
-            [
-                draft.commit
-                for state, draft in replaced_drafts(variant)
-                if state.identity == variant.observed.repository_state.identity
-            ]
-        ),
+        timestamp=max(variant.selected.upstream_time, state.head_time),
+        more_parents=tuple(dict.fromkeys(parents)),
     )
 
 

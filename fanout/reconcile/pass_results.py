@@ -28,7 +28,7 @@ from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.publication_messages import CommitSettings
 from fanout.plan.pull_requests.other_requests import OtherStatus
 from fanout.plan.records.policy_records import PolicyRecords, RecordEntry, RecordsKey
-from fanout.plan.records.policy_status import RecordedStatus
+from fanout.plan.records.policy_status import RecordedStatus, RefusedPushLine
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.package_damage import describe_faults, find_lost_renderings
@@ -86,6 +86,7 @@ class PolicyResult:
     orphans: tuple[OrphanLocations, ...] = ()  # variants whose target does not exist any more
     # removable orphans, and the holds of others
     removals: RemovalEvaluation = field(default_factory=RemovalEvaluation)
+    refused_pushes: Mapping[str, RefusedPushLine] = field(default_factory=dict)  # by variant
     error: FanoutError | None = None  # stops this policy only
     upstream_failure: FanoutError | None = None  # why its upstream repository was not listed
     template_warnings: tuple[str, ...] = ()  # of templates of its pull requests
@@ -199,6 +200,9 @@ class PassReport:
     outcomes: tuple[ActionResult, ...] = ()
     warnings: tuple[str, ...] = ()  # about what was done
     lost_race: Conflict | None = None  # records moved after the pushes; another pass records those
+    # Namespace and name of policies, and hand-written variants, of which a repository took a part;
+    # it may take more of them in a pass of its own.
+    partly_pushed: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def failed_outcomes(self) -> tuple[ActionResult, ...]:

@@ -39,6 +39,7 @@ from fanout.plan.pull_requests.merged_drafts import (
 )
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs, hold_back_requests
 from fanout.plan.pull_requests.request_settings import read_request_settings
+from fanout.plan.push_refusals import find_standing, show_refusals, with_standing
 from fanout.plan.records.policy_records import (
     active_records,
     last_acceptance,
@@ -417,6 +418,8 @@ class PolicyEvaluator:
             ),
         )
         cleanup = self._plan_cleanup(observed, departing_steps, removals)
+        refused = find_standing(status.refused_pushes, steps, {it.name for it in orphans})
+        shown = show_refusals(decision, refused, steps)
         result = PolicyResult(
             resolved_policy=resolved_policy,
             policy_state=inputs.policy_state,
@@ -425,7 +428,7 @@ class PolicyEvaluator:
             variants=decided.rendered.variants,
             rules=observed.gate_inputs.facts.stages,
             facts=decided.facts,
-            decision=add_removal_hold(decision, removals.evaluation),
+            decision=add_removal_hold(shown, removals.evaluation),
             repository_states=repository_states,
             publishing=frozenset(
                 it.rendered.spec.name
@@ -438,8 +441,9 @@ class PolicyEvaluator:
             },
             orphans=orphans,
             removals=removals.evaluation,
+            refused_pushes=refused,
         )
-        return result, self._plan_policy(decided, steps, cleanup)
+        return result, with_standing(self._plan_policy(decided, steps, cleanup), refused)
 
     def _plan_cleanup(
         self,

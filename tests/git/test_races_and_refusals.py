@@ -296,3 +296,17 @@ def test_an_empty_sha256_repository_is_refused_when_it_is_written_to(store, new_
     answer = store.change([change])[bare.url]
     assert isinstance(answer, InvalidInput)
     assert "SHA-256" in str(answer)
+
+
+def test_the_error_names_the_refs_that_are_refused_for_reasons_of_their_own(downstream):
+    downstream.bare.hook("update", 'case "$1" in */two/*) echo "not two" >&2; exit 1;; esac')
+    packages = {name: downstream.package(name) for name in ("one", "two", "three")}
+    with pytest.raises(Denied, match="not two") as caught:
+        downstream.write(packages)
+    assert caught.value.refs == (downstream.ref("two"),)
+    downstream.bare.hook("update", "exit 0")
+    downstream.bare.hook("pre-receive", "exit 1")
+    downstream.look()
+    with pytest.raises(Denied) as caught:
+        downstream.write(packages)
+    assert set(map(downstream.ref, packages)) < set(caught.value.refs)

@@ -154,8 +154,11 @@ def test_a_branch_that_is_protected_keeps_its_draft_for_a_person_to_merge(story:
     assert repo.tags() == []
 
 
-@pytest.mark.parametrize(("site", "reason"), [row[1:3] for row in HELD], ids=[r[0] for r in HELD])
-def test_status_lists_it_among_what_needs_a_person(story: Story, site: str, reason: str):
+URGENT = [*(row[:3] for row in HELD), *((name, site, "PushRefused") for name, site, *_ in REFUSED)]
+
+
+@pytest.mark.parametrize(("_", "site", "reason"), URGENT, ids=[row[0] for row in URGENT])
+def test_status_lists_it_among_what_needs_a_person(story: Story, _, site: str, reason: str):
     urgent = story.fleet.run("status", "-o", "json").json["status"]["needsPerson"]
     by_reason = [it for it in urgent if it["reason"] == reason]
     assert any(site in " ".join([*it["variants"], it["message"]]) for it in by_reason), urgent

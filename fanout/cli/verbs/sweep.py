@@ -23,7 +23,7 @@ from fanout.cli.recording.rollout_waiting import (
 from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import Program, open_program, warn_about_records
 from fanout.errors import Conflict, ErrorLocation, InvalidInput
-from fanout.reconcile.execution.plan_execution import execute_plan, finish_merges
+from fanout.reconcile.execution.plan_execution import execute_plan, finish_pass
 from fanout.reconcile.notifications.notifier import Notifier
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
@@ -110,7 +110,7 @@ def _execute_saved(program: Program, mode: PassMode, saved: Path) -> PassReport:
     if program.settings.dry_run:
         return PassReport(observed)
     report = execute_plan(program.world, observed)
-    return finish_merges(program.world, program.reconciler, program.read_declared(), mode, report)
+    return finish_pass(program.world, program.reconciler, program.read_declared(), mode, report)
 
 
 def _read_actions(saved: Path) -> object:

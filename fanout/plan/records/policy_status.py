@@ -2,12 +2,12 @@
 
 The lines are plain data for the record store, by key: `variant/<name>`,
 `stage/<stage>/<revision>`, `revision/<name>`, `repository/<url>#<branch>`,
-`draft/<variant>`, `request/<url>#<branch>:<head ref>`, `removed/<name>`, `ahead/<record>`,
-`noticed/<instant>` (design §3, "records repository"). Field names of the line classes are the
-keys in the records and must not change.
+`draft/<variant>`, `request/<url>#<branch>:<head ref>`, `removed/<name>`, `refused/<variant>`,
+`ahead/<record>`, `noticed/<instant>` (design §3, "records repository"). Field names of the line
+classes are the keys in the records and must not change.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, asdict, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -144,6 +144,18 @@ class DraftLine:
 
 
 @frozen
+class RefusedPushLine:
+    """A push about a variant that its server refuses: the first instant, and the error.
+
+    The line stays until a push about the variant goes through, or none is due any more.
+    """
+
+    at: datetime
+    repository: str  # identity of the Git repository
+    message: str
+
+
+@frozen
 class RequestLine:
     """A pull request that fanout opened, as it was when a pass last changed or saw it.
 
@@ -187,9 +199,12 @@ class RecordedStatus:
     requests: Mapping[RequestKey, RequestLine] = field(default_factory=dict)
     openings: Mapping[RequestKey, datetime] = field(default_factory=dict)
     """Requests that passes open now, and since when; the results of each pass take its own away."""
+    refused_pushes: Mapping[str, RefusedPushLine] = field(default_factory=dict)  # by variant
 
 
-_Line = VariantLine | RevisionHistory | DraftLine | RequestLine | Mapping[str, Any]
+_Line = (
+    VariantLine | RevisionHistory | DraftLine | RequestLine | RefusedPushLine | Mapping[str, Any]
+)
 
 
 def parse_status(lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
@@ -207,11 +222,18 @@ def parse_status(lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
     drafts: dict[str, DraftLine] = {}
     requests: dict[RequestKey, RequestLine] = {}
     openings: dict[RequestKey, datetime] = {}
+    refused_pushes: dict[str, RefusedPushLine] = {}
+    by_name: Mapping[str, tuple[dict[str, Any], Callable[[Mapping[str, Any]], object]]] = {
+        "draft": (drafts, _parse_draft),
+        "refused": (refused_pushes, _parse_refused_push),
+        "variant": (variants, _parse_variant),
+    }
     for key, line in lines.items():
         kind, _, name = key.partition("/")
         try:
-            if kind == "variant":
-                variants[name] = _parse_variant(line)
+            if kind in by_name:
+                parsed_lines, parse = by_name[kind]
+                parsed_lines[name] = parse(line)
             elif kind == "stage":
                 stage, _, revision = name.partition("/")
                 history[stage, revision] = _parse_history(line)
@@ -219,8 +241,6 @@ def parse_status(lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
                 revisions[name] = str(line["commit"])
             elif kind in names:
                 names[kind].add(name)
-            elif kind == "draft":
-                drafts[name] = DraftLine(line["digest"], parse_instant(line["at"]))
             elif kind == "request":
                 requests[_parse_request_key(name)] = _parse_request(line)
             elif kind == "opening":
@@ -244,6 +264,7 @@ def parse_status(lines: Mapping[str, Mapping[str, Any]]) -> RecordedStatus:
         drafts=drafts,
         requests=requests,
         openings=openings,
+        refused_pushes=refused_pushes,
     )
 
 
@@ -271,6 +292,7 @@ def _lines_by_key(status: RecordedStatus) -> dict[str, _Line]:
         **{f"revision/{name}": {"commit": commit} for name, commit in status.revisions.items()},
         **{f"repository/{place}": {"drafts": True} for place in status.draft_repositories},
         **{f"removed/{name}": {"at": at} for name, at in status.removed.items()},
+        **{f"refused/{name}": line for name, line in status.refused_pushes.items()},
         **{f"ahead/{name}": {"ahead": True} for name in status.records_ahead},
         **{f"noticed/{format_instant(at)}": {"at": it} for at, it in status.noticed_at.items()},
         **{f"draft/{name}": line for name, line in status.drafts.items()},
@@ -314,6 +336,18 @@ def _parse_variant(line: Mapping[str, Any]) -> VariantLine:
         )
         if previous
         else None,
+    )
+
+
+def _parse_draft(line: Mapping[str, Any]) -> DraftLine:
+    return DraftLine(line["digest"], parse_instant(line["at"]))
+
+
+def _parse_refused_push(line: Mapping[str, Any]) -> RefusedPushLine:
+    return RefusedPushLine(
+        at=parse_instant(line["at"]),
+        repository=normalize_identity(line["repository"]),
+        message=str(line["message"]),
     )
 
 

@@ -70,11 +70,14 @@ def plan_stage_drafts(
     published: Iterable[OpenDraft],
     withdrawn: Iterable[OpenDraft],
     install: str,
+    *,
+    appends: bool = False,
 ) -> StageDraftChanges:
     """Plan the stage drafts of one repository.
 
     `written` are released variants with new content, `published` the packages whose content is
     on the target branch after this pass, `withdrawn` those that leave their draft unpublished.
+    `appends`: the server refuses to replace a branch, so each is continued.
     """
     plans: dict[str, _DraftPlan] = {}
     for variant in written:
@@ -86,7 +89,7 @@ def plan_stage_drafts(
     writes: list[StageDraftUpdate] = []
     removed_refs: list[str] = []
     for ref, plan in sorted(plans.items()):
-        write = _plan_draft(state, ref, plan, install)
+        write = _plan_draft(state, ref, plan, install, appends=appends)
         if write is not None:
             writes.append(write)
         elif ref in state.stage_drafts:
@@ -101,7 +104,7 @@ def plan_stage_drafts(
 
 
 def _plan_draft(
-    state: RepositoryState, ref: str, plan: _DraftPlan, install: str
+    state: RepositoryState, ref: str, plan: _DraftPlan, install: str, *, appends: bool
 ) -> StageDraftUpdate | None:
     """Return the new commits of one stage draft, or None if no package is left in it."""
     present = [draft for draft in state.drafts.values() if draft.is_shared and draft.ref == ref]
@@ -117,7 +120,7 @@ def _plan_draft(
     # those beside all packages, unless they were merged with the rest.
     takes_edits = any(package.trailers.takes for package in packages)
     is_unmerged = bool(staying) or takes_edits or not plan.published
-    if branch is not None and branch.is_edited and is_unmerged:
+    if branch is not None and (appends or (branch.is_edited and is_unmerged)):
         floor = max(state.head_time, branch.timestamp)
         appended = [*_build_commits(packages, branch.base, floor)]
         if removed:

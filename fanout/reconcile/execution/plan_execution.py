@@ -13,14 +13,16 @@ from fanout.api.reasons import Reason
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Bug, Conflict, FanoutError, InvalidInput
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction, undone_result
-from fanout.plan.decided_variant import VariantStep
+from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import PushedChange, url_of_remote
 from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.pull_requests.request_records import apply_result, without_finished
+from fanout.plan.push_refusals import is_refusal, note_refusal
 from fanout.plan.records.policy_records import RecordsKey, StatusChange
 from fanout.plan.records.policy_status import (
     RecordedStatus,
+    RefusedPushLine,
     RequestKey,
     RequestLine,
     StatusLines,
@@ -33,6 +35,7 @@ from fanout.plan.repository_changes import (
     next_publication_tag,
 )
 from fanout.reconcile import reconcile_wording as wording
+from fanout.reconcile.execution.refused_pushes import PushResults, push_changes
 from fanout.reconcile.observation.moved_tags import find_lost_tags
 from fanout.reconcile.pass_results import PassPlan, PassReport
 from fanout.reconcile.pass_scope import PassMode, PassSubject, subject_of
@@ -62,6 +65,9 @@ _REQUEST_KINDS = (
     ActionKind.SET_STATUS,
     ActionKind.MERGE_REQUEST,
 )
+# A branch that nobody needs any more may stay.
+_UNPUSHED_STEPS = (VariantStep.KEEP, VariantStep.MERGE, VariantStep.REMOVE)
+_MAX_FURTHER_PASSES = 8
 _FINAL_KINDS = frozenset(
     {
         ActionKind.RELEASE,
@@ -95,7 +101,7 @@ def run_pass(
     """
 
     report, declared = _plan_and_execute(world, reconciler, declared, now, mode, confirm)
-    return finish_merges(world, reconciler, declared, mode, report, confirm)
+    return finish_pass(world, reconciler, declared, mode, report, confirm)
 
 
 def is_final(pass_plan: PassPlan) -> bool:
@@ -131,7 +137,7 @@ def _plan_and_execute(
     return replace(report, outcomes=(*done_outcomes, *report.outcomes)), declared
 
 
-def finish_merges(
+def finish_pass(
     world: World,
     reconciler: Reconciler,
     declared: DeclaredObjects,
@@ -139,25 +145,48 @@ def finish_merges(
     report: PassReport,
     confirm: Confirmation | None = None,
 ) -> PassReport:
-    """Make another pass over the policies whose pull requests the pass merged, if any.
+    """Make further passes over the policies that the pass left half done, if any.
 
-    It finds the merges in Git, as it finds those of people, tags and records them, and writes what
-    follows from them. Its outcomes are added to those of the report.
+    One whose pull requests it merged: the next pass finds the merges in Git, as it finds those of
+    people, tags and records them, and writes what follows from them. And one of which a repository
+    took a part, as long as it takes more. Their outcomes are added to those of the report.
     """
-    merged = frozenset(
+    subjects = _find_merged_subjects(report) | frozenset(
+        PassSubject(*it) for it in report.partly_pushed
+    )
+    for _ in range(_MAX_FURTHER_PASSES):
+        if not subjects:
+            break
+        now, following = report.pass_plan.now, replace(mode, subjects=subjects)
+        later, _ = _plan_and_execute(world, reconciler, declared, now, following, confirm)
+        report = PassReport(
+            replace(report.pass_plan, snapshot=None),
+            (*_without_repeated(report.outcomes, later.outcomes), *later.outcomes),
+            (*report.warnings, *later.warnings),
+        )
+        subjects = frozenset(PassSubject(*it) for it in later.partly_pushed)
+    return report
+
+
+def _find_merged_subjects(report: PassReport) -> frozenset[PassSubject]:
+    """Return the policies whose pull requests the pass merged."""
+    return frozenset(
         subject_of(it.action)
         for it in report.outcomes
         if it.is_done and it.action.kind is ActionKind.MERGE_REQUEST
     )
-    if not merged:
-        return report
-    now, following = report.pass_plan.now, replace(mode, subjects=merged)
-    later, _ = _plan_and_execute(world, reconciler, declared, now, following, confirm)
-    return PassReport(
-        replace(report.pass_plan, snapshot=None),
-        (*report.outcomes, *later.outcomes),
-        (*report.warnings, *later.warnings),
-    )
+
+
+def _without_repeated(
+    outcomes: Sequence[ActionResult], later: Sequence[ActionResult]
+) -> Iterator[ActionResult]:
+    """Yield the outcomes but for failures of what a later pass has tried again."""
+    keys = {_action_key(it.action) for it in later}
+    return (it for it in outcomes if it.is_done or _action_key(it.action) not in keys)
+
+
+def _action_key(action: PlanAction) -> tuple[str, ...]:
+    return (action.kind, action.namespace, action.policy, action.variant, action.ref, action.path)
 
 
 def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
@@ -176,17 +205,17 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     recorded_heads, unrecorded_errors = _record_differences(world, pass_plan, heads, releases)
     pass_plan = without_failed_policies(pass_plan, unrecorded_errors)
     with world.counters.times.phase("writing"):
-        push_results = world.git.change(pass_plan.changes) if pass_plan.changes else {}
+        pushes = push_changes(world.git, pass_plan)
     request_changes = [change for plan in pass_plan.plans for change in plan.request_changes]
     request_changes += [it.change for it in pass_plan.other_statuses]
     with world.counters.times.phase("requests"):
         request_outcomes = (
-            execute_requests(world.forges, request_changes, push_results, pass_plan.now)
+            execute_requests(world.forges, request_changes, pushes.find_of_ref, pass_plan.now)
             if request_changes
             else {}
         )
-    settled_plans, unsettled_errors = _settle_plans(pass_plan, push_results, request_outcomes)
-    effects = _Effects(_list_remotes(pass_plan), push_results, request_outcomes)
+    settled_plans, unsettled_errors = _settle_plans(pass_plan, pushes, request_outcomes)
+    effects = _Effects(_list_remotes(pass_plan), pushes, request_outcomes)
     outcomes = tuple(_yield_outcomes(pass_plan, effects))
     lost_race: Conflict | None = None
     unwritten_errors: PolicyErrors = {}
@@ -200,7 +229,7 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
         lost_race = error
     pass_plan = with_policy_errors(pass_plan, {**unsettled_errors, **unwritten_errors})
     warnings = tuple(_yield_warnings(request_outcomes))
-    return PassReport(pass_plan, outcomes, warnings, lost_race)
+    return PassReport(pass_plan, outcomes, warnings, lost_race, pushes.untried)
 
 
 def _yield_warnings(request_outcomes: RequestOutcomes) -> Iterator[str]:
@@ -263,24 +292,24 @@ class _Effects:
 
     # Keys of remotes, by namespace and name of the Repository.
     remotes: Mapping[tuple[str, str], str]
-    push_results: Mapping[str, PushedChange | FanoutError]  # by key of the remote
+    pushes: PushResults
     request_outcomes: RequestOutcomes
 
 
 def _settle_plans(
-    pass_plan: PassPlan,
-    push_results: Mapping[str, PushedChange | FanoutError],
-    request_outcomes: RequestOutcomes,
+    pass_plan: PassPlan, pushes: PushResults, request_outcomes: RequestOutcomes
 ) -> tuple[list[tuple[PolicyPlan, RecordedStatus, RecordedStatus]], PolicyErrors]:
     """Return each plan that pushed, with planned and resulting status, and the errors.
 
-    Plans that neither published nor removed anything, and have no requests, are left out.
+    Plans that neither published nor removed anything, have no requests, and of which no push was
+    refused, are left out.
     """
     settled_plans, errors = [], {}
     for plan in pass_plan.plans:
         has_requests = plan.request_changes or plan.planned.requests
-        if plan.published or plan.cleanup_items or plan.removals or has_requests:
-            status = run_isolated(partial(_settle, plan, push_results, request_outcomes))
+        is_refused = pushes.has_refusals or plan.planned.refused_pushes
+        if plan.published or plan.cleanup_items or plan.removals or has_requests or is_refused:
+            status = run_isolated(partial(_settle, plan, pushes, request_outcomes, pass_plan.now))
             if isinstance(status, FanoutError):  # the next pass finds it in the repositories
                 errors[plan.namespace, plan.name] = status
             else:
@@ -358,17 +387,15 @@ def _put_changes(
 
 
 def _settle(
-    plan: PolicyPlan,
-    push_results: Mapping[str, PushedChange | FanoutError],
-    request_outcomes: RequestOutcomes,
+    plan: PolicyPlan, pushes: PushResults, request_outcomes: RequestOutcomes, now: datetime
 ) -> RecordedStatus:
     """Return the status with what was published, removed or requested, where that succeeded."""
-    status_lines = _without_previous_grants(plan, push_results)
+    status_lines = _without_previous_grants(plan, pushes)
     published_names = set()  # their lines about earlier removals are obsolete
     for step in plan.steps:
         variant = step.rendered
         planned_line = plan.published.get(variant.spec.name)
-        push_result = push_results.get(variant.observed.repository_state.remote.key)
+        push_result = _find_result(plan, step, pushes)
         if (
             planned_line is None
             or planned_line.published is None
@@ -391,14 +418,14 @@ def _settle(
         published_names.add(variant.spec.name)
     for clearing in plan.cleanup_items:
         name, left_line = clearing.spec.name, clearing.left_place
-        push_result = push_results.get(clearing.state.remote.key)
+        push_result = pushes.find(clearing.state.remote.key, plan.namespace, name)
         if left_line is not None and not isinstance(push_result, FanoutError):
             kept_lines = tuple(it for it in status_lines[name].left if it != left_line)
             status_lines[name] = replace(status_lines[name], left=kept_lines)
     for departure in plan.removals:
         repository_states = (removal.repository_state for removal in departure.package_removals)
         push_answers = (
-            push_results.get(repository_state.remote.key)
+            pushes.find(repository_state.remote.key, plan.namespace, departure.variant)
             for repository_state in repository_states
             if repository_state is not None
         )
@@ -417,21 +444,61 @@ def _settle(
         removed=removed_at,
         openings={key: at for key, at in plan.planned.openings.items() if key not in begun},
         requests=_settle_requests(plan, status_lines, request_outcomes),
+        refused_pushes=_settle_refusals(plan, pushes, now),
     )
 
 
-def _without_previous_grants(
-    plan: PolicyPlan, push_results: Mapping[str, PushedChange | FanoutError]
-) -> dict[str, VariantLine]:
+def _find_result(
+    plan: PolicyPlan, step: DecidedVariant, pushes: PushResults
+) -> PushedChange | FanoutError | None:
+    """Return what became of the push of a variant; None if its repository was not pushed to."""
+    state = step.rendered.observed.repository_state
+    return pushes.find(state.remote.key, plan.namespace, step.rendered.spec.name)
+
+
+def _settle_refusals(
+    plan: PolicyPlan, pushes: PushResults, now: datetime
+) -> Mapping[str, RefusedPushLine]:
+    """Return the lines about refused pushes after those of the pass."""
+    if not pushes.has_refusals and not plan.planned.refused_pushes:
+        return plan.planned.refused_pushes
+    pushed = [
+        (step.rendered.spec.name, step.rendered.observed.repository_state)
+        for step in plan.steps
+        if step.step not in _UNPUSHED_STEPS
+    ]
+    pushed += [(it.spec.name, it.state) for it in plan.cleanup_items]
+    pushed += [
+        (it.variant, state)
+        for it in plan.removals
+        for package in it.package_removals
+        if (state := package.repository_state) is not None
+    ]
+    lines = dict(plan.planned.refused_pushes)
+    results = [
+        (name, state.identity, pushes.find(state.remote.key, plan.namespace, name))
+        for name, state in pushed
+    ]
+    for name, _, result in results:
+        if isinstance(result, PushedChange):
+            lines.pop(name, None)
+    for name, repository, result in results:
+        if isinstance(result, FanoutError) and is_refusal(result):
+            line = plan.planned.refused_pushes.get(name)
+            lines[name] = note_refusal(line, repository, result, now)
+    return lines
+
+
+def _without_previous_grants(plan: PolicyPlan, pushes: PushResults) -> dict[str, VariantLine]:
     """Return the lines of variants, without releases whose drafts this pass has replaced.
 
     Where a push failed, people may have merged the earlier draft, and the next pass finds out.
     """
     lines = dict(plan.planned.variants)
     for step in plan.steps:
-        name, state = step.rendered.spec.name, step.rendered.observed.repository_state
+        name = step.rendered.spec.name
         line = lines.get(name)
-        is_pushed = isinstance(push_results.get(state.remote.key), PushedChange)
+        is_pushed = isinstance(_find_result(plan, step, pushes), PushedChange)
         if is_pushed and line is not None and line.previous_grant is not None:
             lines[name] = replace(line, previous_grant=None)
     return lines
@@ -489,7 +556,10 @@ def _build_outcome(action: PlanAction, effects: _Effects) -> ActionResult:
     result: PushedChange | FanoutError | None = None
     remote = effects.remotes.get((action.namespace, action.repository), "")
     if action.kind in _PUSHED_KINDS:
-        result = effects.push_results[remote]
+        # A removal draft is about several variants, and named by its branch.
+        name = action.variant or action.ref
+        result = effects.pushes.find(remote, action.namespace, name)
+        assert result is not None, "what is pushed is in a change"
     elif action.kind in _REQUEST_KINDS:
         result = effects.request_outcomes[remote, action.ref].errors.get(action.kind)
     if not isinstance(result, FanoutError):

@@ -181,6 +181,8 @@ def find_blockers(item: PolicyResult, problems: Iterable[PassProblem]) -> tuple[
     is_deleted = item.resolved_policy.is_being_deleted
     omitted = reasons_by_stage.get("", set()) | _LISTED_ELSEWHERE
     omitted |= {str(Reason.DECISION_WAITS)} if is_deleted else set()
+    # Variants have it themselves, but for those without a target.
+    omitted |= {str(Reason.PUSH_REFUSED)} & set().union(*reasons_by_variant.values())
     for hold in decision.holds:
         if hold.reason not in omitted:
             groups.add(hold, needs_person=_needs_person(hold.reason))

@@ -49,16 +49,16 @@ class RequestOutcome:
 def execute_requests(
     forges: ForgeDirectory,
     changes: Sequence[RequestChange],
-    push_results: Mapping[str, PushedChange | FanoutError],
+    find_push: Callable[[str, str], PushedChange | FanoutError | None],
     now: datetime,
 ) -> Mapping[tuple[str, str], RequestOutcome]:
     """Make the calls about all requests; return the outcomes by remote and head branch.
 
-    `push_results` are those of the repositories that the pass has pushed, by remote.
+    `find_push` returns the result of the push of a head branch, by remote and ref.
     """
     runs = [_RequestRun(forges=forges, change=it, now=now) for it in changes]
     for run in runs:
-        run.find_head(push_results.get(run.change.remote.key))
+        run.find_head(find_push(run.change.remote.key, run.change.head_ref))
     _share_creations(forges, changes)
     with ThreadPoolExecutor(_WORKERS, "requests") as workers:
         # Before the requests: their texts offer the label, and a later pass does not create it.

@@ -41,7 +41,11 @@ from fanout.reconcile.report.enforcement_conditions import (
     EnforcementReport,
     report_enforcement,
 )
-from fanout.reconcile.report.policy_conditions import build_policy_conditions, find_failed_variants
+from fanout.reconcile.report.policy_conditions import (
+    build_policy_conditions,
+    find_failed_variants,
+    find_refusals,
+)
 from fanout.reconcile.report.variant_conditions import (
     build_conflict_conditions,
     find_undrafted_hold,
@@ -547,11 +551,13 @@ def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Pl
             failures[repository_key(upstream)] = policy_result.upstream_failure
     # Failures of all upstreams come first: a variant's repository does not hide one of them.
     for policy_result in pass_plan.policies:
+        refusals = find_refusals(policy_result)
         for variant in policy_result.variants:
             key = repository_key(policy_result.resolved_policy.repositories[variant.spec.name])
             counts[key] += 1
             if failures.get(key) is None:
-                failures[key] = variant.observed.repository_state.failure
+                state = variant.observed.repository_state
+                failures[key] = state.failure or refusals.get(state.identity)
             if key not in reports and (enforcement := report_enforcement([variant])):
                 reports[key] = enforcement[0]
     bodies: list[Plain] = []

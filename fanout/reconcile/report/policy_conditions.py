@@ -1,13 +1,14 @@
 """Conditions of policies: readiness, enforcement, templates, and errors that stop them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fanout.api.reasons import Reason
-from fanout.errors import Conflict, FanoutError, Unavailable, Waiting
+from fanout.errors import Conflict, Denied, FanoutError, Unavailable, Waiting
 from fanout.gates.evaluation_results import VariantEvaluation, VariantState
 from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import describe_hold
+from fanout.plan.push_refusals import describe_refusal
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.variant_observation import unreadable_repository_hold
 from fanout.reconcile import reconcile_wording as wording
@@ -51,6 +52,13 @@ def needs_person(error: FanoutError) -> bool:
     """
     ends_by_itself = isinstance(error, Unavailable | Waiting | Conflict)
     return not ends_by_itself or error.reason == Reason.REMOTE_NOT_FOUND
+
+
+def find_refusals(policy_result: PolicyResult) -> Mapping[str, Denied]:
+    """Return the errors of repositories whose servers refuse pushes of a policy, by identity."""
+    reason = str(Reason.PUSH_REFUSED)
+    lines = policy_result.refused_pushes.values()
+    return {it.repository: Denied(describe_refusal(it), reason=reason) for it in lines}
 
 
 def has_unusable_repository(variants: Iterable[RenderedVariant]) -> bool:
@@ -108,14 +116,15 @@ def _find_readiness(policy_result: PolicyResult, holds: Sequence[Hold]) -> tuple
         hold = unreadable_repository_hold(failure, "")
         summary_text = wording.describe_unreadable_repositories(len(unreadable), variant.spec.name)
         return "False", hold.reason, f"{summary_text}: {hold.sentence}; {ready_sentence}"
-    if policy_result.orphans:
+    is_refused = any(it.reason == Reason.PUSH_REFUSED for it in holds[:1])
+    if policy_result.orphans and not is_refused:
         reason, orphan_summary, remedy = summarize_orphans(
             policy_result.resolved_policy.name, policy_result.orphans, policy_result.removals
         )
         # A policy that was deleted has no targets, of which any could be ready.
         parts = (orphan_summary, ready_sentence if decisions else "", remedy)
         return "False", reason, "; ".join(filter(None, parts))
-    if decisions and ready_count == len(decisions):
+    if decisions and ready_count == len(decisions) and not is_refused:
         return "True", Reason.READY, ready_sentence
     if holds:
         return "False", holds[0].reason, f"{describe_hold(holds[0])}; {ready_sentence}"

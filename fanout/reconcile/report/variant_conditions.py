@@ -12,8 +12,10 @@ from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile import reconcile_wording as wording
 
 Plain = dict[str, Any]
-# A variant with one of these has changed inputs of which no draft can be made.
-_UNDRAFTED = frozenset({Reason.BASE_MISSING, Reason.REQUIRED_INJECTION_MISSING})
+# A variant with one of these has changed inputs of which no draft can be made, or written.
+_UNDRAFTED = frozenset(
+    {Reason.BASE_MISSING, Reason.PUSH_REFUSED, Reason.REQUIRED_INJECTION_MISSING}
+)
 
 
 def is_carried_out(decision: VariantEvaluation) -> bool:
@@ -22,7 +24,7 @@ def is_carried_out(decision: VariantEvaluation) -> bool:
 
 
 def find_undrafted_hold(decision: VariantEvaluation) -> Hold | None:
-    """Return the hold of a ready variant whose inputs have changed and cannot be rendered."""
+    """Return the hold of a ready variant whose inputs have changed and cannot be drafted."""
     if decision.state is not VariantState.READY:
         return None
     return next((it for it in decision.holds if it.reason in _UNDRAFTED), None)

@@ -1,0 +1,174 @@
+"""Sets of a pass in one repository: what goes into it together or not at all.
+
+A pass pushes all its sets at once. Where the server refuses one, the others are pushed without it.
+The publication of a variant is one set with its commit, tag and rendering; so are the variants that
+share a draft or change places. What is about one path is one set, too.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from fanout.plan.decided_variant import DecidedVariant, VariantStep
+from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
+from fanout.plan.policy_plan import PolicyPlan
+from fanout.plan.removal.move_cleanup import CleanupItem
+from fanout.plan.removal.removal_drafts import RemovalDraftPlan
+from fanout.plan.removal.removal_plan import PackageRemoval
+from fanout.plan.repository_changes import next_publication_tag
+from fanout.values import frozen, replace
+
+SetMember = tuple[str, str]
+"""Namespace, and name of a variant or full ref of a removal draft."""
+_Token = tuple[str, ...]
+
+
+@frozen
+class ChangeSet:
+    """Part of the changes of a repository that is pushed as a whole or not at all.
+
+    `refs` are those that its push writes, but for the branch of renderings, which all sets move.
+    """
+
+    members: frozenset[SetMember]
+    refs: frozenset[str]
+    publishes: bool  # it moves the target branch, or makes tags
+
+
+@dataclass(slots=True)
+class _Part:
+    """Part of a set; parts that have a token in common are one set."""
+
+    members: set[SetMember]
+    tokens: set[_Token] = field(default_factory=set)
+    refs: set[str] = field(default_factory=set)
+    publishes: bool = False
+
+    def add(self, other: "_Part") -> None:
+        self.members |= other.members
+        self.tokens |= other.tokens
+        self.refs |= other.refs
+        self.publishes |= other.publishes
+
+
+def list_sets(plans: Sequence[PolicyPlan], remote: str) -> tuple[ChangeSet, ...]:
+    """Return the sets of the pass in the repository with this key of its remote."""
+    by_token: dict[_Token, _Part] = {}
+    for plan in plans:
+        for part in _list_parts(plan, remote):
+            part.tokens |= {("member", *member) for member in part.members}
+            for earlier in {id(it): it for it in map(by_token.get, part.tokens) if it}.values():
+                part.add(earlier)
+            by_token.update(dict.fromkeys(part.tokens, part))
+    parts = {id(it): it for it in by_token.values()}.values()
+    return tuple(ChangeSet(frozenset(it.members), frozenset(it.refs), it.publishes) for it in parts)
+
+
+def keep_members(
+    plans: Sequence[PolicyPlan], remote: str, members: Collection[SetMember]
+) -> tuple[PolicyPlan, ...]:
+    """Return the plans with nothing but what they do for these members in the repository."""
+    return tuple(_keep(plan, remote, members) for plan in plans)
+
+
+def _keep(plan: PolicyPlan, remote: str, members: Collection[SetMember]) -> PolicyPlan:
+    return replace(
+        plan,
+        steps=tuple(
+            it
+            for it in plan.steps
+            if _is_at(it.rendered.observed.repository_state, remote)
+            and (plan.namespace, it.rendered.spec.name) in members
+        ),
+        cleanup_items=tuple(
+            it
+            for it in plan.cleanup_items
+            if _is_at(it.state, remote) and (plan.namespace, it.spec.name) in members
+        ),
+        removals=tuple(
+            replace(
+                it,
+                package_removals=tuple(
+                    package
+                    for package in it.package_removals
+                    if _is_at(package.repository_state, remote)
+                ),
+            )
+            for it in plan.removals
+            if (plan.namespace, it.variant) in members
+        ),
+        removal_drafts=tuple(
+            it
+            for it in plan.removal_drafts
+            if _is_at(it.state, remote) and (plan.namespace, it.ref) in members
+        ),
+    )
+
+
+def _is_at(state: RepositoryState | None, remote: str) -> bool:
+    return state is not None and state.remote.key == remote
+
+
+def _list_parts(plan: PolicyPlan, remote: str) -> Iterator[_Part]:
+    for step in plan.steps:
+        is_pushed = step.step not in (VariantStep.KEEP, VariantStep.MERGE)
+        if is_pushed and _is_at(step.rendered.observed.repository_state, remote):
+            yield _step_part(plan, step)
+    for item in plan.cleanup_items:
+        if _is_at(item.state, remote):
+            yield _cleanup_part(plan, item)
+    for variant_removal in plan.removals:
+        for removal in variant_removal.package_removals:
+            if removal.repository_state is not None and _is_at(removal.repository_state, remote):
+                yield _removal_part(plan, removal, removal.repository_state)
+    for draft_plan in plan.removal_drafts:
+        if _is_at(draft_plan.state, remote) and (draft_plan.write or draft_plan.is_removed):
+            yield _removal_draft_part(plan, draft_plan)
+
+
+def _step_part(plan: PolicyPlan, step: DecidedVariant) -> _Part:
+    variant, observed = step.rendered, step.rendered.observed
+    state, spec = observed.repository_state, observed.spec
+    part = _Part({(plan.namespace, spec.name)}, {("path", spec.path)})
+    part.tokens |= {("member", plan.namespace, it) for it in observed.exchange_partners}
+    if observed.previous is not None:
+        part.tokens.add(("path", observed.previous.path))
+    part.tokens |= _shared_drafts([observed.draft])
+    if step.step is VariantStep.WRITE:
+        part.refs.add(observed.draft_ref)
+        if observed.shares_draft:
+            part.tokens.add(("draft", observed.draft_ref))
+    if step.step is VariantStep.PUBLISH:
+        part.refs.add(state.branch)
+    if step.step is VariantStep.PUBLISH or observed.is_unrecorded:
+        part.publishes = True
+        part.refs |= {next_publication_tag(variant)} if state.pushes_tags else set()
+    return part
+
+
+def _cleanup_part(plan: PolicyPlan, item: CleanupItem) -> _Part:
+    return _Part(
+        {(plan.namespace, item.spec.name)},
+        {("path", item.path), *_shared_drafts([item.open_draft])},
+        {item.state.branch} if item.removes_package else set(),
+        item.removes_package,
+    )
+
+
+def _removal_part(plan: PolicyPlan, removal: PackageRemoval, state: RepositoryState) -> _Part:
+    is_pushed = removal.removes_package and not removal.awaits_request
+    return _Part(
+        {(plan.namespace, removal.variant)},
+        {("path", removal.path), *_shared_drafts(removal.removed_drafts)},
+        {state.branch} if is_pushed else set(),
+        is_pushed,
+    )
+
+
+def _removal_draft_part(plan: PolicyPlan, draft_plan: RemovalDraftPlan) -> _Part:
+    paths: set[_Token] = {("path", it.path) for it in draft_plan.packages}
+    return _Part({(plan.namespace, draft_plan.ref)}, paths, {draft_plan.ref})
+
+
+def _shared_drafts(drafts: Sequence[OpenDraft | None]) -> set[_Token]:
+    """Return the tokens of drafts whose branches have the packages of several variants."""
+    return {("draft", it.ref) for it in drafts if it is not None and it.is_shared}

@@ -1,0 +1,173 @@
+"""Pushes that a server refuses: which errors are refusals, what of them is on record and shown.
+
+A refusal holds nothing back: each pass that has a reason to push tries again. Its line tells the
+passes in between, and people, why what is decided is not in the repository.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+
+from fanout.api.reasons import Reason
+from fanout.errors import FanoutError
+from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
+from fanout.gates.gate_facts import Hold
+from fanout.gates.stage_holds import group_holds
+from fanout.gates.timestamps import format_instant
+from fanout.plan import plan_wording
+from fanout.plan.decided_variant import DecidedVariant, VariantStep
+from fanout.plan.policy_plan import PolicyPlan, build_record_action
+from fanout.plan.records.policy_status import RefusedPushLine
+from fanout.values import replace
+
+RefusedPushes = Mapping[str, RefusedPushLine]
+"""By variant."""
+
+# Reasons of errors that last until somebody changes the server, its rules, or the account. A
+# deletion that is refused is none: nothing waits for it.
+_REFUSALS = frozenset(
+    {
+        Reason.ATOMIC_PUSH_UNSUPPORTED,
+        Reason.PUSH_DENIED,
+        Reason.PUSH_REFUSED,
+        Reason.REF_NAME_CLASH,
+        Reason.REMOTE_DENIED,
+        Reason.REMOTE_FAILED,
+    }
+)
+# What a variant waits for before its push; a sweep that was refused would only be refused again.
+_SWEEP_REASONS = frozenset({Reason.NO_DRAFT, Reason.REQUEST_PENDING, Reason.SWEEP_AWAITED})
+_WAITING = frozenset({VariantState.DRAFTED, VariantState.RELEASED, VariantState.PROPOSED})
+_FORCE = re.compile(r"non-fast-forward|force.?push|forced (push|update)", re.IGNORECASE)
+_VARYING = re.compile(r"[0-9a-f]{7,}|[0-9]+")
+
+
+def is_refusal(error: object) -> bool:
+    """Return whether the result of a push is an error that lasts."""
+    return isinstance(error, FanoutError) and error.reason in _REFUSALS
+
+
+def refuses_force(error: FanoutError) -> bool:
+    """Return whether the server refuses branches that do not continue what they were."""
+    return bool(_FORCE.search(error.problem))
+
+
+def note_refusal(
+    line: RefusedPushLine | None, repository: str, error: FanoutError, now: datetime
+) -> RefusedPushLine:
+    """Return the line after one more refusal; it is the same one if the error is.
+
+    Commit ids and instants in the words of a server make no difference.
+    """
+    message = str(error)
+    if line is None or line.repository != repository:
+        return RefusedPushLine(now, repository, message)
+    if _VARYING.sub("", line.message) == _VARYING.sub("", message):
+        return line
+    return replace(line, message=message)
+
+
+def describe_refusal(line: RefusedPushLine) -> str:
+    """Describe a refused push: the words of the server, and since when it refuses."""
+    return plan_wording.describe_refused_push(line.message, format_instant(line.at))
+
+
+def find_standing(
+    lines: RefusedPushes, steps: Iterable[DecidedVariant], removed: Collection[str]
+) -> RefusedPushes:
+    """Return the lines about variants that are still to be pushed.
+
+    `removed`: variants whose target is gone, and of which something is left.
+    """
+    if not lines:
+        return lines
+    due = {step.rendered.spec.name for step in steps if _is_due(step, lines)} | set(removed)
+    return {name: line for name, line in lines.items() if name in due}
+
+
+def _is_due(step: DecidedVariant, lines: RefusedPushes) -> bool:
+    """Return whether a push about the variant is planned, or waits for the gates only."""
+    variant, line = step.rendered, lines.get(step.rendered.spec.name)
+    if line is None or line.repository != variant.observed.repository_state.identity:
+        return False
+    if step.step is VariantStep.REMOVE:
+        return False  # of a branch that nobody needs
+    is_drafted = variant.observed.draft is not None or variant.postponed is not None
+    return step.step is not VariantStep.KEEP or (is_drafted and not variant.selected.is_in_force)
+
+
+def with_standing(plan: PolicyPlan, standing: RefusedPushes) -> PolicyPlan:
+    """Return the plan that keeps these lines alone on record."""
+    if standing == plan.planned.refused_pushes:
+        return plan
+    action = build_record_action(plan.namespace, plan.name, plan.steps)
+    ended = sorted(plan.planned.refused_pushes.keys() - standing.keys())
+    actions = (replace(action, detail=plan_wording.describe_ended_refusal(it)) for it in ended)
+    planned = replace(plan.planned, refused_pushes=standing)
+    return replace(plan, actions=(*plan.actions, *actions), planned=planned)
+
+
+def show_refusals(
+    decision: PolicyEvaluation, lines: RefusedPushes, steps: Iterable[DecidedVariant]
+) -> PolicyEvaluation:
+    """Return the decision as shown: refused pushes come first on variants, stages and the policy.
+
+    What the gates decided stays as it is; the plan follows from that.
+    """
+    if not lines:
+        return decision
+    repositories = {it.rendered.spec.name: it.rendered.spec.repository for it in steps}
+    holds = {
+        name: Hold(
+            Reason.PUSH_REFUSED,
+            describe_refusal(line),
+            plan_wording.format_server_administrators(repositories.get(name, "")),
+            line.at,
+        )
+        for name, line in sorted(lines.items())
+    }
+    variants = {
+        name: _with_refusal(variant, holds[name]) if name in holds else variant
+        for name, variant in decision.variants.items()
+    }
+    stages = {}
+    for name, stage in decision.stages.items():
+        members = [it for it in variants.values() if it.stage == name]
+        refused = _group([it for it in members if it.name in holds], holds)
+        states = Counter(it.state for it in members)
+        reasons = {hold.reason for it in members for hold in it.holds}
+        stages[name] = (
+            replace(
+                stage,
+                holds=(*refused, *(it for it in stage.holds if _is_left(it, reasons))),
+                counts={state: states[state] for state in VariantState if state in states},
+            )
+            if refused
+            else stage
+        )
+    gone = (
+        VariantEvaluation(name, "", "", VariantState.HELD, holds=(hold,))
+        for name, hold in holds.items()
+        if name not in variants
+    )
+    every = [*(variants[name] for name in holds if name in variants), *gone]
+    policy_holds = (*_group(every, holds), *decision.holds)
+    return replace(decision, stages=stages, variants=variants, holds=policy_holds)
+
+
+def _with_refusal(variant: VariantEvaluation, hold: Hold) -> VariantEvaluation:
+    others = (it for it in variant.holds if it.reason not in _SWEEP_REASONS)
+    state = VariantState.HELD if variant.state in _WAITING else variant.state
+    # No pass is announced to publish it.
+    return replace(variant, state=state, release=False, publish=False, holds=(hold, *others))
+
+
+def _group(variants: Iterable[VariantEvaluation], holds: Mapping[str, Hold]) -> list[Hold]:
+    """Return one hold for the refusals of several variants."""
+    return group_holds(replace(it, holds=(holds[it.name],)) for it in variants)
+
+
+def _is_left(hold: Hold, reasons: Collection[str]) -> bool:
+    """Return whether a variant of the stage still has a hold of the reason, or never had one."""
+    return hold.reason not in _SWEEP_REASONS or hold.reason in reasons

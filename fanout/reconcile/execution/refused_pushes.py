@@ -1,0 +1,207 @@
+"""Pushes of a pass, and what of them a server takes that refuses the whole.
+
+The first push of a repository has all its sets. If the server refuses it, sets are left out until
+it takes the rest, or until nothing is left to try. The first push that goes through ends that: it
+moves refs on which the other sets were planned, so those are for the next pass.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fanout.errors import FanoutError
+from fanout.plan.change_sets import ChangeSet, SetMember, keep_members, list_sets
+from fanout.plan.observation.repository_state import PushedChange, RepositoryChange
+from fanout.plan.policy_plan import PolicyPlan
+from fanout.plan.publication_messages import CommitSettings, group_publications
+from fanout.plan.push_refusals import is_refusal, refuses_force
+from fanout.plan.repository_changes import build_changes
+from fanout.ports import GitStore
+from fanout.reconcile.pass_results import PassPlan
+from fanout.telemetry.error_isolation import run_isolated
+from fanout.values import frozen, replace
+
+_MAX_PUSHES = 16  # of one repository in a pass, after the first one
+_Group = tuple[ChangeSet, ...]
+
+
+@frozen
+class PushResults:
+    """Results of the pushes of a pass, by key of the remote.
+
+    Where a repository took a part, that is its result, and `left_out` has the errors of the rest;
+    None for what has nothing to push.
+    """
+
+    by_remote: Mapping[str, PushedChange | FanoutError] = field(default_factory=dict)
+    left_out: Mapping[tuple[str, SetMember], FanoutError | None] = field(default_factory=dict)
+    left_out_refs: Mapping[tuple[str, str], FanoutError | None] = field(default_factory=dict)
+    has_refusals: bool = False
+    # Policies and hand-written variants with sets that were refused together with others only.
+    untried: frozenset[tuple[str, str]] = frozenset()
+
+    def find(self, remote: str, namespace: str, name: str) -> PushedChange | FanoutError | None:
+        """Return the result for a variant, or for a removal draft by its ref; None: no push."""
+        return self.left_out.get((remote, (namespace, name)), self.by_remote.get(remote))
+
+    def find_of_ref(self, remote: str, ref: str) -> PushedChange | FanoutError | None:
+        """Return the result for a draft by its ref; None if its repository was not pushed to."""
+        return self.left_out_refs.get((remote, ref), self.by_remote.get(remote))
+
+
+def push_changes(git: GitStore, pass_plan: PassPlan) -> PushResults:
+    """Push the changes of a pass; where a server refuses one, push what it takes of it."""
+    results = dict(git.change(pass_plan.changes)) if pass_plan.changes else {}
+    settings, searches = pass_plan.writing, dict[str, _Search]()
+    refused = {it: error for it, error in results.items() if isinstance(error, FanoutError)}
+    refused = {it: error for it, error in refused.items() if is_refusal(error)}
+    if not refused:
+        return PushResults(results)
+    for remote, error in refused.items():
+        assert settings is not None, "a pass that has changes is worded"
+        search = _open_search(pass_plan, remote, error, settings)
+        if search is not None:
+            searches[remote] = search
+    while changes := [it for search in searches.values() if (it := search.propose()) is not None]:
+        for remote, answer in git.change(changes).items():
+            searches[remote].note(answer)
+    left_out: dict[tuple[str, SetMember], FanoutError | None] = {}
+    left_out_refs: dict[tuple[str, str], FanoutError | None] = {}
+    untried: set[tuple[str, str]] = set()
+    for remote, search in searches.items():
+        for item, found in search.errors.items():
+            left_out |= {(remote, member): found for member in item.members}
+            left_out_refs |= {(remote, ref): found for ref in item.refs}
+        if search.pushed is not None:
+            results[remote] = search.pushed
+            untried |= search.list_untried()
+    return PushResults(
+        results, left_out, left_out_refs, has_refusals=True, untried=frozenset(untried)
+    )
+
+
+def _open_search(
+    pass_plan: PassPlan, remote: str, error: FanoutError, settings: CommitSettings
+) -> "_Search | None":
+    """Return the search for what the server takes, or None if there is nothing to leave out."""
+    # A server that names no ref refuses the account, and not what it pushes.
+    if not error.refs:
+        return None
+    sets = run_isolated(lambda: list_sets(pass_plan.plans, remote))
+    if isinstance(sets, FanoutError):
+        return None
+    refused = frozenset(
+        (plan.namespace, name) for plan in pass_plan.plans for name in plan.planned.refused_pushes
+    )
+    search = _Search(pass_plan.plans, remote, settings, refused)
+    # Each pass begins elsewhere: with many sets, one pass does not come to all of them.
+    start = int(pass_plan.now.timestamp()) % len(sets) if sets else 0
+    search.refuse(sets[start:] + sets[:start], error)
+    return search
+
+
+@dataclass(slots=True)
+class _Search:
+    """Search for the sets of one repository that its server takes."""
+
+    plans: Sequence[PolicyPlan]
+    remote: str
+    settings: CommitSettings
+    recorded: Collection[SetMember]  # whose pushes an earlier pass found refused
+    # None: the set has nothing to push.
+    errors: dict[ChangeSet, FanoutError | None] = field(default_factory=dict)
+    pushed: PushedChange | None = None
+    _groups: list[_Group] = field(default_factory=list)  # to be tried, the next one last
+    _current: _Group = ()
+    _alone: set[ChangeSet] = field(default_factory=set)  # refused by name, or by themselves
+    _pushes: int = 0
+    _appends: bool = False  # drafts continue what is on their branches
+    _is_named: bool = False
+
+    def propose(self) -> RepositoryChange | None:
+        """Return the change to push next, or None if the search has ended."""
+        while self._groups and self._pushes < _MAX_PUSHES:
+            self._current = self._groups.pop()
+            change = run_isolated(self._build_change)
+            if isinstance(change, RepositoryChange):
+                self._pushes += 1
+                return change
+            if change is None:
+                self.errors |= dict.fromkeys(self._current)
+        return None
+
+    def _build_change(self) -> RepositoryChange | None:
+        """Build the change with the present sets alone; None if it has nothing to push."""
+        members = {member for it in self._current for member in it.members}
+        plans = keep_members(self.plans, self.remote, members)
+        # The text of an administrator's template names all variants of its publication.
+        whole, kept = group_publications(self.plans), group_publications(plans)
+        texts = self.settings.messages.items()
+        messages = {
+            key: it for key, it in texts if len(whole.get(key, ())) == len(kept.get(key, ()))
+        }
+        settings = replace(self.settings, messages=messages)
+        return next(iter(build_changes(plans, settings, appends=self._appends)), None)
+
+    def note(self, answer: PushedChange | FanoutError) -> None:
+        """Take note of what became of the proposed change."""
+        if isinstance(answer, PushedChange):
+            self.pushed = answer
+            self._groups.clear()
+            for item in self._current:
+                del self.errors[item]
+        elif is_refusal(answer):
+            self.refuse(self._current, answer)
+        else:  # a lost race, or no answer: the next pass sees what there is
+            self._groups.clear()
+            self.errors |= dict.fromkeys(self._current, answer)
+
+    def refuse(self, group: _Group, error: FanoutError) -> None:
+        """Take note that the server refuses these sets together, and plan what to try instead."""
+        self.errors |= dict.fromkeys(group, error)
+        if refuses_force(error) and not self._appends:
+            self._appends = True
+            self._groups.append(group)
+            return
+        named = tuple(it for it in group if not it.refs.isdisjoint(error.refs))
+        if not named:  # the branch of renderings, which all sets move
+            self._alone.update(group)
+        elif len(named) < len(group):
+            self._alone.update(named)
+            rest = tuple(it for it in group if it not in named)
+            # An `update` hook names the first ref that it refuses; there may be hundreds of them.
+            self._groups += reversed(self._split(rest)) if self._is_named else [rest]
+            self._is_named = True
+        elif len(group) == 1:
+            self._alone.update(group)
+        else:
+            self._groups += reversed(self._split(group))
+
+    def _split(self, group: _Group) -> list[_Group]:
+        """Return two parts of the sets, the one first that the server rather takes."""
+        if len(group) == 1:
+            return [group]
+        known = [it for it in group if not it.members.isdisjoint(self.recorded)]
+        publications = [it for it in group if it.publishes]
+        half = group[: len(group) // 2]
+        first = next(it for it in (known, publications, half) if 0 < len(it) < len(group))
+        rest = [it for it in group if it not in first]
+        return [tuple(rest), tuple(first)] if first is known else [tuple(first), tuple(rest)]
+
+    def list_untried(self) -> frozenset[tuple[str, str]]:
+        """Return the policies with sets that the server refused together with others only."""
+        untried = (it for it in self.errors if self.errors[it] and it not in self._alone)
+        members = {member for it in untried for member in it.members}
+        return frozenset(
+            (plan.namespace, plan.name)
+            for plan in self.plans
+            if any((plan.namespace, name) in members for name in _list_names(plan))
+        )
+
+
+def _list_names(plan: PolicyPlan) -> list[str]:
+    """Return the names of what a plan is about: variants, and refs of removal drafts."""
+    return [
+        *(it.rendered.spec.name for it in plan.steps),
+        *(it.variant for it in plan.removals),
+        *(it.ref for it in plan.removal_drafts),
+    ]
