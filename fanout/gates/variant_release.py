@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from fanout.api.gate_vocabulary import OverridableGate, Verdict
-from fanout.api.reasons import Reason
+from fanout.api.reasons import AWAITS_APPROVERS, Reason
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ApplicableDecision, combine_overrides
 from fanout.gates.after_gate import OPEN_GATE, AfterGate
@@ -445,7 +445,7 @@ class StageReleaseEvaluator:
         for check in checks:
             if check.until is None:
                 continue
-            if check.verdict is Verdict.PASSED or check.reason == Reason.APPROVAL_MISSING:
+            if check.verdict is Verdict.PASSED or check.reason in AWAITS_APPROVERS:
                 self.expiry_times.add(check.until)
             else:
                 self.check_times.add(check.until)
