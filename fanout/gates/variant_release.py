@@ -282,7 +282,9 @@ class StageReleaseEvaluator:
             state = VariantState.PROPOSED if is_proposed else VariantState.RELEASED
         holds = blockers if requirements_pass else (*blockers, *_unpassed_holds(checks))
         if is_released and draft.publish_hold is not None:
-            holds = (*holds, draft.publish_hold)
+            # A person has declined the draft: what else it waits for is nobody's task.
+            is_first = draft.publish_hold.reason == Reason.REQUEST_CLOSED
+            holds = (draft.publish_hold, *holds) if is_first else (*holds, draft.publish_hold)
         gate = (
             self._evaluate_gate(inputs.overrides, variant.candidate) if inputs.pin is None else None
         )

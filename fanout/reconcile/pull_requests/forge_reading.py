@@ -176,20 +176,28 @@ class ForgeReader:
     ) -> HeadMemo:
         """Read what there is about a head, given the open requests of the repository.
 
-        Of all from one head the open one to the Repository's branch is fanout's; else it is the
-        one on record, or the closed one of `closed_number`.
+        Of all from one head the open one to the Repository's branch is fanout's; else the one on
+        record, or another that fanout opened, whose branch a person changed; else the closed one of
+        `closed_number`.
         """
         forge, name, base = repository.forge, repository.name, repository.base_branch
         of_head = [it for it in opened if it.head_branch == ref.removeprefix(_BRANCH)]
         own = next((it for it in of_head if it.base_branch == base), None)
         number = closed_number or _recorded_number(repository, ref)
+        if own is None:
+            moved = [it for it in of_head if it.author == self.memo.login]
+            own = next((it for it in moved if it.number == number), None) or next(iter(moved), None)
         if own is None and number is not None:
             own = forge.request(name, number)
-        if own is not None and own.base_branch != base:
+        # Merged to another branch it has published nothing.
+        if own is not None and own.base_branch != base and own.state is RequestState.MERGED:
             own = None
+        own_number = own.number if own is not None else None
         return HeadMemo(
             facts=self._read_facts(repository, ref, own) if own is not None else None,
-            foreign_requests=tuple(it for it in of_head if it.base_branch != base),
+            foreign_requests=tuple(
+                it for it in of_head if it.base_branch != base and it.number != own_number
+            ),
             listed_commit=repository.state.refs.get(ref, ""),
             base_commit=repository.state.head,
             read=self.instant,
