@@ -288,7 +288,7 @@ class Forge(Protocol):
     def edit_request(
         self, repository: RepositoryName, request: ObservedRequest, edit: RequestEdit
     ) -> None:
-        """Change title, draft flag or text of a pull request.
+        """Change title, draft flag, text or target branch of a pull request.
 
         Raises Conflict if somebody changed the text since it was observed.
         """

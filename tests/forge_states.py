@@ -50,8 +50,12 @@ def request(
     reviews: Sequence[ObservedReview] = (),
     trees: Mapping[str, Mapping[str, str]] | None = None,
     head: str = "c1",
+    revisions: Mapping[str, Mapping[str, str]] | None = None,
 ) -> RequestFacts:
-    """An open pull request; `trees` has the package trees of each reviewed commit."""
+    """An open pull request; `trees` has the package trees of each reviewed commit.
+
+    `revisions` has the revisions of its draft at each commit that is there, by variant.
+    """
     shown = ObservedRequest(
         number=7,
         url="https://git.example.com/org/edge/pulls/7",
@@ -70,7 +74,13 @@ def request(
         updated=at(0),
     )
     reviewed = {commit_id(name): it for name, it in (trees or {}).items()}
-    return RequestFacts(request=shown, reviews=tuple(reviews), reviewed_trees=reviewed)
+    refused = {commit_id(name): it for name, it in (revisions or {}).items()}
+    return RequestFacts(
+        request=shown,
+        reviews=tuple(reviews),
+        reviewed_trees=reviewed,
+        refused_revisions=refused,
+    )
 
 
 def forge(facts: RequestFacts | None = None,

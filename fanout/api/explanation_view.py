@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from fanout.api.object_meta import Model
-from fanout.api.view_base import View
+from fanout.api.view_base import RequestView, View
 
 
 class ExplanationSpec(Model):
@@ -105,6 +105,9 @@ class ExplanationStatus(Model):
     )
     blockers: tuple[BlockerView, ...] = Field(
         default=(), description="Reasons why it is blocked, the most urgent first."
+    )
+    requests: tuple[RequestView, ...] = Field(
+        default=(), description="Pull requests with drafts of its variants."
     )
     conflicts: tuple[ExplainedConflict, ...] = Field(
         default=(),

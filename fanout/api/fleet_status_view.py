@@ -6,7 +6,7 @@ from pydantic import Field
 
 from fanout.api.explanation_view import BlockerView, ExplainedConflict
 from fanout.api.object_meta import Model
-from fanout.api.view_base import View
+from fanout.api.view_base import RequestView, View
 
 
 class FleetStatusSpec(Model):
@@ -51,6 +51,9 @@ class FleetStageView(Model):
     waits_for: tuple[str, ...] = Field(
         default=(),
         description="Reasons why the stage is blocked, in CamelCase, the most urgent first.",
+    )
+    requests: tuple[RequestView, ...] = Field(
+        default=(), description="Pull requests with drafts of the stage."
     )
     next: str | None = Field(
         default=None,

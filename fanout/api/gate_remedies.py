@@ -42,6 +42,13 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "Wait until some variants in flight are ready, or run `fanout promote POLICY "
         "--stage STAGE --override budget --reason WHY`.",
     ),
+    Reason.CHANGES_REQUESTED: Remedy(
+        "A review of the pull request by an approver requests changes of this revision. It holds "
+        "the check however many other people approve, also after the draft is written anew.",
+        "Settle with the reviewer, who then approves on the forge or runs `fanout approve POLICY "
+        "--stage STAGE --revision REVISION`, or dismiss the review on the forge. A new revision "
+        "replaces what the review is about.",
+    ),
     Reason.CHECK_SETTLING: Remedy(
         "The revision was published recently, and the settle time of the check is not over.",
         "None; the check runs when the settle time is over.",
@@ -55,7 +62,8 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "One reporter recorded `passed` and another recorded `failed` for the same check and "
         "revision.",
         "Find out which report is right, then withdraw the other report with `fanout "
-        "withdraw POLICY RECORD --reason WHY`.",
+        "withdraw POLICY RECORD --reason WHY`. If the check has run again, its reporter reports "
+        "the new result.",
     ),
     Reason.DEADLINE_EXCEEDED: Remedy(
         "After publication, the variant did not become ready within `rollout.progressDeadline`.",
@@ -208,7 +216,8 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
     ),
     Reason.REQUIRES_FAILED: Remedy(
         "A check in the field `requires` failed for the draft.",
-        "Fix the draft, then run `fanout retry POLICY --stage STAGE --reason WHY`.",
+        "Fix the draft, then run `fanout retry POLICY --stage STAGE --reason WHY`. If the check "
+        "has run again, its reporter reports the new result.",
     ),
     Reason.REVISION_QUEUED: Remedy(
         "Drafts of the current candidate have approvals and can still be published.",
@@ -268,9 +277,9 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
     ),
     Reason.VERIFICATION_FAILED: Remedy(
         "A check in the field `verification` failed for the published revision.",
-        "Fix the cause and tag a new upstream revision, or run `fanout retry POLICY "
-        "--stage STAGE --reason WHY` or `fanout rollback POLICY --stage STAGE --reason "
-        "WHY`.",
+        "Fix the cause and tag a new upstream revision, or run `fanout rollback POLICY --stage "
+        "STAGE --reason WHY` or `fanout retry POLICY --stage STAGE --reason WHY`. If the check has "
+        "run again, its reporter reports the new result.",
     ),
     Reason.VERIFICATION_PENDING: Remedy(
         "No result was reported, or the checked service has not passed yet.",

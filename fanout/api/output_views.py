@@ -12,7 +12,14 @@ from fanout.api.explanation_view import ExplanationView
 from fanout.api.fleet_status_view import FleetStatusView
 from fanout.api.object_meta import API_VERSION, Model, StatusCondition
 from fanout.api.reasons import ReasonClass
-from fanout.api.view_base import DraftMeta, HoldView, VerdictLabel, View, ViewMeta
+from fanout.api.view_base import (
+    DraftMeta,
+    HoldView,
+    RequestView,
+    VerdictLabel,
+    View,
+    ViewMeta,
+)
 
 
 class OtherRevisionView(Model):
@@ -29,6 +36,7 @@ class OtherRevisionView(Model):
 
 _POLICY_DESCRIPTION = "Name of the UpstreamPolicy; empty for a manually written PackageVariant."
 _HOLDS_DESCRIPTION = "Reasons why it is blocked; empty if it is not."
+_REQUEST_DESCRIPTION = "Pull request with the draft; null if there is none."
 
 
 class StageViewSpec(Model):
@@ -90,6 +98,9 @@ class StageViewStatus(Model):
         description="Next time when the state can change without action, in RFC 3339; null"
         " if there is none.",
     )
+    requests: tuple[RequestView, ...] = Field(
+        default=(), description="Pull requests with drafts of the stage."
+    )
     conditions: tuple[StatusCondition, ...] = Field(
         default=(),
         description="Conditions of the stage: `Passed`, the verdict of the candidate, and"
@@ -134,6 +145,7 @@ class TargetViewStatus(Model):
         description="State of the variant: `Drafted`, `Released`, `Proposed`, `Verifying`,"
         " `Ready`, `Failed`, `Suspended`, `Held` or `Skipped`."
     )
+    request: RequestView | None = Field(default=None, description=_REQUEST_DESCRIPTION)
     conditions: tuple[StatusCondition, ...] = Field(
         default=(), description="Conditions of the variant; the first one is `Ready`."
     )
@@ -188,6 +200,7 @@ class DraftViewStatus(Model):
         description="State of the variant: `Drafted`, `Released`, `Proposed`, `Verifying`,"
         " `Ready`, `Failed`, `Suspended`, `Held` or `Skipped`."
     )
+    request: RequestView | None = Field(default=None, description=_REQUEST_DESCRIPTION)
     conditions: tuple[StatusCondition, ...] = Field(
         default=(), description="Conditions of the variant; the first one is `Ready`."
     )

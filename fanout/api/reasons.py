@@ -4,7 +4,7 @@ Closed lists, sorted, so that alerts can be written against them. Causes and rem
 `gate_remedies.py` and `error_remedies.py`, which no pass loads.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 
 from fanout.values import frozen
@@ -45,6 +45,7 @@ class Reason(StrEnum):
     BRANCH_MISSING = "BranchMissing", "the repository lacks the branch to publish to"
     BRANCH_REWRITTEN = "BranchRewritten", "the branch lacks the commit of a publication"
     BUDGET_EXHAUSTED = "BudgetExhausted", "the in-flight limit is reached"
+    CHANGES_REQUESTED = "ChangesRequested", "an approver requests changes of the draft"
     CHECK_SETTLING = "CheckSettling", "the settle time of a check is running"
     CHECK_TIMED_OUT = "CheckTimedOut", "a check had no result before its timeout"
     CLUSTER_DENIED = "ClusterDenied", "the API server denied access"
@@ -267,7 +268,7 @@ _REASONS_BY_CLASS: Mapping[ReasonClass, tuple[Reason, ...]] = {
     ReasonClass.GROUP: (Reason.GROUP_AWAITS,),
     ReasonClass.BUDGET: (Reason.BUDGET_EXHAUSTED,),
     ReasonClass.WINDOW: (Reason.WINDOW_CLOSED,),
-    ReasonClass.APPROVAL: (Reason.APPROVAL_MISSING,),
+    ReasonClass.APPROVAL: (Reason.APPROVAL_MISSING, Reason.CHANGES_REQUESTED),
     ReasonClass.EVIDENCE: (
         Reason.VERIFICATION_PENDING,
         Reason.VERIFICATION_FAILED,
@@ -340,9 +341,24 @@ NEEDS_REPAIR: frozenset[str] = frozenset(
         Reason.VERIFICATION_FAILED,
     }
 )
+# Ended by approvers alone: the timer of such a check is an expiry or a timeout, which open nothing.
+AWAITS_APPROVERS: frozenset[str] = frozenset({Reason.APPROVAL_MISSING, Reason.CHANGES_REQUESTED})
 CLASS_BY_REASON: Mapping[str, ReasonClass] = {
     reason.value: found for found, reasons in _REASONS_BY_CLASS.items() for reason in reasons
 }
+
+
+def is_asked(reason: str, all_reasons: Collection[str]) -> bool:
+    """Return whether people are asked for what a hold of this reason waits for.
+
+    Approvers are asked when nothing else is before them: `after` and soak have passed, and nobody
+    has closed the pull request. `all_reasons`: those of its variant or stage.
+    """
+    return reason not in AWAITS_APPROVERS or not any(
+        it == Reason.REQUEST_CLOSED
+        or CLASS_BY_REASON.get(it) in (ReasonClass.STAGE, ReasonClass.SOAK)
+        for it in all_reasons
+    )
 
 
 def classify_reason(reason: str) -> ReasonClass:

@@ -37,6 +37,15 @@ class HoldView(Model):
     )
 
 
+class RequestView(Model):
+    """Pull request with drafts."""
+
+    repository: str = Field(description="Name of the downstream Repository object.")
+    number: int = Field(description="Number of the pull request.")
+    url: str = Field(description="Address of its page on the forge.")
+    state: str = Field(description="State of the pull request: `open`, `closed` or `merged`.")
+
+
 class ViewMeta(Model):
     """Name, namespace and labels of a view."""
 

@@ -223,7 +223,7 @@ class GiteaForge:
     def edit_request(
         self, repository: RepositoryName, request: ObservedRequest, edit: RequestEdit
     ) -> None:
-        """Change title, draft flag or text of a pull request.
+        """Change title, draft flag, text or target branch of a pull request.
 
         Raises Conflict if somebody changed the text since it was observed.
         """
@@ -234,6 +234,8 @@ class GiteaForge:
             body["title"] = _marked_title(title, is_draft=is_draft)
         if edit.text is not None:
             body |= {"body": edit.text, "content_version": request.text_version}
+        if edit.base_branch is not None:
+            body["base"] = edit.base_branch
         self._edit(repository, request.number, body)
 
     def close_request(self, repository: RepositoryName, number: int) -> None:
@@ -580,6 +582,7 @@ def _read_review(answer: AnswerObject) -> ObservedReview | None:
         commit=answer.text("commit_id", ""),
         instant=answer.instant("submitted_at"),
         is_dismissed=answer.flag("dismissed"),
+        url=answer.text("html_url", ""),
     )
 
 

@@ -18,7 +18,7 @@ from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.evaluation_results import CheckResult
 from fanout.gates.gate_facts import DraftFacts, VariantFacts
 from fanout.gates.gate_rules import ApprovalRule, StageRule
-from fanout.gates.record_facts import ApprovalFacts
+from fanout.gates.record_facts import ApprovalFacts, ReviewFacts
 from fanout.gates.timestamps import effective_from, find_next, is_from_the_future
 from fanout.values import replace
 
@@ -70,6 +70,7 @@ class ApprovalIndex:
         stage_rules: Iterable[StageRule],
         now: datetime,
         active_decisions: ActiveDecisions,
+        requested_changes: Iterable[ReviewFacts] = (),
     ) -> None:
         self._now = now
         self._active_decisions = active_decisions
@@ -85,6 +86,10 @@ class ApprovalIndex:
             for tree in approval.trees:
                 key = (approval.stage, approval.check, tree)
                 self._by_tree.setdefault(key, []).append(approval)
+        self._requested_changes: dict[tuple[str, str, str], list[ReviewFacts]] = {}
+        for changes in requested_changes:
+            revision_key = (changes.stage, changes.check, changes.revision)
+            self._requested_changes.setdefault(revision_key, []).append(changes)
 
     def evaluate(
         self, approval_rule: ApprovalRule, variant_facts: VariantFacts, draft: DraftFacts
@@ -94,6 +99,8 @@ class ApprovalIndex:
         The result's `until` is when it can change by itself.
         """
         count = self._count_approvals(approval_rule, variant_facts, draft)
+        if requested := self._find_requested_changes(approval_rule, variant_facts, draft):
+            return _requested_changes(approval_rule, requested, count)
         if len(count.approvals) >= approval_rule.at_least:
             return CheckResult(
                 approval_rule.name,
@@ -173,13 +180,49 @@ class ApprovalIndex:
     def has_approval(
         self, stage_rule: StageRule, variant_facts: VariantFacts, draft: DraftFacts
     ) -> bool:
-        """Return whether anybody has approved this draft. Replacing it would undo their work."""
+        """Return whether anybody has approved this draft. Replacing it would undo their work.
+
+        A draft of which an approver requests changes is there to be replaced.
+        """
+        if any(
+            self._find_requested_changes(it, variant_facts, draft) for it in stage_rule.approvals
+        ):
+            return False
         return any(
             not is_from_the_future(it.at, self._now)
             and (approval_rule.expires is None or it.at + approval_rule.expires > self._now)
             for approval_rule in stage_rule.approvals
             for _, it in self._authorized_approvals(approval_rule, variant_facts, draft)
         )
+
+    def _find_requested_changes(
+        self, approval_rule: ApprovalRule, variant_facts: VariantFacts, draft: DraftFacts
+    ) -> list[ReviewFacts]:
+        """Return the changes of this revision that an approver requests and nothing has ended.
+
+        Unlike an approval, a request for changes is about the revision: to write the draft anew,
+        on another base or with other inputs, answers nothing. An approval of any draft of the
+        revision by the same person ends it, whether or not it counts any more.
+        """
+        revision_key = (variant_facts.stage, approval_rule.name, draft.revision)
+        standing: list[ReviewFacts] = []
+        for changes in self._requested_changes.get(revision_key, ()):
+            person = approval_rule.find_approver(changes.by)
+            is_ended = any(
+                changes.at < approval.at
+                and _find_person(approval_rule, approval) == person
+                and not is_from_the_future(approval.at, self._now)
+                and (not approval.variants or variant_facts.name in approval.variants)
+                for approval in self._by_revision.get(revision_key, ())
+            )
+            if (
+                person is not None
+                and not is_ended
+                and variant_facts.name in changes.variants
+                and not self._is_outdated(changes.at, variant_facts)
+            ):
+                standing.append(changes)
+        return standing
 
     def _other_draft_approvers(
         self, approval_rule: ApprovalRule, variant_facts: VariantFacts, draft: DraftFacts
@@ -195,17 +238,17 @@ class ApprovalIndex:
             if _find_person(approval_rule, approval) is not None
             and draft.tree not in approval.trees
             and (not approval.variants or variant_facts.name in approval.variants)
-            and not self._is_outdated(approval, variant_facts)
+            and not self._is_outdated(approval.at, variant_facts)
         )
 
-    def _is_outdated(self, approval: ApprovalFacts, variant_facts: VariantFacts) -> bool:
-        """Return whether an approval predates the variant's last step or its last rollback."""
-        if variant_facts.last_step_at is not None and approval.at < variant_facts.last_step_at:
+    def _is_outdated(self, at: datetime, variant_facts: VariantFacts) -> bool:
+        """Return whether a review predates the variant's last step or its last rollback."""
+        if variant_facts.last_step_at is not None and at < variant_facts.last_step_at:
             return True
         last_rollback = self._active_decisions.last_rollback(
             variant_facts.stage, variant_facts.name
         )
-        return last_rollback is not None and approval.at < last_rollback.at
+        return last_rollback is not None and at < last_rollback.at
 
     def _authorized_approvals(
         self, approval_rule: ApprovalRule, variant_facts: VariantFacts, draft: DraftFacts
@@ -225,7 +268,7 @@ class ApprovalIndex:
             if (
                 approval.revision == draft.revision
                 and (not approval.variants or variant_facts.name in approval.variants)
-                and not self._is_outdated(approval, variant_facts)
+                and not self._is_outdated(approval.at, variant_facts)
             ):
                 yield approval
 
@@ -289,6 +332,27 @@ def _may_be_own_approval(approval_rule: ApprovalRule, person: str, draft: DraftF
 def _lacks_address(name: str) -> bool:
     is_login = "/" in name and "@" not in name
     return is_login or name.startswith(USER_PREFIX)
+
+
+def _requested_changes(
+    approval_rule: ApprovalRule, requested: Iterable[ReviewFacts], count: _ApprovalCount
+) -> CheckResult:
+    """Return the result of a check while approvers request changes, whoever else approves."""
+    changes = sorted(requested, key=lambda it: (it.at, it.by))
+    sentence = gate_wording.describe_requested_changes(
+        approval_rule.name, [(it.by, it.link) for it in changes]
+    )
+    if len(count.approvals) < approval_rule.at_least:
+        missing = gate_wording.describe_missing_approvals(approval_rule, count.names)
+        sentence += f"; {missing.removeprefix(f'{approval_rule.name}: ')}"
+    return CheckResult(
+        approval_rule.name,
+        Verdict.PENDING,
+        sentence,
+        changes[0].at,
+        Reason.CHANGES_REQUESTED,
+        gate_wording.format_reviewers(it.by for it in changes),
+    )
 
 
 def _missing_approvals(approval_rule: ApprovalRule, count: _ApprovalCount) -> CheckResult:

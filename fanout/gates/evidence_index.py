@@ -436,14 +436,16 @@ def _fold_reports(subject: _CheckSubject, reported: ReportedStatus) -> CheckResu
     actor = gate_wording.format_reporter(check, stage)
     # Reporters who contradict each other are a finding of their own: somebody has to look at both.
     if failed and passed:
+        failure = failed[-1].evidence
         sentence = gate_wording.describe_contradiction(
-            check, passed[-1].evidence.by, failed[-1].evidence.by
+            check, passed[-1].evidence.by, failure.by, failure.link
         )
-        at = max(passed[-1].at, failed[-1].at)
+        at, actor = max(passed[-1].at, failed[-1].at), gate_wording.format_contradictor(failure.by)
         return CheckResult(check, Verdict.FAILED, sentence, at, Reason.CONTRADICTION, actor)
     if failed:
-        sentence = gate_wording.describe_failed_check(check, failed[-1].evidence.by)
-        at = failed[-1].at
+        failure = failed[-1].evidence
+        sentence = gate_wording.describe_failed_check(check, failure.by, failure.link)
+        at, actor = failed[-1].at, gate_wording.format_repeated_reporter(failure.by)
         return CheckResult(check, Verdict.FAILED, sentence, at, Reason.VERIFICATION_FAILED, actor)
     if pending:
         sentence = gate_wording.describe_pending_check(check, pending[-1].evidence.by)

@@ -119,9 +119,24 @@ def format_approvers(approval_rule: ApprovalRule) -> str:
     return format_names(approval_rule.subjects)
 
 
+def format_reviewers(names: Iterable[str]) -> str:
+    """Format who can end a request for changes."""
+    return f"{format_names(names)} (approve, or dismiss the review)"
+
+
 def format_reporter(check: str, stage: str) -> str:
     """Format who can answer a `report` check."""
     return f"a reporter of check {check} of {label_stage(stage)}"
+
+
+def format_repeated_reporter(by: str) -> str:
+    """Format who can act where a reported check failed."""
+    return f"{by} (fanout report, when it has run again) or {ANY_PROMOTER_RETRY}"
+
+
+def format_contradictor(by: str) -> str:
+    """Format who can act where reports contradict each other; `by` reported the failure."""
+    return f"{by} (fanout report, when it has run again) or {MAY_WITHDRAW}"
 
 
 def format_check_source(check: str, method: str) -> str:
@@ -399,9 +414,9 @@ def describe_passed_check(check: str, by: str) -> str:
     return f"check {check} passed: reported by {by}"
 
 
-def describe_failed_check(check: str, by: str) -> str:
-    """Describe a check that was reported as failed."""
-    return f"check {check} failed: reported by {by}"
+def describe_failed_check(check: str, by: str, link: str = "") -> str:
+    """Describe a check that was reported as failed, with the link of the report."""
+    return f"check {check} failed: reported by {_format_linked(by, link)}"
 
 
 def describe_pending_check(check: str, by: str) -> str:
@@ -409,9 +424,14 @@ def describe_pending_check(check: str, by: str) -> str:
     return f"check {check} is pending: reported by {by}"
 
 
-def describe_contradiction(check: str, passed_by: str, failed_by: str) -> str:
-    """Describe a check about which reporters contradict each other."""
-    return f"check {check} is contradictory: passed by {passed_by}, failed by {failed_by}"
+def describe_contradiction(check: str, passed_by: str, failed_by: str, link: str = "") -> str:
+    """Describe a check about which reporters contradict each other; `link` is of the failure."""
+    failed = _format_linked(failed_by, link)
+    return f"check {check} is contradictory: passed by {passed_by}, failed by {failed}"
+
+
+def _format_linked(name: str, link: str) -> str:
+    return f"{name} ({link})" if link else name
 
 
 def describe_unreported_check(check: str, revision: str) -> str:
@@ -522,6 +542,13 @@ def describe_missing_approvals(approval_rule: ApprovalRule, names: Collection[st
     if len(approval_rule.subjects) < approval_rule.at_least:
         sentence += f"; only {pluralize(len(approval_rule.subjects), 'approver')} declared"
     return sentence
+
+
+def describe_requested_changes(check: str, changes: Sequence[tuple[str, str]]) -> str:
+    """Describe a check while people request changes; each has a link to the review."""
+    shown = ", ".join(f"{name} requested changes ({link})" for name, link in changes[:_SHOWN])
+    rest = len(changes) - _SHOWN
+    return f"{check}: {shown} and {rest} more" if rest > 0 else f"{check}: {shown}"
 
 
 def describe_own_approval(names: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.api.reasons import Reason
+from fanout.api.reasons import AWAITS_APPROVERS, Reason
 from fanout.gates import gate_wording
 from fanout.gates.after_gate import AfterGate
 from fanout.gates.evaluation_results import CheckResult, VariantState
@@ -100,8 +100,7 @@ def next_change_of_waiting(
     if not (holds or checks or gate_holds):
         return None
     pending_checks = [it for it in checks if it.verdict is not Verdict.PASSED]
-    # The timer of a missing approval is an expiry or a timeout: neither lets the variant go on.
-    timers = (it.until for it in pending_checks if it.reason != Reason.APPROVAL_MISSING)
+    timers = (it.until for it in pending_checks if it.reason not in AWAITS_APPROVERS)
     # By identity: the variants of a stage share the hold objects of its gate.
     gate_hold_ids = {id(hold) for hold in gate_holds}
     ends = [it.until for it in holds if id(it) not in gate_hold_ids and it.reason not in _NEXT_PASS]

@@ -47,6 +47,19 @@ class ApprovalFacts:
 
 
 @frozen
+class ReviewFacts:
+    """A review by which an approver requests changes of drafts, and which still stands."""
+
+    at: datetime
+    by: str
+    stage: str
+    check: str
+    revision: str
+    variants: tuple[str, ...]
+    link: str
+
+
+@frozen
 class DecisionFacts:
     """A person's decision about a policy, a stage (if named) or variants (if named)."""
 
@@ -72,6 +85,7 @@ class RecordFacts:
     approvals: tuple[ApprovalFacts, ...] = ()
     decisions: tuple[DecisionFacts, ...] = ()
     removals: Mapping[str, datetime] = field(default_factory=dict)  # variant → when last removed
+    requested_changes: tuple[ReviewFacts, ...] = ()  # of reviews, which are not recorded
 
     def position(self, now: datetime) -> "RecordPosition":
         """Return the position of a pass in the records.

@@ -210,8 +210,15 @@ def _limit_hold(
         sentence = gate_wording.describe_removal_limit(unconfirmed, total, limit)
     else:
         return None
-    actor = gate_wording.format_removal_actor(removal_facts.policy, "--all-gone")
+    actor = gate_wording.format_removal_actor(
+        removal_facts.policy, _format_arguments("--all-gone", removal_facts.orphaned)
+    )
     return Hold(Reason.TOO_MANY_REMOVALS, sentence, actor)
+
+
+def _format_arguments(subject: str, orphaned: Iterable[OrphanedVariant]) -> str:
+    """Return the arguments that remove these variants: one command for all of their holds."""
+    return f"{subject} --edited" if any(it.local_edits for it in orphaned) else subject
 
 
 def closed_window_hold(
@@ -301,7 +308,7 @@ class _RemovalInputs:
             return None
         sentence = gate_wording.describe_removed_edits(orphan.local_edits)
         actor = gate_wording.format_removal_actor(
-            self.removal_facts.policy, f"{orphan.name} --edited"
+            self.removal_facts.policy, _format_arguments(orphan.name, [orphan])
         )
         return Hold(Reason.EDITED_DOWNSTREAM, sentence, actor)
 
@@ -317,7 +324,9 @@ class _RemovalInputs:
             return None
         has_stage = orphan.stage in automatic
         scope = gate_wording.label_stage(orphan.stage) if has_stage else gate_wording.SOME_STAGES
-        promoter = gate_wording.format_removal_actor(self.removal_facts.policy, orphan.name)
+        promoter = gate_wording.format_removal_actor(
+            self.removal_facts.policy, _format_arguments(orphan.name, [orphan])
+        )
         return Hold(
             Reason.AUTOMATION_OFF,
             gate_wording.describe_automation_off(scope),

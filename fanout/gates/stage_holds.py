@@ -190,6 +190,7 @@ _MAY_GO = frozenset(
         Reason.AUTOMATION_OFF,
         Reason.SWEEP_AWAITED,
         Reason.APPROVAL_MISSING,
+        Reason.CHANGES_REQUESTED,
         Reason.DEPENDENCY_PENDING,  # another policy decides about it
     }
 )

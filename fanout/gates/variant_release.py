@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from fanout.api.gate_vocabulary import OverridableGate, Verdict
-from fanout.api.reasons import Reason
+from fanout.api.reasons import AWAITS_APPROVERS, Reason
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ApplicableDecision, combine_overrides
 from fanout.gates.after_gate import OPEN_GATE, AfterGate
@@ -282,7 +282,9 @@ class StageReleaseEvaluator:
             state = VariantState.PROPOSED if is_proposed else VariantState.RELEASED
         holds = blockers if requirements_pass else (*blockers, *_unpassed_holds(checks))
         if is_released and draft.publish_hold is not None:
-            holds = (*holds, draft.publish_hold)
+            # A person has declined the draft: what else it waits for is nobody's task.
+            is_first = draft.publish_hold.reason == Reason.REQUEST_CLOSED
+            holds = (draft.publish_hold, *holds) if is_first else (*holds, draft.publish_hold)
         gate = (
             self._evaluate_gate(inputs.overrides, variant.candidate) if inputs.pin is None else None
         )
@@ -445,7 +447,7 @@ class StageReleaseEvaluator:
         for check in checks:
             if check.until is None:
                 continue
-            if check.verdict is Verdict.PASSED or check.reason == Reason.APPROVAL_MISSING:
+            if check.verdict is Verdict.PASSED or check.reason in AWAITS_APPROVERS:
                 self.expiry_times.add(check.until)
             else:
                 self.check_times.add(check.until)

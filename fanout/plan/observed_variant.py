@@ -26,6 +26,18 @@ from fanout.values import frozen
 
 
 @frozen
+class DeclinedRequest:
+    """Pull request that a person closed, or whose branch a person deleted."""
+
+    _: KW_ONLY
+    revision: str  # that the variant has in it
+    number: int
+    url: str
+    by: str = ""  # "<host>/<login>" of who closed it; "": unknown, or its branch was deleted
+    is_closed: bool = True  # False: its branch was deleted, and the forge shows it open still
+
+
+@frozen
 class ObservedVariant:
     """One variant as its repository and its records show it, before a candidate is selected."""
 
@@ -56,7 +68,7 @@ class ObservedVariant:
     rewound_records: str = ""  # a sentence, if its newest publication is missing in the records
     # Renderings before an interrupted push, or before a draft that replaced a merged one.
     unfinished_push: PristineRenderings | None = None
-    declined_revision: str = ""  # a person closed the pull request for it; "": none
+    declined: DeclinedRequest | None = None  # counts for its revision alone
     obstacle: Hold | None = None  # prevents any draft, whatever the candidate
 
     @property

@@ -356,11 +356,27 @@ def describe_open_request(number: int) -> str:
     return f"pull request {number} of its stage is under review; the variant is in the next one"
 
 
-def describe_closed_request(variant: str, revision: str) -> str:
-    """Describe a pull request that a person closed."""
+def describe_closed_request(variant: str, revision: str, number: int, url: str, by: str) -> str:
+    """Describe a pull request that a person closed; `by` is "" if nothing tells who."""
     return (
-        f"a person closed the pull request of {variant} at {revision} or deleted its branch; reopen"
-        " it or run `fanout resume`"
+        f"{by or 'a person'} closed pull request {number} ({url}) of {variant} at {revision};"
+        " reopen it or run `fanout resume`"
+    )
+
+
+def describe_lost_branch(variant: str, revision: str, number: int, url: str) -> str:
+    """Describe a pull request whose branch a person deleted."""
+    return (
+        f"a person deleted the branch of pull request {number} ({url}) of {variant} at {revision};"
+        " run `fanout resume`"
+    )
+
+
+def describe_changed_base(number: int, url: str, base: str, branch: str) -> str:
+    """Describe a pull request whose target branch a person changed."""
+    return (
+        f"its pull request {number} ({url}) is to branch {base}, not to {branch}; the next sweep"
+        " sets it back"
     )
 
 
@@ -374,9 +390,12 @@ def describe_waiting_member(variant: str) -> str:
     return f"{variant} waits"
 
 
-def format_request_update(*, has_text: bool, is_draft: bool | None, labels: Iterable[str]) -> str:
-    """Format what changes of a pull request; `is_draft` is None if that stays."""
-    parts = ["its text"] if has_text else []
+def format_request_update(
+    *, has_text: bool, is_draft: bool | None, labels: Iterable[str], base_branch: str | None = None
+) -> str:
+    """Format what changes of a pull request; None stands for what stays."""
+    parts = [f"back to branch {base_branch}"] if base_branch is not None else []
+    parts += ["its text"] if has_text else []
     if is_draft is not None:
         parts.append("draft" if is_draft else "ready for review")
     return ", ".join([*parts, *(f"label {label}" for label in labels)])

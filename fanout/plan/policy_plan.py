@@ -279,7 +279,7 @@ def _is_recovered(published: PublishedLine, recorded: PublishedLine | None) -> b
 def _build_grant(variant: RenderedVariant, moment: RecordPosition) -> GrantLine:
     draft = find_release_draft(variant)
     assert draft is not None, "only a draft is released"
-    trailers = draft.trailers
+    trailers, former = draft.trailers, variant.observed.status_line.grant
     grant = GrantLine(
         revision=trailers.revision,
         commit=trailers.commit,
@@ -289,6 +289,9 @@ def _build_grant(variant: RenderedVariant, moment: RecordPosition) -> GrantLine:
         reads=_draft_reads(variant, draft),
         rejected=limit_lines(rejected_lines_of_draft(draft)),
         records=moment.last_record,
+        since=(former.since or former.at)
+        if former is not None and former.revision == trailers.revision
+        else None,
     )
     if variant.observed.status_line.place == (
         variant.observed.repository_state.identity,

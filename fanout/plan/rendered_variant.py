@@ -48,8 +48,8 @@ class RenderedVariant:
     @property
     def is_declined(self) -> bool:
         """Return whether a person closed the pull request for the candidate."""
-        declined = self.observed.declined_revision
-        return bool(declined) and declined == self.selected.revision
+        declined = self.observed.declined
+        return declined is not None and declined.revision == self.selected.revision
 
     @property
     def changes_nothing(self) -> bool:

@@ -22,7 +22,7 @@ from fanout.plan.evidence.record_times import (
     stages_with_reports,
     with_draft_times,
 )
-from fanout.plan.evidence.review_approvals import find_review_approvals
+from fanout.plan.evidence.review_approvals import find_requested_changes, find_review_approvals
 from fanout.plan.gates.gate_records import build_gate_records, with_removals, with_reviews
 from fanout.plan.gates.variant_facts import (
     build_policy_facts,
@@ -240,7 +240,11 @@ class PolicyEvaluator:
         variants = mark_declined(variants, status, gate_records.decisions)
         variants = with_waiting_decisions(variants, gate_records.decisions, tuple(revisions))
         rules = build_rules(inputs, self.conditions.get_condition)
-        gate_records = with_reviews(gate_records, find_review_approvals(variants, rules))
+        gate_records = with_reviews(
+            gate_records,
+            find_review_approvals(variants, rules),
+            find_requested_changes(variants, rules),
+        )
         evidence = match_evidence(
             (it.commit for it in gate_records.evidence if it.commit),
             variants,

@@ -59,7 +59,7 @@ def test_the_life_of_reviews(fleet):
     fleet.review("edge", number, "ann", "COMMENT")
     assert missing(f"{host}/ann") in approvals(fleet, "ams")
     fleet.review("edge", number, "ann", "REQUEST_CHANGES")
-    assert approvals(fleet, "ams").startswith(missing())
+    assert approvals(fleet, "ams") == "ChangesRequested"
     again = fleet.review("edge", number, "ann")
     assert missing(f"{host}/ann") in approvals(fleet, "ams")
     fleet.dismiss("edge", number, again)
@@ -129,3 +129,98 @@ def test_a_merge_by_a_person_after_reviews_is_in_band(fleet):
     assert fleet.published() == {"sites/ams": "v1", "sites/ber": "v1"}
     conditions = fleet.variants()["sites/ams"]["conditions"]
     assert "OutOfBand" not in {it["type"] for it in conditions}
+
+
+def held(fleet: ForgeFleet) -> tuple[str, str]:
+    """Reason and sentence of what holds a site, after a sweep."""
+    fleet.later(minutes=1).sweep()
+    return fleet.condition("sites/ams")
+
+
+def sign(fleet: ForgeFleet, by: str) -> None:
+    signed = fleet.later(minutes=1).run(
+        "approve", "monitoring", "--stage", "dev", "--revision", "v1", "--by", by
+    )
+    assert signed.code == 0, signed.err
+
+
+@pytest.fixture
+def refused(fleet) -> ForgeFleet:
+    """Bob has requested changes, and whoever else may approve has approved."""
+    policy = (fleet.root / fleet.policies / "policy.yaml").read_text(encoding="utf-8")
+    fleet.write("policy.yaml", policy.replace("atLeast: 2", "atLeast: 1"))
+    number = request_number(fleet)
+    fleet.review("edge", number, "bob", "REQUEST_CHANGES")
+    fleet.review("edge", number, "ann")
+    return fleet
+
+
+def test_a_request_for_changes_is_named_and_holds_whoever_approves(refused):
+    number, bob = request_number(refused), f"{refused.gitea.host}/bob"
+    reason, sentence = held(refused)
+    assert reason == "ChangesRequested"
+    request = refused.only_request("edge")
+    assert f"{bob} requested changes (http" in sentence
+    assert f"/{refused.owner}/edge/pulls/{number}#issuecomment-" in sentence
+    assert (request["state"], request["draft"]) == ("open", True)
+    for shown in (
+        request["body"],
+        refused.run("status").out,
+        refused.run("explain", "monitoring").out,
+    ):
+        assert "ChangesRequested" in shown
+        assert bob in shown
+        assert f"/edge/pulls/{number}#issuecomment-" in shown
+    view = refused.run("status", "-o", "json").json["status"]
+    [urgent] = [it for it in view["needsPerson"] if it["reason"] == "ChangesRequested"]
+    assert urgent["who"].startswith(bob)
+    assert "until" not in urgent
+
+
+def test_a_request_for_changes_holds_a_draft_that_is_written_anew(refused):
+    before = refused.only_request("edge")["commit"]
+    policy = (refused.root / refused.policies / "policy.yaml").read_text(encoding="utf-8")
+    injection = "      injectors: [{kind: ConfigMap, nameExpr: target.metadata.name}]\n"
+    assert injection in policy
+    refused.write("policy.yaml", policy.replace(injection, ""))
+    refused.later(minutes=1).sweep()
+    assert refused.only_request("edge")["commit"] != before
+    sign(refused, "Ann <ann@example.com>")
+    assert held(refused)[0] == "ChangesRequested"
+
+
+def test_a_new_revision_replaces_what_a_request_for_changes_is_about(refused):
+    assert held(refused)[0] == "ChangesRequested"
+    refused.release("v2")
+    reason, sentence = held(refused)
+    assert reason == "ApprovalMissing"
+    assert "requested changes" not in sentence
+    refused.review("edge", request_number(refused), "ann")
+    refused.settle()
+    assert refused.published() == {"sites/ams": "v2", "sites/ber": "v2"}
+
+
+@pytest.mark.parametrize("end", ["review", "record", "dismissal"])
+def test_a_request_for_changes_ends(refused, end):
+    assert held(refused)[0] == "ChangesRequested"
+    number = request_number(refused)
+    match end:
+        case "review":
+            refused.review("edge", number, "bob")
+        case "record":
+            sign(refused, "Bob <bob@example.com>")
+        case "dismissal":
+            reviews = refused.gitea.get(f"{refused.path('edge')}/pulls/{number}/reviews")
+            [review] = [it["id"] for it in reviews if it["state"] == "REQUEST_CHANGES"]
+            refused.dismiss("edge", number, review)
+    refused.settle()
+    assert refused.published() == {"sites/ams": "v1", "sites/ber": "v1"}
+
+
+def test_a_merge_by_a_person_against_a_request_for_changes_is_out_of_band(refused):
+    assert held(refused)[0] == "ChangesRequested"
+    number = request_number(refused)
+    refused.retitle("edge", number, "mine")
+    refused.merge("edge", number, by="ann")
+    swept = refused.later(minutes=1).sweep("-o", "json")
+    assert "OutOfBand" in swept.reasons

@@ -244,6 +244,18 @@ class Before:
         return Told(self.verdict(), soaked, runs, there, self.left is not None)
 
 
+REFUSALS = {
+    "stands": True,
+    "stands after an approval of the same person": True,
+    "is of an older draft": True,
+    "was answered by an approval of the same person": False,
+    "is of another revision": False,
+    "is of another variant": False,
+    "is by somebody who is not asked": False,
+}
+"""Effect of a request for changes on the check, by what became of it: true where it holds."""
+
+
 @dataclass(frozen=True)
 class World:
     """Inputs of a stage with one variant, which has a draft and asks two people."""
@@ -258,6 +270,7 @@ class World:
     lifts: frozenset[OverridableGate] = frozenset()  # gates that the decision overrides
     conflict: bool = False  # upstream and local changed the same, and nobody has decided
     accepted: bool = False  # a person has promoted this variant, conflicts included
+    refusal: str = ""  # one of REFUSALS
 
 
 @dataclass(frozen=True)
@@ -286,7 +299,7 @@ def judge(world: World) -> Expected:
     open_now = world.window != "closed" or OverridableGate.WINDOW in lifts
     wanted = world.automatic or world.decided or world.accepted
     undecided = world.conflict and not world.accepted
-    agreed = world.approvals >= 2 or OverridableGate.REQUIRES in lifts
+    agreed = _agreed(world) or OverridableGate.REQUIRES in lifts
     released = verdict is PASSED and open_now and wanted and not undecided
     must = _asked(world) | _waits(verdict, told, lifts)
     may = must | _waits(PENDING if verdict is FAILED else verdict, told, lifts)
@@ -306,11 +319,19 @@ def _waits(
     )
 
 
+def _agreed(world: World) -> bool:
+    """Return whether enough people approve, and nobody who is asked requests changes."""
+    return world.approvals >= 2 and not REFUSALS.get(world.refusal, False)
+
+
 def _asked(world: World) -> frozenset[str]:
     """Return the reasons to wait besides `after`."""
+    refused = REFUSALS.get(world.refusal, False)
+    waits = not _agreed(world) and OverridableGate.REQUIRES not in world.lifts
     missing = {
         "WindowClosed": world.window == "closed" and OverridableGate.WINDOW not in world.lifts,
-        "ApprovalMissing": world.approvals < 2 and OverridableGate.REQUIRES not in world.lifts,
+        "ChangesRequested": waits and refused,
+        "ApprovalMissing": waits and not refused,
         "AutomationOff": not (world.automatic or world.decided or world.accepted),
         "MergeConflict": world.conflict and not world.accepted,
     }

@@ -26,6 +26,7 @@ from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.errors import Bug
 from fanout.gates.gate_evaluator import choose_candidates, evaluate_gates
 from fanout.gates.gate_facts import Hold
+from fanout.gates.record_facts import ReviewFacts
 
 DEV = stage("dev")
 PROD = stage("prod", after("dev"), requires=(SIGNED,))
@@ -179,6 +180,16 @@ def test_a_suspended_variant_with_an_approved_draft_does_not_keep_the_others_bac
     w = world("v2", "v1", OK2, approved("ann"), history=V1)
     asleep = variant("s", "prod", None, draft=draft("v1"), suspended=True)
     assert choose_candidates(replace(w, variants=(*w.variants, asleep)))["prod"] == "v2"
+
+
+@pytest.mark.parametrize(("by", "candidate"), [("bob", "v2"), ("eve", "v1")])
+def test_a_draft_of_which_an_approver_requests_changes_is_replaced(by: str, candidate: str):
+    w = world("v2", "", OK2, approved("ann"), drafted="v1", history=V1)
+    link = "https://git.example.com/7"
+    changes = ReviewFacts(at(2), by, "prod", SIGNED.name, "v1", ("p",), link)
+    records = replace(w.records, requested_changes=(changes,))
+    assert choose_candidates(w)["prod"] == "v1"
+    assert choose_candidates(replace(w, records=records))["prod"] == candidate
 
 
 def test_a_stage_at_rest_keeps_the_draft_that_was_approved():

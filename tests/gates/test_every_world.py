@@ -23,6 +23,7 @@ from gates.specification import (
     MORE,
     NOW,
     RECORDED,
+    REFUSALS,
     SOAK,
     STORIES,
     Before,
@@ -54,6 +55,7 @@ from fanout.gates.evaluation_results import PolicyEvaluation, VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import PolicyFacts, RevisionHistory
 from fanout.gates.gate_rules import RolloutRule
+from fanout.gates.record_facts import ReviewFacts
 
 REQUIREMENTS = (*Require, 1, 2, 3, Fraction(60, 100))
 SETTINGS = [*product((False, True), ("none", "open", "closed"), (0, 1, 2))]
@@ -132,9 +134,48 @@ def conflicting() -> Iterator[World]:
         )
 
 
+def refused() -> Iterator[World]:
+    """Two stages of one kind each before a draft of which somebody requests changes."""
+    kinds = [Before((state, state)) for state in STORIES]
+    for before, window, approvals, automatic, lifted, refusal in product(
+        combinations_with_replacement(kinds, 2),
+        ("none", "closed"),
+        (1, 2),
+        (False, True),
+        ((), (OverridableGate.REQUIRES,)),
+        REFUSALS,
+    ):
+        yield World(
+            before,
+            Require.ALL,
+            approvals,
+            window,
+            automatic=automatic,
+            decided=bool(lifted),
+            lifts=frozenset(lifted),
+            refusal=refusal,
+        )
+
+
+def refusals(world: World, own: str) -> Iterator[ReviewFacts]:
+    """The changes that somebody requests of the draft; the approvals are of minute 1."""
+    by, when, changes = {
+        "stands": ("cid", 2, {}),
+        "stands after an approval of the same person": ("ann", 2, {}),
+        "is of an older draft": ("cid", 0.5, {}),
+        "was answered by an approval of the same person": ("ann", 0.5, {}),
+        "is of another revision": ("cid", 2, {"revision": "v0"}),
+        "is of another variant": ("cid", 2, {"variants": ("other",)}),
+        "is by somebody who is not asked": ("eve", 2, {}),
+    }[world.refusal]
+    link = "https://git.example.com/7"
+    values = {"revision": "v1", "variants": (own,), "link": link, **changes}
+    yield ReviewFacts(at(when), by, own, SIGNED.name, **values)
+
+
 def policy(worlds: Sequence[World]) -> PolicyFacts:
     """One policy with a stage for each world; they share window and newer revision."""
-    rules, variants, records = {}, [], []
+    rules, variants, records, requested = {}, [], [], []
     history: dict[tuple[str, str], RevisionHistory] = {}
     for number, world in enumerate(worlds):
         for name, before in named(world):
@@ -149,6 +190,7 @@ def policy(worlds: Sequence[World]) -> PolicyFacts:
         open_draft = replace(draft("v1"), conflict_count=int(world.conflict))
         variants.append(variant(own, own, draft=open_draft))
         records += [approved(person, of=own) for person in ("ann", "bob")[: world.approvals]]
+        requested += refusals(world, own) if world.refusal else ()
         if world.decided:
             records.append(decided(Action.PUBLISH, *world.lifts, stage=own, revision="v1"))
         if world.accepted:
@@ -156,7 +198,7 @@ def policy(worlds: Sequence[World]) -> PolicyFacts:
             accepted = decided(Action.PUBLISH, stage=own, revision="v1", **seen)
             records.append(replace(accepted, accept_conflicts=True))
     first = worlds[0]
-    return facts(
+    made = facts(
         rules.values(),
         variants,
         *sorted(records, key=lambda it: it.at),
@@ -165,6 +207,7 @@ def policy(worlds: Sequence[World]) -> PolicyFacts:
         revisions="v1 v2" if first.newer else "v1",
         calendars=WINDOWS[first.window],
     )
+    return replace(made, records=replace(made.records, requested_changes=tuple(requested)))
 
 
 def named(world: World) -> list[tuple[str, Before]]:
@@ -307,8 +350,16 @@ def test_every_world_with_a_merge_conflict(record_property):
     assert not found, "\n".join([f"{len(found)} disagreements", *found[:10]])
 
 
+def test_every_world_in_which_somebody_requests_changes(record_property):
+    found = []
+    for worlds in policies(refused()):
+        found += disagreements(worlds)
+        record_property("worlds", len(worlds))
+    assert not found, "\n".join([f"{len(found)} disagreements", *found[:10]])
+
+
 def test_a_world_alone_is_judged_as_it_is_among_others(record_property):
-    every = chain(every_world(0), every_world(1), overridden(), conflicting())
+    every = chain(every_world(0), every_world(1), overridden(), conflicting(), refused())
     alone = [world for number, world in enumerate(every) if number % 499 == 0]
     found = [fault for world in alone for fault in disagreements([world])]
     record_property("worlds", len(alone))

@@ -80,7 +80,7 @@ LATER = at(600)
 LINE = VariantLine(
     repository="edge",
     path="sites/ams",
-    grant=GrantLine(revision="v2", commit="c", digest="d", tree="t", at=LATER),
+    grant=GrantLine(revision="v2", commit="c", digest="d", tree="t", at=LATER, since=LATER),
     published=PublishedLine(revision="v1", commit="c", digest="d", tree="t", at=LATER),
     answers=(CheckAnswer("health", "d", Verdict.PASSED, LATER),),
 )
@@ -96,7 +96,13 @@ def test_what_a_pass_from_ahead_wrote_down_happened_when_it_is_noticed():
     line = found.variants["ams"]
     assert line.grant is not None
     assert line.published is not None
-    instants = {line.grant.at, line.published.at, line.answers[0].at, found.removed["ber"]}
+    instants = {
+        line.grant.at,
+        line.grant.since,
+        line.published.at,
+        line.answers[0].at,
+        found.removed["ber"],
+    }
     past = found.history["dev", "v1"]
     assert {*instants, past.passed, past.left} == {NOW}
     assert found.noticed_at == {LATER: NOW}

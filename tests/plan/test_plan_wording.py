@@ -128,9 +128,15 @@ SENTENCES = [
      "edge forbids merging by squash; allow it there or change mergeStyle"),
     (wording.describe_open_request(7),
      "pull request 7 of its stage is under review; the variant is in the next one"),
-    (wording.describe_closed_request("ams", "v2"),
-     ("a person closed the pull request of ams at v2 or deleted its branch; reopen it or run"
-     " `fanout resume`")),
+    (wording.describe_closed_request("ams", "v2", 7, "URL", ""),
+     "a person closed pull request 7 (URL) of ams at v2; reopen it or run `fanout resume`"),
+    (wording.describe_closed_request("ams", "v2", 7, "URL", "host/ann"),
+     "host/ann closed pull request 7 (URL) of ams at v2; reopen it or run `fanout resume`"),
+    (wording.describe_lost_branch("ams", "v2", 7, "URL"),
+     ("a person deleted the branch of pull request 7 (URL) of ams at v2; run"
+      " `fanout resume`")),
+    (wording.describe_changed_base(7, "URL", "trunk", "main"),
+     "its pull request 7 (URL) is to branch trunk, not to main; the next sweep sets it back"),
     (wording.describe_stray_path(AMS),
      "edge:sites/ams is on the branch, but its variant no longer exists"),
     (wording.describe_waiting_member("ams"), "ams waits"),

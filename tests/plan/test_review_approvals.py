@@ -8,15 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.api.gate_vocabulary import Verdict
+from fanout.api.reasons import Reason
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.approval_index import ApprovalIndex
 from fanout.gates.evaluation_results import CheckResult, VariantEvaluation, VariantState
-from fanout.gates.gate_facts import DraftFacts, VariantFacts
+from fanout.gates.gate_facts import DraftFacts, Publication, VariantFacts
 from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.record_facts import ApprovalFacts
 from fanout.plan.evidence.review_approvals import (
     build_approval_trailers,
+    find_requested_changes,
     find_review_approvals,
     find_standing_approvals,
 )
@@ -34,13 +36,24 @@ PROD = StageRule("prod", requires=(SIGNED,))
 REVIEWED = {"c1": {"sites/a": "tree-a"}, "c2": {"sites/a": "tree-b"}}
 
 
-def judge(*reviews, tree="tree-a", trees=REVIEWED, recorded=(), rule=SIGNED, released=0.0):
+REVISIONS = {"c1": {"a": "v2"}, "c2": {"a": "v2"}, "c0": {"a": "v1"}, "c3": {"b": "v2"}}
+
+
+def judge(*reviews, tree="tree-a", trees=REVIEWED, recorded=(), rule=SIGNED, released=0.0,
+          since=None, has=None):  # fmt: skip
     """The result of the check for the draft of variant `a`."""
-    variant = drafted("a", forge(request(reviews, trees)), tree=tree, released=released)
+    state = forge(request(reviews, trees, revisions=REVISIONS))
+    variant = drafted("a", state, tree=tree, released=released)
+    if since is not None:
+        grant = replace(variant.status_line.grant, since=at(since))
+        variant = replace(variant, status_line=replace(variant.status_line, grant=grant))
     stage = StageRule("prod", requires=(rule,))
     found = find_review_approvals([variant], [stage])
-    index = ApprovalIndex([*recorded, *found], [stage], at(60), ActiveDecisions((), at(60)))
-    facts = VariantFacts("a", "prod", "a")
+    requested = find_requested_changes([variant], [stage])
+    index = ApprovalIndex(
+        [*recorded, *found], [stage], at(60), ActiveDecisions((), at(60)), requested
+    )
+    facts = VariantFacts("a", "prod", "a", published=has)
     return index.evaluate(rule, facts, DraftFacts("v2", "d1", tree))
 
 
@@ -50,23 +63,18 @@ ROWS = [
     ("an approving review approves", [review("ann")], BY_ANN),
     ("a login is the same in any case", [review("Ann")], BY_ANN),
     ("a comment is no approval", [review("ann", COMMENTED)], ()),
-    ("a request for changes is none", [review("ann", REJECTED)], ()),
     ("a review of another tree is none", [review("ann", head="c2")], (),
      gate_wording.describe_other_approval(BY_ANN, "v2")),
     ("a review of a commit that is gone is none", [review("ann", head="c9")], ()),
     ("a review of no commit is none", [review("ann", head="")], ()),
     ("a dismissed one does not count", [review("ann", dismissed=True)], ()),
-    ("a later request for changes takes it back",
-     [review("ann"), review("ann", REJECTED, minute=2)], ()),
-    ("also one that is about another commit",
-     [review("ann"), review("ann", REJECTED, minute=2, head="c2")], ()),
-    ("also by another login of the person",
-     [review("ann"), review("ann-b", REJECTED, minute=2)], ()),
+    ("a later request for changes of another revision takes it back",
+     [review("ann"), review("ann", REJECTED, minute=2, head="c0")], ()),
     ("also one that somebody has dismissed",
      [review("ann"), review("ann", REJECTED, minute=2, dismissed=True)], ()),
     ("an earlier one does not", [review("ann", REJECTED), review("ann", minute=2)], BY_ANN),
-    ("that of somebody else does not",
-     [review("ann"), review("bob", REJECTED, minute=2)], BY_ANN),
+    ("that of somebody in no group does not",
+     [review("ann"), review("eve", REJECTED, minute=2)], BY_ANN),
     ("a later comment does not",
      [review("ann"), review("ann", COMMENTED, minute=2)], BY_ANN),
     ("a dismissal of the last review brings no earlier one back",
@@ -94,6 +102,88 @@ def test_a_review(reviews, approvers, hints):
         sentence = gate_wording.describe_approval("signed", approvers)
     assert (result.verdict is Verdict.PASSED, result.approvers) == (bool(approvers), approvers)
     assert result.sentence == "; ".join([sentence, *hints])
+
+
+LINK = "https://git.example.com/org/edge/pulls/7"
+BY_BOB = "git.example.com/bob"
+REFUSALS = [
+    ("alone", [review("bob", REJECTED)], "bob"),
+    ("whoever else approves", [review("ann", minute=2), review("bob", REJECTED)], "bob"),
+    ("after an approval of the same person", [review("bob"), review("bob", REJECTED, minute=2)],
+     "bob"),
+    ("by another login of the person", [review("ann"), review("ann-b", REJECTED, minute=2)],
+     "ann-b"),
+    ("of an earlier draft of the revision", [review("ann"), review("bob", REJECTED, head="c2")],
+     "bob"),
+    ("of a commit that is gone", [review("ann"), review("bob", REJECTED, head="c9")], "bob"),
+    ("of no commit", [review("ann"), review("bob", REJECTED, head="")], "bob"),
+    ("also beside a later comment",
+     [review("ann"), review("bob", REJECTED), review("bob", COMMENTED, minute=2)], "bob"),
+    ("of an earlier revision it does not",
+     [review("ann"), review("bob", REJECTED, head="c0")], ""),
+    ("of a commit without this package it does not",
+     [review("ann"), review("bob", REJECTED, head="c3")], ""),
+    ("dismissed it does not", [review("ann"), review("bob", REJECTED, dismissed=True)], ""),
+    ("until the person approves",
+     [review("ann"), review("bob", REJECTED), review("bob", minute=2)], ""),
+    ("also by another login", [review("ann", REJECTED), review("ann-b", minute=2)], ""),
+    ("also where that approval is of another tree",
+     [review("ann"), review("bob", REJECTED), review("bob", minute=2, head="c2")], ""),
+    ("also where that approval is dismissed",
+     [review("ann"), review("bob", REJECTED), review("bob", minute=2, dismissed=True)], ""),
+    ("by somebody in no group it does not", [review("ann"), review("eve", REJECTED)], ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("reviews", "login"), [row[1:] for row in REFUSALS], ids=map(itemgetter(0), REFUSALS)
+)
+def test_a_request_for_changes_holds_the_check(reviews, login):
+    result = judge(*reviews)
+    if not login:
+        assert result.verdict is Verdict.PASSED
+        return
+    person = f"git.example.com/{login}"
+    assert (result.verdict, result.reason) == (Verdict.PENDING, Reason.CHANGES_REQUESTED)
+    assert result.sentence.startswith(f"signed: {person} requested changes ({LINK})")
+    assert person in result.actor
+    assert result.approvals == ()
+
+
+def test_a_request_for_changes_is_named_beside_missing_approvals():
+    two = ApprovalRule("signed", 2, SIGNED.subjects, ("sre",), aliases=SIGNED.aliases)
+    result = judge(review("ann"), review("bob", REJECTED), rule=two)
+    requested = gate_wording.describe_requested_changes("signed", [(BY_BOB, LINK)])
+    assert result.sentence == f"{requested}; 1 of 2 approvals (by git.example.com/ann)"
+
+
+def test_an_approval_on_record_ends_the_request_for_changes_of_the_same_person():
+    def recorded(by, minute, revision="v2"):
+        trees = frozenset({"tree-of-before"})
+        return ApprovalFacts("r1", at(minute), by, "prod", "signed", revision, trees)
+
+    reviews = (review("ann"), review("bob", REJECTED, minute=5))
+    assert judge(*reviews, recorded=[recorded(BOB, 6)]).verdict is Verdict.PASSED
+    assert judge(*reviews, recorded=[recorded(BOB, 4)]).verdict is Verdict.PENDING
+    assert judge(*reviews, recorded=[recorded(ANN, 6)]).verdict is Verdict.PENDING
+    assert judge(*reviews, recorded=[recorded(BOB, 6, "v1")]).verdict is Verdict.PENDING
+
+
+def test_of_a_commit_that_is_gone_the_first_release_of_the_revision_decides():
+    """The draft was written anew since, for the same revision or for another one."""
+    reviews = (review("ann", minute=20), review("bob", REJECTED, minute=5, head="c9"))
+    assert judge(*reviews, released=4).verdict is Verdict.PENDING
+    assert judge(*reviews, released=10).verdict is Verdict.PASSED
+    assert judge(*reviews, released=10, since=4).verdict is Verdict.PENDING
+    assert judge(*reviews, released=10, since=6).verdict is Verdict.PASSED
+    assert judge(*reviews, released=None).verdict is Verdict.PENDING
+
+
+def test_a_request_for_changes_of_before_the_publication_is_over():
+    reviews = (review("ann", minute=20), review("bob", REJECTED, minute=5))
+    has = Publication("v2", "d0", "tree-0", at(10))
+    assert judge(*reviews, has=has).verdict is Verdict.PASSED
+    assert judge(*reviews, has=replace(has, at=at(4))).verdict is Verdict.PENDING
 
 
 def test_reviews_and_records_of_one_person_are_one():

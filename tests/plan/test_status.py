@@ -35,6 +35,7 @@ grants = st.builds(
     repository=st.just("") | text,
     path=text,
     reads=reads,
+    since=st.none() | moments,
 )
 published = st.builds(
     PublishedLine,

@@ -177,6 +177,14 @@ def remove_target(fleet: Fleet) -> None:
     fleet.remove("site-ber.yaml")
 
 
+def remove_edited(fleet: Fleet) -> None:
+    fleet.report("dev", "v1")
+    fleet.settle()
+    path = "sites/ber/deployment.yaml"
+    fleet.repos["edge"].commit("main", {path: TEXT.replace("replicas: 1", "replicas: 7")})
+    remove_target(fleet)
+
+
 BLOCKED = [
     ("a check without an answer", lambda fleet: None, "VerificationPending"),
     ("a check that failed", fail, "VerificationFailed"),
@@ -184,6 +192,7 @@ BLOCKED = [
     ("a merge conflict", conflict, "MergeConflict"),
     ("no automation", switch_off, "AutomationOff"),
     ("a variant without a target", remove_target, "AutomationOff"),
+    ("an edited variant without a target", remove_edited, "EditedDownstream"),
 ]
 RECORDING = ("report", "skip", "resume", "resolve", "promote", "remove", "retry", "approve")
 
@@ -204,6 +213,99 @@ def test_the_commands_unblock_as_they_are_printed(fleet: Fleet, monkeypatch, _, 
         assert done.code in (0, 3), f"{arguments}: {done.err}"
     fleet.later(minutes=1).settle()
     assert reason not in fleet.run("explain", "monitoring").out
+
+
+def test_one_command_removes_an_edited_variant(fleet: Fleet):
+    remove_edited(fleet)
+    told = fleet.run("explain", "monitoring")
+    assert {"AutomationOff", "EditedDownstream"} <= set(told.out.split())
+    name = "monitoring-ber-928771694f"
+    command = ["remove", "monitoring", name, "--edited", "--reason", "WHY"]
+    assert [it for it in unblocking(told.out) if it[0] == "remove"] == [command]
+    shown = fleet.run("get", "targets", "-o", "yaml").out
+    assert f"fanout remove monitoring {name} --reason WHY" not in " ".join(shown.split())
+
+
+LINK = "https://ci.example.com/7"
+DEV = ("monitoring", "--stage", "dev", "--variant", "ams")
+
+
+def report(fleet: Fleet, status: str, revision: str, by: str, *more: str) -> None:
+    done = fleet.later(minutes=1).run(
+        "report", *DEV, "--check", "e2e", "--status", status, "--revision", revision,
+        "--by", f"{by.title()} <{by}@x.org>", *more,
+    )  # fmt: skip
+    assert done.code == 0, done.err
+
+
+def fail_first(fleet: Fleet) -> None:
+    report(fleet, "failed", "v1", "ci", "--link", LINK)
+
+
+def fail_later(fleet: Fleet) -> None:
+    fleet.report("dev", "v1")
+    fleet.settle()
+    fleet.release("v2")
+    fleet.settle()
+    report(fleet, "failed", "v2", "ci", "--link", LINK)
+
+
+def contradict(fleet: Fleet) -> None:
+    fail_later(fleet)
+    report(fleet, "passed", "v2", "ann")
+
+
+def fail_draft(fleet: Fleet) -> None:
+    requires = "requires: [{name: e2e, report: {}}]"
+    fleet.write("policy.yaml", POLICY.replace("verification: [{name: e2e, report: {}}]", requires))
+    fleet.release("v2")
+    fleet.sweep("--drafts-only")
+    report(fleet, "failed", "v2", "ci", "--link", LINK)
+
+
+WAYS_ON = [
+    ("of the first revision", fail_first, "VerificationFailed", ["retry", "skip"]),
+    ("of a later one", fail_later, "VerificationFailed", ["rollback", "retry", "skip"]),
+    ("that another report contradicts", contradict, "Contradiction",
+     ["withdraw", "rollback", "retry", "skip"]),
+    ("of a draft", fail_draft, "RequiresFailed", ["retry", "skip"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fail_check", "reason", "verb", "verbs"),
+    [(row[1], row[2], verb, row[3]) for row in WAYS_ON for verb in row[3]],
+    ids=[f"{row[0]}: {verb}" for row in WAYS_ON for verb in row[3]],
+)
+def test_a_failed_check_has_its_link_and_each_way_on_works(
+    fleet: Fleet, fail_check, reason, verb, verbs
+):
+    """Each by itself, as it is printed; nobody is told to report what somebody else let run."""
+    fail_check(fleet)
+    fleet.later(minutes=1).sweep()
+    told = fleet.run("explain", "monitoring").out
+    [line] = [it for it in told.splitlines() if it.split()[1:2] == [reason]]
+    assert f"ci@x.org ({LINK})" in line
+    commands = {it[0]: it for it in unblocking(told)}
+    assert list(commands)[: len(verbs)] == verbs
+    assert not [it for it in unblocking(told) if "ams" in it and it[0] == "report"]
+    asks = ("--yes",) if verb == "rollback" else ()  # there is no terminal that could ask
+    done = fleet.later(minutes=1).run(*commands[verb], *ANN, *asks)
+    assert done.code == 0, done.err
+    for _ in range(3):
+        fleet.later(minutes=1).sweep()
+    assert reason not in fleet.run("explain", "monitoring").out
+
+
+def test_whoever_reported_a_failure_may_report_that_it_has_passed(fleet: Fleet):
+    fail_first(fleet)
+    view = fleet.run("explain", "monitoring", "-o", "json").json["status"]
+    [who] = [it["who"] for it in view["blockers"] if it["reason"] == "VerificationFailed"]
+    assert who.startswith("ci@x.org (fanout report, when it has run again) or ")
+    report(fleet, "passed", "v1", "ci")
+    assert fleet.run("explain", "monitoring/dev/ams").out.startswith(
+        "Variant monitoring/dev/ams: Ready"
+    )
 
 
 def test_without_a_name_the_most_urgent_of_all_policies_comes_first(fleet: Fleet):

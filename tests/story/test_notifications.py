@@ -175,6 +175,7 @@ def test_drafts_that_wait_for_approvals_are_told(company):
     company.fleet.write("promotion.yaml", PROMOTION)
     company.fleet.write("policy.yaml", APPROVED)
     publish(company)
+    assert ("ApprovalAwaited", "prod", "v1") not in company.events()
     company.fleet.report("dev", "v1")
     publish(company)
     assert ("ApprovalAwaited", "prod", "v1") in company.events()

@@ -80,3 +80,60 @@ def test_a_commit_pushed_with_force_stays_and_its_request_says_so(
     edge.push(f"{commit}:refs/heads/mine", f":refs/heads/{PROD}", by="ann")
     sweep(fleet, 2)
     assert "replicas: 3" in edge.file(PROD, "sites/b/deployment.yaml")
+
+
+@pytest.fixture
+def prod(gitea: Gitea, tmp_path: Path) -> ForgeFleet:
+    """The request of prod is open, and waits for an approval."""
+    fleet = ForgeFleet.on(gitea, tmp_path, {"a": ("dev", "edge"), "b": ("prod", "edge")})
+    fleet.write("policy.yaml", POLICY[: POLICY.index("  - {name: dev,")] + STAGES)
+    sweep(fleet, 5)
+    assert open_request(fleet)["head"] == PROD
+    return fleet
+
+
+def replace_branch(fleet: ForgeFleet, branch: str) -> str:
+    """Push with force what a person committed to the head of main; return the commit."""
+    edge = fleet.repos["edge"]
+    edge.commit("mine", {"notes.md": "mine\n"}, by="ann")
+    commit = edge.refs()["refs/heads/mine"]
+    edge.push(f"+{commit}:refs/heads/{branch}", ":refs/heads/mine", by="ann")
+    return commit
+
+
+def test_a_branch_that_is_reset_to_its_target_keeps_its_request(prod: ForgeFleet):
+    request, edge = open_request(prod), prod.repos["edge"]
+    edge.git("rev-parse", "main")
+    prod.await_checks()
+    edge.commit("mine", {"notes.md": "mine\n"}, by="ann")
+    main = edge.refs()["refs/heads/main"]
+    edge.push(f"+{main}:refs/heads/{PROD}", ":refs/heads/mine", by="ann")
+    prod.await_checks()
+    for _ in range(3):
+        prod.later(minutes=1).sweep()
+    assert [it["state"] for it in prod.requests("edge")] == ["merged", "open"]
+    assert open_request(prod)["number"] == request["number"]
+    assert prod.condition("sites/b")[0] in ("PathTaken", "ApprovalMissing")
+
+
+def test_the_branch_of_a_removal_that_is_replaced_keeps_its_request(gitea: Gitea, tmp_path: Path):
+    fleet = ForgeFleet.on(gitea, tmp_path, {"a": ("dev", "edge"), "b": ("dev", "edge")})
+    sweep(fleet, 3)
+    fleet.write("promotion.yaml", PROMOTION + "  merge: Manual\n")
+    fleet.remove("site-b.yaml")
+    name = next(
+        it["metadata"]["name"] for it in fleet.run("get", "targets", "-o", "json").items
+        if "-b-" in it["metadata"]["name"]
+    )  # fmt: skip
+    removed = fleet.later(minutes=1).run(
+        "remove", "monitoring", name, "--reason", "closed", "--by", "Ann <ann@example.com>"
+    )
+    assert removed.code == 0, removed.err
+    sweep(fleet, 2)
+    request = open_request(fleet)
+    commit = replace_branch(fleet, str(request["head"]))
+    for _ in range(3):
+        fleet.later(minutes=1).sweep()
+    held = open_request(fleet)
+    assert (held["number"], held["commit"]) == (request["number"], commit)
+    assert "`PathTaken`" in held["body"]

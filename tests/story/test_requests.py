@@ -1,5 +1,6 @@
 """The life of pull requests on a real Gitea: opened, held, changed, merged, closed, reopened."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from fleet import POLICY, PROMOTION
 from forge_fleet import ForgeFleet
 from gitea_server import Gitea
 
+from fanout.plan import plan_wording
 from fanout.reconcile import reconcile_wording as wording
 
 pytestmark = pytest.mark.forge
@@ -148,6 +150,132 @@ def test_what_a_person_closes_stays_closed_until_it_is_reopened(fleet: ForgeFlee
     sweep(fleet, 2)
     assert shape(fleet.only_request("edge")) == ("open", False, HEAD, "main")
     assert "RequestClosed" not in fleet.run("explain", "monitoring").out
+
+
+def urgent(fleet: ForgeFleet) -> set[str]:
+    """The reasons for which a person is asked."""
+    view = fleet.run("status", "-o", "json").json["status"]
+    return {it["reason"] for it in view["needsPerson"]}
+
+
+def page(fleet: ForgeFleet, number: int) -> str:
+    """The address that the forge gives a pull request."""
+    return str(fleet.gitea.get(f"{fleet.path('edge')}/pulls/{number}")["html_url"])
+
+
+def names(fleet: ForgeFleet) -> dict[str, str]:
+    """The name of each variant, by the last part of its path."""
+    items = fleet.run("get", "variants", "-o", "json").items
+    return {
+        it["spec"]["downstream"]["package"][-1]: it["metadata"]["name"] for it in items
+    }  # fmt: skip
+
+
+def test_a_closed_request_is_named_before_what_else_its_drafts_wait_for(fleet: ForgeFleet):
+    signed(fleet)
+    sweep(fleet, 2)
+    assert urgent(fleet) == {"ApprovalMissing"}
+    url, name = page(fleet, 1), names(fleet)["a"]
+    fleet.close("edge", 1, by="ann")
+    who = f"{fleet.gitea.host}/ann"
+    told = plan_wording.describe_closed_request(name, "v1", 1, url, who)
+    for _ in range(2):
+        fleet.later(minutes=1).sweep()
+        assert fleet.condition("sites/a") == ("RequestClosed", told)
+        assert urgent(fleet) == {"RequestClosed"}
+        explained = fleet.run("explain", "monitoring").out
+        assert explained.index("RequestClosed") < explained.index("ApprovalMissing")
+    fleet.delete_branch("edge", HEAD)
+    fleet.later(minutes=1).sweep()
+    # What the forge does not show any more is on record.
+    assert fleet.condition("sites/a") == ("RequestClosed", told)
+
+
+def test_a_request_whose_branch_is_deleted_says_so(fleet: ForgeFleet):
+    fleet.write("promotion.yaml", MANUAL)
+    sweep(fleet, 2)
+    url, name = page(fleet, 1), names(fleet)["a"]
+    fleet.delete_branch("edge", HEAD)
+    reason, sentence = fleet.later(minutes=1).condition("sites/a")
+    assert reason == "RequestClosed"
+    assert sentence in (
+        plan_wording.describe_lost_branch(name, "v1", 1, url),
+        plan_wording.describe_closed_request(name, "v1", 1, url, f"{fleet.gitea.host}/ann"),
+    )
+
+
+def retarget(fleet: ForgeFleet, number: int, branch: str) -> None:
+    fleet.await_checks()
+    path = f"{fleet.path('edge')}/pulls/{number}"
+    fleet.gitea.ask("PATCH", path, {"base": branch}, by="ann")
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["on record", "after a loss of the memo"])
+def test_a_target_branch_that_a_person_changed_is_set_back(fleet: ForgeFleet, known: bool):
+    sweep(fleet)
+    fleet.repos["edge"].commit("trunk", {"notes.md": "x\n"})
+    retarget(fleet, 1, "trunk")
+    if not known:
+        shutil.rmtree(fleet.root / fleet.state / "forges")
+    reason, sentence = fleet.later(minutes=1).condition("sites/a")
+    changed = plan_wording.describe_changed_base(1, page(fleet, 1), "trunk", "main")
+    assert (reason, sentence) == ("RequestPending", changed)
+    assert "to branch main" in fleet.run("plan").out
+    swept = fleet.sweep("-o", "json")
+    assert "RequestForeign" not in swept.reasons
+    assert shape(fleet.only_request("edge")) == ("open", False, HEAD, "main")
+    sweep(fleet)
+    assert fleet.published() == {"sites/a": "v1", "sites/b": "v1"}
+    assert [it["state"] for it in fleet.requests("edge")] == ["merged"]
+
+
+def test_a_request_to_another_branch_that_a_person_closes_is_declined(fleet: ForgeFleet):
+    fleet.write("promotion.yaml", MANUAL)
+    sweep(fleet, 2)
+    fleet.repos["edge"].commit("trunk", {"notes.md": "x\n"})
+    retarget(fleet, 1, "trunk")
+    fleet.close("edge", 1)
+    sweep(fleet, 2)
+    assert [it["state"] for it in fleet.requests("edge")] == ["closed"]
+    assert fleet.condition("sites/a")[0] == "RequestClosed"
+
+
+def test_what_a_person_merges_to_another_branch_is_asked_for_again(fleet: ForgeFleet):
+    fleet.write("promotion.yaml", MANUAL)
+    sweep(fleet, 2)
+    fleet.repos["edge"].commit("trunk", {"notes.md": "x\n"})
+    retarget(fleet, 1, "trunk")
+    fleet.merge("edge", 1)
+    sweep(fleet, 2)
+    assert [(it["state"], it["base"]) for it in fleet.requests("edge")] == [
+        ("merged", "trunk"), ("open", "main"),
+    ]  # fmt: skip
+    assert fleet.published() == {"sites/a": "", "sites/b": ""}
+
+
+def test_numbers_and_addresses_of_requests_are_shown(fleet: ForgeFleet):
+    fleet.write("promotion.yaml", MANUAL)
+    sweep(fleet, 2)
+    url = page(fleet, 1)
+    request = {"repository": "edge", "number": 1, "url": url, "state": "open"}
+    for kind in ("drafts", "variants", "targets"):
+        items = fleet.run("get", kind, "-o", "json").items
+        assert [it["status"]["request"] for it in items] == [request, request]
+        assert fleet.run("get", kind, "-o", "wide").out.count(url) == 2
+        assert url not in fleet.run("get", kind).out
+    [dev, prod] = fleet.run("get", "stages", "-o", "json").items
+    assert (dev["status"]["requests"], prod["status"]["requests"]) == ([request], [])
+    assert fleet.run("get", "stages", "-o", "wide").out.count(url) == 1
+    for subject in ("monitoring", "monitoring/dev", "monitoring/dev/a"):
+        assert f"  edge  1  open  {url}\n" in fleet.run("explain", subject).out
+        view = fleet.run("explain", subject, "-o", "json").json["status"]
+        assert view["requests"] == [request]
+    stages = fleet.run("status", "-o", "json").json["status"]["stages"]
+    assert [it["requests"] for it in stages] == [[request], []]
+    statuses = fleet.gitea.get(
+        f"{fleet.path('edge')}/commits/{fleet.only_request('edge')['commit']}/statuses"
+    )
+    assert {it["target_url"] for it in statuses} == {url}
 
 
 def test_a_newer_revision_asks_again(fleet: ForgeFleet):

@@ -75,13 +75,36 @@ def test_nobody_is_to_approve_what_has_failed_in_an_earlier_stage(fleet: Fleet):
         view = fleet.run("status", "-o", "json").json["status"]
         return [(it.get("stage", ""), it["reason"]) for it in view["needsPerson"]]
 
-    assert ("prod", "ApprovalMissing") in urgent()
+    assert urgent() == []
     fleet.report("dev", "v1", "failed")
     fleet.settle()
     assert urgent() == [("dev", "VerificationFailed")]
     blockers = fleet.run("explain", "monitoring/prod", "-o", "json").json["status"]["blockers"]
     assert {it["reason"] for it in blockers} == {"AfterFailed", "ApprovalMissing"}
     assert not any(it["needsPerson"] for it in blockers)
+
+
+@pytest.mark.parametrize("soak", ["", ", soak: 1h"])
+def test_approvers_are_asked_when_nothing_else_is_before_them(fleet: Fleet, soak: str):
+    approval = "{name: signed, approval: {atLeast: 1, from: [sre]}}"
+    stage = f"after: {{stages: [dev]{soak}}}, requires: [{approval}]"
+    fleet.write("policy.yaml", POLICY.replace("after: {stages: [dev], soak: 1h}", stage))
+    fleet.site("cph", "prod", "edge")
+    fleet.settle()
+
+    def is_asked() -> bool:
+        view = fleet.run("status", "-o", "json").json["status"]
+        asked = [it for it in view["needsPerson"] if it["reason"] == "ApprovalMissing"]
+        assert "ApprovalMissing" in fleet.run("explain", "monitoring/prod").out
+        return bool(asked)
+
+    assert not is_asked()
+    fleet.later(minutes=1).report("dev", "v1")
+    fleet.settle()
+    if soak:
+        assert not is_asked()
+        fleet.later(minutes=61).settle()
+    assert is_asked()
 
 
 def test_the_view_is_as_the_schema_says(fleet: Fleet):

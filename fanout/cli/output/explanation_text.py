@@ -57,6 +57,11 @@ def format_explanation(
         yield from _format_section("Blocked by:", rows, layout)
     elif not explanation.moving:
         yield "Nothing blocks it."
+    if explanation.requests:
+        request_rows = [
+            [it.repository, str(it.number), it.state, it.url] for it in explanation.requests
+        ]
+        yield from _format_section("Pull requests:", request_rows, layout)
     yield from _format_conflicts(explanation.conflicts, names, layout)
     if explanation.notes:
         note_rows = [[it.reason, _describe_note(it)] for it in explanation.notes]

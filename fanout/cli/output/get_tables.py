@@ -71,6 +71,13 @@ def _published_revisions(item: Object) -> str:
     return next(iter(counts)) if len(counts) == 1 else _format_counts(counts)
 
 
+def _request_urls(item: Object) -> str:
+    """Return the addresses of the pull requests with its drafts."""
+    status = item["status"]
+    requests = status.get("requests") or filter(None, [status.get("request")])
+    return ",".join(str(it["url"]) for it in requests)
+
+
 def _conflict_subject(item: Object) -> str:
     """Return object and field of a conflict; of a plain file there are none."""
     return " ".join(filter(None, (item["spec"]["object"], item["spec"]["field"])))
@@ -100,6 +107,7 @@ _CONDITION_MESSAGE = TableColumn(
 )
 _WAITS_FOR = TableColumn("WAITS FOR", _hold_reason, cut_width=12)
 _MESSAGE = TableColumn("MESSAGE", _hold_message, wide=True, cut_width=12)
+_REQUEST = TableColumn("PULL REQUEST", _request_urls, wide=True)
 _CONFLICTS = TableColumn("CONFLICTS", lambda item: item["status"]["conflicts"], priority=3)
 
 
@@ -134,6 +142,7 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         TableColumn("PATH", lambda item: item["spec"]["downstream"]["package"], priority=4),
         _LONG_NAME,
         TableColumn("CONFLICTS", lambda item: ",".join(item["status"]["conflicts"]), wide=True),
+        _REQUEST,
         _CONDITION_MESSAGE,
     ),
     "stages": (
@@ -153,6 +162,7 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         TableColumn("AGE", lambda item: item["status"].get("publishedSince"), priority=3),
         TableColumn("IN FLIGHT", _format_in_flight, wide=True),
         TableColumn("HALTED", lambda item: item["status"]["halted"], wide=True),
+        _REQUEST,
         _MESSAGE,
     ),
     "targets": (
@@ -169,6 +179,7 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         _REPOSITORY,
         _PATH,
         TableColumn("KEY", lambda item: item["spec"]["target"], wide=True),
+        _REQUEST,
         _MESSAGE,
     ),
     "drafts": (
@@ -185,6 +196,7 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         _LONG_NAME,
         TableColumn("BRANCH", lambda item: item["spec"]["branch"], priority=5),
         TableColumn("TREE", lambda item: item["status"]["tree"], wide=True),
+        _REQUEST,
     ),
     "conflicts": (
         TableColumn("KEY", lambda item: item["spec"]["key"], priority=0),

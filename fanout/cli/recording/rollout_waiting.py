@@ -16,7 +16,7 @@ import click
 from fanout.api.durations import format_duration, parse_duration
 from fanout.api.field_errors import InvalidValue
 from fanout.api.gate_vocabulary import Verdict
-from fanout.api.reasons import Reason
+from fanout.api.reasons import AWAITS_APPROVERS
 from fanout.api.text_fields import pluralize
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.options import VerbCommand
@@ -231,7 +231,7 @@ def _can_proceed(variant: VariantEvaluation, stage: StageEvaluation | None) -> b
         return True
     pending_checks = (it for it in variant.checks if it.verdict is Verdict.PENDING)
     return any(it.until is not None for it in variant.holds) or any(
-        it.reason != Reason.APPROVAL_MISSING for it in pending_checks
+        it.reason not in AWAITS_APPROVERS for it in pending_checks
     )
 
 

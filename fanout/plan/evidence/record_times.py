@@ -152,12 +152,12 @@ class _StatusClock:
         return replace(value, **replaced) if replaced else value
 
     def variant(self, line: VariantLine) -> VariantLine:
-        grant = self.fields(line.grant, "at") if line.grant else None
+        grant = self.fields(line.grant, "at", "since") if line.grant else None
         published = self.fields(line.published, "at", "since") if line.published else None
         if grant is not line.grant or published is not line.published:
             line = replace(line, grant=grant, published=published)
         if line.previous_grant is not None:
-            earlier = self.fields(line.previous_grant.grant, "at")
+            earlier = self.fields(line.previous_grant.grant, "at", "since")
             if earlier is not line.previous_grant.grant:
                 line = replace(line, previous_grant=replace(line.previous_grant, grant=earlier))
         answers = tuple(self.fields(answer, "at") for answer in line.answers)

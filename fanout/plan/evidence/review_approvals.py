@@ -1,8 +1,10 @@
-"""Approvals by reviews of pull requests, as forges show them in a pass; they are never recorded.
+"""Approvals and requested changes by reviews of pull requests, as forges show them in a pass.
 
-A review is about a commit. It approves, for each variant of the request, the tree at its path in
-that commit, at the instant of the review: what the forge calls stale is of no account, because
-some forges find that out only after they have merged (design-forges, "Gates").
+They are never recorded. A review is about a commit. It approves, for each variant of the request,
+the tree at its path in that commit, at the instant of the review: what the forge calls stale is of
+no account, because some forges find that out only after they have merged (design-forges, "Gates").
+A review that requests changes is about the revision that the variant has in that commit: a draft
+that is written anew for the same revision does not answer it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fanout.api.commit_trailers import Trailer
 from fanout.gates.evaluation_results import VariantEvaluation
 from fanout.gates.gate_rules import ApprovalRule, StageRule
-from fanout.gates.record_facts import ApprovalFacts
+from fanout.gates.record_facts import ApprovalFacts, ReviewFacts
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import ObservedReview, ReviewVerdict
 from fanout.plan.observed_variant import ObservedVariant
@@ -46,34 +48,52 @@ def find_review_approvals(
     Also of drafts that a person has merged, which nobody has recorded yet. The person is
     `<host>/<login>`. An approval without trees is of other drafts of the revision.
     """
-    rules_by_stage = {rule.name: rule.approvals for rule in stage_rules if rule.approvals}
     return tuple(
         approval
-        for group in _group_by_request(it for it in variants if it.spec.stage in rules_by_stage)
-        for rule in rules_by_stage[group.stage]
+        for group, rule in _pair_with_rules(variants, stage_rules)
         for approval in _find_group_approvals(group, rule)
+    )
+
+
+def find_requested_changes(
+    variants: Sequence[ObservedVariant], stage_rules: Iterable[StageRule]
+) -> tuple[ReviewFacts, ...]:
+    """Return the changes that approvers request, one for each review and approval check."""
+    return tuple(
+        changes
+        for group, rule in _pair_with_rules(variants, stage_rules)
+        for changes in _find_group_changes(group, rule)
     )
 
 
 def find_standing_approvals(
     reviews: Iterable[ObservedReview], person_of: Callable[[str], str] = str
 ) -> list[ObservedReview]:
-    """Return the approving reviews that count; `person_of` yields the person of a login.
+    """Return the approving reviews that count; `person_of` yields the person of a login."""
+    standing = _find_standing(reviews, person_of)
+    return [it for it in standing if it.verdict is ReviewVerdict.APPROVED]
+
+
+def _find_standing(
+    reviews: Iterable[ObservedReview], person_of: Callable[[str], str]
+) -> list[ObservedReview]:
+    """Return the reviews that count, of each person approvals or one request for changes.
 
     A dismissed review, and a request for changes, takes back what the same person approved
     before, as on forges themselves: the dismissal of somebody's last review must not bring back
-    an earlier one. A comment changes nothing.
+    an earlier one. An approval ends their request for changes. A comment changes nothing.
     """
-    approvals_by_person: dict[str, list[ObservedReview]] = {}
+    standing_by_person: dict[str, list[ObservedReview]] = {}
     for review in sorted(reviews, key=lambda it: it.instant):
         if review.verdict is ReviewVerdict.COMMENTED:
             continue
-        approvals = approvals_by_person.setdefault(person_of(review.reviewer), [])
-        if review.verdict is ReviewVerdict.APPROVED and not review.is_dismissed:
-            approvals.append(review)
-        else:
-            approvals.clear()
-    return [review for approvals in approvals_by_person.values() for review in approvals]
+        standing = standing_by_person.setdefault(person_of(review.reviewer), [])
+        verdicts = {review.verdict, *(it.verdict for it in standing)}
+        if review.is_dismissed or verdicts != {ReviewVerdict.APPROVED}:
+            standing.clear()
+        if not review.is_dismissed:
+            standing.append(review)
+    return [review for standing in standing_by_person.values() for review in standing]
 
 
 def build_approval_trailers(evaluations: Iterable[VariantEvaluation]) -> tuple[str, ...]:
@@ -90,6 +110,15 @@ def build_approval_trailers(evaluations: Iterable[VariantEvaluation]) -> tuple[s
 def parse_reviewer(name: str) -> str:
     """Return the person in the name of an approval by a review; "" if it is no such name."""
     return name.rpartition(" ")[2] if " " in name else ""
+
+
+def _pair_with_rules(
+    variants: Sequence[ObservedVariant], stage_rules: Iterable[StageRule]
+) -> Iterator[tuple[_ReviewedGroup, ApprovalRule]]:
+    rules_by_stage = {rule.name: rule.approvals for rule in stage_rules if rule.approvals}
+    for group in _group_by_request(it for it in variants if it.spec.stage in rules_by_stage):
+        for rule in rules_by_stage[group.stage]:
+            yield group, rule
 
 
 def _group_by_request(variants: Iterable[ObservedVariant]) -> Iterator[_ReviewedGroup]:
@@ -119,11 +148,9 @@ def _find_package(variant: ObservedVariant) -> _ReviewedPackage | None:
 
 
 def _find_group_approvals(group: _ReviewedGroup, rule: ApprovalRule) -> Iterator[ApprovalFacts]:
-    def find_person(login: str) -> str:
-        name = _format_person(group.host, login)
-        return rule.find_subject(name) or name
-
-    for review in find_standing_approvals(group.facts.reviews, find_person):
+    for review in find_standing_approvals(
+        group.facts.reviews, lambda login: _find_person(group, rule, login)
+    ):
         trees = group.facts.reviewed_trees.get(review.commit)
         if trees is None:  # no commit, or one that nobody has any more
             continue
@@ -137,6 +164,45 @@ def _find_group_approvals(group: _ReviewedGroup, rule: ApprovalRule) -> Iterator
         ]
         if rewritten:
             yield _build_approval(group, rule, review, rewritten, set())
+
+
+def _find_group_changes(group: _ReviewedGroup, rule: ApprovalRule) -> Iterator[ReviewFacts]:
+    for review in _find_standing(
+        group.facts.reviews, lambda login: _find_person(group, rule, login)
+    ):
+        person = _find_person(group, rule, review.reviewer)
+        if review.verdict is ReviewVerdict.APPROVED or person not in rule.subjects:
+            continue
+        refused = tuple(
+            it.variant.spec.name for it in group.packages if _is_refused(group, it.variant, review)
+        )
+        if refused:
+            yield ReviewFacts(
+                at=review.instant,
+                by=_format_person(group.host, review.reviewer),
+                stage=group.stage,
+                check=rule.name,
+                revision=group.revision,
+                variants=refused,
+                link=review.url or group.facts.request.url,
+            )
+
+
+def _is_refused(group: _ReviewedGroup, variant: ObservedVariant, review: ObservedReview) -> bool:
+    """Return whether a request for changes is about the revision that the variant has now."""
+    revisions = group.facts.refused_revisions.get(review.commit)
+    if revisions is not None:
+        return revisions.get(variant.spec.name) == group.revision
+    # The commit was replaced and is gone: what was on the branch then, the release tells.
+    grant = variant.status_line.grant
+    if grant is None or grant.revision != group.revision:
+        return True
+    return (grant.since or grant.at) <= review.instant
+
+
+def _find_person(group: _ReviewedGroup, rule: ApprovalRule, login: str) -> str:
+    name = _format_person(group.host, login)
+    return rule.find_subject(name) or name
 
 
 def _was_released(variant: ObservedVariant, review: ObservedReview) -> bool:

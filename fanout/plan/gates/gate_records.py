@@ -11,7 +11,13 @@ from fanout.api.object_meta import yaml_name
 from fanout.api.promotion_policy import normalize_person
 from fanout.gates.active_decisions import DecisionStatus, decision_statuses
 from fanout.gates.gate_facts import PolicyFacts
-from fanout.gates.record_facts import ApprovalFacts, DecisionFacts, EvidenceFacts, RecordFacts
+from fanout.gates.record_facts import (
+    ApprovalFacts,
+    DecisionFacts,
+    EvidenceFacts,
+    RecordFacts,
+    ReviewFacts,
+)
 from fanout.gates.timestamps import is_from_the_future
 from fanout.plan.edits.merge_disputes import RESOLVE
 from fanout.plan.gates.variant_facts import GateInputs, build_policy_facts
@@ -71,14 +77,22 @@ def with_removals(gate_records: RecordFacts, removed: Mapping[str, datetime]) ->
     return replace(gate_records, removals=removals)
 
 
-def with_reviews(gate_records: RecordFacts, reviews: Sequence[ApprovalFacts]) -> RecordFacts:
-    """Return the records with approvals by reviews added.
+def with_reviews(
+    gate_records: RecordFacts,
+    approvals: Sequence[ApprovalFacts],
+    requested_changes: tuple[ReviewFacts, ...],
+) -> RecordFacts:
+    """Return the records with approvals and requested changes by reviews added.
 
     Their place among the recorded ones makes no difference: of one person the latest counts.
     """
-    if not reviews:
+    if not approvals and not requested_changes:
         return gate_records
-    return replace(gate_records, approvals=(*gate_records.approvals, *reviews))
+    return replace(
+        gate_records,
+        approvals=(*gate_records.approvals, *approvals),
+        requested_changes=requested_changes,
+    )
 
 
 def _as_stored(value: object) -> object:

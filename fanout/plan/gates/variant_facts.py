@@ -314,8 +314,9 @@ def _publish_hold(
     observed: ObservedVariant, draft: OpenDraft, rendered: RenderedVariant | None
 ) -> Hold | None:
     """Return why the draft cannot be published in this pass even if it is released."""
-    if observed.declined_revision == draft.trailers.revision:
-        return declined_hold(observed, observed.declined_revision)
+    declined = observed.declined
+    if declined is not None and declined.revision == draft.trailers.revision:
+        return declined_hold(observed, declined)
     if not draft.commit:
         return Hold(Reason.NO_DRAFT, plan_wording.UNRELEASED_DRAFT, DRAFTS_AWAITED)
     return rendered.publish_hold if rendered is not None else None

@@ -19,13 +19,15 @@ class RequestFacts:
     """A pull request of fanout with its reviews: one from its branch to the Repository's branch.
 
     `reviewed_trees` has the package trees of each reviewed commit, by commit and path; commits
-    whose objects are not there any more are left out.
+    whose objects are not there any more are left out. `refused_revisions` has the revisions that
+    the draft had at each commit about which a review requests changes, by commit and variant.
     """
 
     _: KW_ONLY
     request: ObservedRequest
     reviews: tuple[ObservedReview, ...] = ()
     reviewed_trees: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    refused_revisions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     closed_by: str = ""  # login of who closed it; "": it is open, or the forge does not say
 
 

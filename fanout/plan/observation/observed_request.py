@@ -102,6 +102,7 @@ class RequestEdit:
     title: str | None = None
     is_draft: bool | None = None
     text: str | None = None
+    base_branch: str | None = None
 
 
 class ReviewVerdict(StrEnum):
@@ -121,6 +122,7 @@ class ObservedReview:
     commit: str  # "" if the forge does not say
     instant: datetime
     is_dismissed: bool
+    url: str = ""  # of its page; "" if the forge does not say
 
 
 class StatusState(StrEnum):

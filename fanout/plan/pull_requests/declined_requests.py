@@ -14,7 +14,7 @@ from fanout.gates.record_facts import DecisionFacts
 from fanout.plan import plan_wording
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import RequestState
-from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.observed_variant import DeclinedRequest, ObservedVariant
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
 from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.values import replace
@@ -104,8 +104,36 @@ def mark_declined(
         if not revision or (line is not None and _is_resumed(variant, line, decisions)):
             marked.append(variant)
         else:
-            marked.append(replace(variant, declined_revision=revision))
+            marked.append(replace(variant, declined=_find_request(variant, line, revision)))
     return tuple(marked)
+
+
+def _find_request(
+    variant: ObservedVariant, line: RequestLine | None, revision: str
+) -> DeclinedRequest:
+    """Return the request that a person declined, as the forge shows it, else as it is on record."""
+    forge, facts = variant.repository_state.forge, _find_facts(variant)
+    if forge is not None and facts is not None:
+        return describe_declined(facts, forge, revision)
+    assert line is not None, "what the forge does not show is on record"
+    return DeclinedRequest(revision=revision, number=line.number, url=line.url, by=line.closed_by)
+
+
+def describe_declined(facts: RequestFacts, forge: ForgeState, revision: str) -> DeclinedRequest:
+    """Return the declined request for a revision, of what the forge shows."""
+    request = facts.request
+    return DeclinedRequest(
+        revision=revision,
+        number=request.number,
+        url=request.url,
+        by=format_closer(facts, forge),
+        is_closed=request.state is not RequestState.OPEN,
+    )
+
+
+def format_closer(facts: RequestFacts, forge: ForgeState) -> str:
+    """Return who closed the request as `<host>/<login>`; "" if the forge does not say."""
+    return f"{forge.host}/{facts.closed_by}" if facts.closed_by else ""
 
 
 def _is_open_again(variant: ObservedVariant) -> bool:
@@ -132,8 +160,16 @@ def _is_resumed(
     )
 
 
-def declined_hold(variant: ObservedVariant, revision: str) -> Hold:
+def declined_hold(variant: ObservedVariant, declined: DeclinedRequest) -> Hold:
     """Return the hold of a variant whose request for a revision a person closed."""
-    sentence = plan_wording.describe_closed_request(variant.spec.name, revision)
+    name = variant.spec.name
+    if declined.is_closed:
+        sentence = plan_wording.describe_closed_request(
+            name, declined.revision, declined.number, declined.url, declined.by
+        )
+    else:
+        sentence = plan_wording.describe_lost_branch(
+            name, declined.revision, declined.number, declined.url
+        )
     actor = plan_wording.format_maintainers(variant.spec.repository)
     return Hold(Reason.REQUEST_CLOSED, sentence, actor)

@@ -7,7 +7,11 @@ from fanout.plan.evidence.review_approvals import find_standing_approvals
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.pull_requests.declined_requests import declined_hold, is_closed_by_person
+from fanout.plan.pull_requests.declined_requests import (
+    declined_hold,
+    describe_declined,
+    is_closed_by_person,
+)
 
 
 def find_join_hold(variant: ObservedVariant, draft: OpenDraft) -> Hold | None:
@@ -25,7 +29,9 @@ def find_join_hold(variant: ObservedVariant, draft: OpenDraft) -> Hold | None:
     if draft.trailers.revision not in _revisions_in_request(state, variant.draft_ref):
         return None
     if is_closed_by_person(facts, state.forge):
-        return declined_hold(variant, draft.trailers.revision)
+        return declined_hold(
+            variant, describe_declined(facts, state.forge, draft.trailers.revision)
+        )
     if facts.request.state is not RequestState.OPEN:
         return None
     if facts.request.is_draft and not find_standing_approvals(facts.reviews):

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 from fanout.api.promotion_policy import MergeMethod
-from fanout.api.reasons import Reason, ReasonClass, classify_reason
+from fanout.api.reasons import AWAITS_APPROVERS, Reason, ReasonClass, classify_reason
 from fanout.gates.evaluation_results import CheckResult, VariantEvaluation
 from fanout.gates.gate_facts import Hold
 from fanout.plan.draft_messages import find_next_draft
@@ -71,7 +71,7 @@ def build_content(
     checks = tuple(
         RequestCheck(check, paths) for check, paths in _group(_iterate_checks(evaluations)).items()
     )
-    approvals = (it.result for it in checks if it.result.reason == Reason.APPROVAL_MISSING)
+    approvals = (it.result for it in checks if it.result.reason in AWAITS_APPROVERS)
     name = group.policy or (drafts[0][0].spec.name if drafts else "")
     return RequestContent(
         install=install_of(group.head_ref),

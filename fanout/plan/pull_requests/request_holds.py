@@ -84,7 +84,14 @@ def find_request_hold(
     facts = forge.requests.get(head_ref)
     if facts is None or facts.request.state is not RequestState.OPEN:
         return _pending_hold(plan_wording.REQUEST_NOT_OPEN)
-    if not head or facts.request.head_commit != head:
+    request, branch = facts.request, state.branch.removeprefix("refs/heads/")
+    if request.base_branch != branch:
+        return _pending_hold(
+            plan_wording.describe_changed_base(
+                request.number, request.url, request.base_branch, branch
+            )
+        )
+    if not head or request.head_commit != head:
         return _pending_hold(plan_wording.DIFFERENT_HEADS)
     if (hold := find_label_hold(facts)) is not None:
         return hold

@@ -43,6 +43,7 @@ def wants_request(group: RequestGroup) -> bool:
     """Return whether the branch is to have an open pull request after the pass."""
     return (
         group.is_present
+        and not group.is_taken
         and group.state.forge is not None
         and group.state.forge.failure is None
         and not group.is_declined
@@ -137,7 +138,7 @@ def _plan_open(group: RequestGroup, text: RequestText, settings: RequestSettings
             added_labels=settings.labels,
             reviewers=settings.reviewers,
         )
-    edit = _plan_edit(open_request, text, is_draft=is_draft)
+    edit = _plan_edit(open_request, text, branch, is_draft=is_draft)
     if group.is_merged and edit is not None and edit.is_draft is None:
         edit = None  # nobody waits for the text of what is merged now: a call less
     return replace(
@@ -150,12 +151,12 @@ def _plan_open(group: RequestGroup, text: RequestText, settings: RequestSettings
 
 
 def _plan_edit(
-    open_request: RequestFacts, text: RequestText, *, is_draft: bool
+    open_request: RequestFacts, text: RequestText, branch: str, *, is_draft: bool
 ) -> RequestEdit | None:
     request = open_request.request
-    edit = RequestEdit()
+    edit = RequestEdit(base_branch=branch if request.base_branch != branch else None)
     if needs_update(request.text, text):
-        edit = RequestEdit(title=text.title, text=replace_own_text(request.text, text))
+        edit = replace(edit, title=text.title, text=replace_own_text(request.text, text))
     if request.is_draft != is_draft:
         edit = replace(edit, is_draft=is_draft)
     return edit if edit != RequestEdit() else None
@@ -249,5 +250,8 @@ def _build_actions(
 def _describe_update(change: RequestChange) -> str:
     edit = change.edit or RequestEdit()
     return plan_wording.format_request_update(
-        has_text=edit.text is not None, is_draft=edit.is_draft, labels=change.added_labels
+        has_text=edit.text is not None,
+        is_draft=edit.is_draft,
+        labels=change.added_labels,
+        base_branch=edit.base_branch,
     )

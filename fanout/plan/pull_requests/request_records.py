@@ -11,6 +11,7 @@ from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.pull_requests.declined_requests import (
     find_declined,
     find_declined_removals,
+    format_closer,
     is_closed_by_person,
 )
 from fanout.plan.pull_requests.request_group import RequestGroup
@@ -83,15 +84,20 @@ def _observe_line(
             line = RequestLine(number=request.number, state="", url=request.url)
         if line.state == RequestState.CLOSED:
             return line
-        closed = request.closed or now
-        return replace(line, state=RequestState.CLOSED.value, declined=declined, closed=closed)
+        return replace(
+            line,
+            state=RequestState.CLOSED.value,
+            declined=declined,
+            closed=request.closed or now,
+            closed_by=format_closer(facts, forge),
+        )
     if request.state is RequestState.CLOSED:
         return None
     # A merge stays open on record until its publications are: whoever merged, and whether the gates
     # let it through, is asked again by the next pass if this one ends before.
     if line is None or line.state != RequestState.CLOSED:
         return line
-    return replace(line, state=RequestState.OPEN.value, declined={}, closed=None)
+    return replace(line, state=RequestState.OPEN.value, declined={}, closed=None, closed_by="")
 
 
 def find_begun(

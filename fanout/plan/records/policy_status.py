@@ -38,6 +38,7 @@ class GrantLine:
     rejected: tuple[str, ...] = ()  # values not taken at merge conflicts: see `plan.rejected`
     records: str = ""  # newest record at that time; "": written by an older version
     by: tuple[str, ...] = ()  # `Kind/name` of what released it; empty: an older version's line
+    since: datetime | None = None  # first release of the revision, if earlier than `at`
 
 
 @frozen
@@ -160,7 +161,8 @@ class RequestLine:
     """A pull request that fanout opened, as it was when a pass last changed or saw it.
 
     `state` is a RequestState. Of one that a person closed, `declined` has the variants in it and
-    their revisions, and `closed` the instant. `refused` is when the forge last refused to merge
+    their revisions, `closed` the instant, and `closed_by` the person as `<host>/<login>`, or "" if
+    nothing tells who. `refused` is when the forge last refused to merge
     that head, with the reason and its words.
     """
 
@@ -172,6 +174,7 @@ class RequestLine:
     status: str = ""  # of fanout at that commit: its state and description
     declined: Mapping[str, str] = field(default_factory=dict)  # revision by variant
     closed: datetime | None = None
+    closed_by: str = ""
     refused: datetime | None = None
     refusal_reason: str = ""
     refusal: str = ""
@@ -371,7 +374,8 @@ def _parse_grant(grant: Mapping[str, Any]) -> GrantLine:
         {"repository": normalize_identity(grant["repository"])} if grant.get("repository") else {}
     )
     releasers = {"by": tuple(map(str, grant.get("by", ())))}
-    return GrantLine(**{**grant, **place, **releasers, **_parse_common_fields(grant)})
+    since = {"since": parse_instant(grant["since"])} if "since" in grant else {}
+    return GrantLine(**{**grant, **place, **releasers, **_parse_common_fields(grant), **since})
 
 
 def _parse_published(published: Mapping[str, Any]) -> PublishedLine:

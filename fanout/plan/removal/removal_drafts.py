@@ -152,9 +152,9 @@ def _plan_draft(
     ref: str,
     wanted: Sequence[DraftedRemoval],
 ) -> RemovalDraftPlan | None:
-    """Plan one removal draft.
+    """Plan one removal draft; None if there is none, and nothing to write in it.
 
-    None if there is none, and nothing to write in it, or if its branch is of others.
+    If its branch is of others, nothing is planned but the hold, which its pull request says.
     """
     repository, state, stage = place
     draft = state.removal_drafts.get(ref)
@@ -169,10 +169,11 @@ def _plan_draft(
         ref=ref,
         draft=draft,
     )
+    foreign = find_foreign_branch(state, ref, repository)
+    if foreign is not None:
+        return replace(plan, hold=foreign)
     if not staying:
         return replace(plan, is_removed=True) if draft is not None else None
-    if ref in state.unmanaged_drafts:
-        return None
     statement = RemovalCommit(
         install=owner.install, policy=owner.title, stage=stage, base=state.head
     )

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from fanout.api.reasons import NEEDS_REPAIR, Reason
+from fanout.api.reasons import NEEDS_REPAIR, Reason, is_asked
 from fanout.gates.evaluation_results import StageEvaluation, VariantEvaluation
 from fanout.gates.gate_facts import Hold
 from fanout.gates.timestamps import format_instant
@@ -25,6 +25,7 @@ _DECISION_NEEDED = frozenset(
     {
         Reason.ADOPTION_AWAITS,
         Reason.APPROVAL_MISSING,
+        Reason.CHANGES_REQUESTED,
         Reason.MERGE_AWAITED,
         Reason.REQUEST_CLOSED,
     }
@@ -279,10 +280,7 @@ def _needs_person(reason: str, all_reasons: Collection[str] = ()) -> bool:
 
     `all_reasons`: those of its variant or stage.
     """
-    # Nobody should approve a revision that has failed in an earlier stage.
-    if reason == Reason.APPROVAL_MISSING and Reason.AFTER_FAILED in all_reasons:
-        return False
-    return reason in NEEDS_REPAIR or reason in _DECISION_NEEDED
+    return reason in NEEDS_REPAIR or (reason in _DECISION_NEEDED and is_asked(reason, all_reasons))
 
 
 def sort_by_urgency(blockers: Iterable[Blocker]) -> list[Blocker]:

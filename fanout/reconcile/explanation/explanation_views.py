@@ -19,12 +19,13 @@ from fanout.api.fleet_status_view import (
     FleetStatusView,
     PolicyBlockerView,
 )
-from fanout.api.view_base import ViewMeta
+from fanout.api.view_base import RequestView, ViewMeta
 from fanout.gates.timestamps import format_instant
 from fanout.reconcile.explanation.blockers import Blocker
 from fanout.reconcile.explanation.explanation_notes import ConflictNote
 from fanout.reconcile.explanation.fleet_status import FleetStatus
 from fanout.reconcile.explanation.policy_explanation import Explanation
+from fanout.reconcile.report.request_views import RequestEntry, build_request_views
 
 
 def dump_explanation(explanation: Explanation) -> dict[str, Any]:
@@ -36,6 +37,7 @@ def dump_explanation(explanation: Explanation) -> dict[str, Any]:
         variants=explanation.counts.total,
         ready=explanation.counts.ready,
         blockers=tuple(map(_build_blocker, explanation.blockers)),
+        requests=tuple(_build_requests(explanation.requests)),
         conflicts=tuple(_build_conflicts(explanation.conflicts)),
         notes=tuple(_build_notes(explanation)),
         moving=explanation.moving,
@@ -85,6 +87,7 @@ def dump_fleet_status(fleet_status: FleetStatus, namespace: str) -> dict[str, An
             ready=it.ready,
             failed=it.failed,
             waits_for=it.reasons,
+            requests=tuple(_build_requests(it.requests)),
             next=format_optional(it.next),
         )
         for it in fleet_status.stages
@@ -111,6 +114,10 @@ def dump_fleet_status(fleet_status: FleetStatus, namespace: str) -> dict[str, An
         status=status,
     )
     return view.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def _build_requests(requests: Iterable[RequestEntry]) -> Iterator[RequestView]:
+    return (RequestView(**it) for it in build_request_views(requests))
 
 
 def _build_conflicts(conflicts: Iterable[ConflictNote]) -> Iterator[ExplainedConflict]:

@@ -1,6 +1,6 @@
 """Status of the fleet: what needs a person, the stages of all policies, totals."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from fanout.api.view_base import label_verdict
@@ -14,6 +14,7 @@ from fanout.reconcile.explanation.policy_explanation import (
     open_explainers,
 )
 from fanout.reconcile.pass_results import PassPlan
+from fanout.reconcile.report.request_views import RequestEntry, group_requests_by_stage
 from fanout.values import frozen
 
 
@@ -31,6 +32,7 @@ class StageStatus:
     failed: int = 0
     reasons: tuple[str, ...] = ()  # of its blockers, the most urgent first
     next: datetime | None = None
+    requests: Sequence[RequestEntry] = ()
 
     @property
     def is_done(self) -> bool:
@@ -95,6 +97,7 @@ def _list_stages(explainer: PolicyExplainer) -> Iterator[StageStatus]:
         yield StageStatus(
             policy.name, policy.namespace, "", state, total=failed, failed=failed, reasons=reasons
         )
+    requests = group_requests_by_stage(explainer.item.variants)
     for stage in decision.stages.values():
         blockers = (it for it in explainer.blockers if it.stage == stage.name and it.stage)
         yield StageStatus(
@@ -108,6 +111,7 @@ def _list_stages(explainer: PolicyExplainer) -> Iterator[StageStatus]:
             stage.counts.get(VariantState.FAILED, 0),
             _sort_reasons([*blockers, *by_hand]),
             stage.next,
+            requests.get(stage.name, ()),
         )
 
 

@@ -26,6 +26,7 @@ from fanout.reconcile.explanation.explanation_notes import (
 )
 from fanout.reconcile.explanation.unblock_commands import CommandBuilder
 from fanout.reconcile.pass_results import PassPlan, PassProblem, PolicyResult
+from fanout.reconcile.report.request_views import RequestEntry, list_requests
 from fanout.values import frozen, replace
 
 STOPPED = "Stopped"  # state of a policy that a problem stops as a whole
@@ -53,6 +54,7 @@ class Explanation:
     published: str = ""  # of a variant: its published revision
     counts: StageCounts = StageCounts()
     blockers: tuple[Blocker, ...] = ()  # the most urgent first
+    requests: Sequence[RequestEntry] = ()
     conflicts: tuple[ConflictNote, ...] = ()
     notes: tuple[ExplanationNote, ...] = ()
     moving: tuple[str, ...] = ()  # variants that the next sweep releases or publishes
@@ -125,6 +127,7 @@ class PolicyExplainer:
             candidate=next((it for it in reversed(facts.revisions) if it in candidates), ""),
             counts=_count(decision.variants.values()),
             blockers=blockers,
+            requests=list_requests(it.observed for it in item.variants),
             conflicts=self._undecided_conflicts(item.variants),
             notes=build_notes(item),
             moving=_find_moving(decision.variants.values()),
@@ -149,6 +152,7 @@ class PolicyExplainer:
             candidate=evaluation.candidate,
             counts=_count(members),
             blockers=tuple(sort_by_urgency(blockers)),
+            requests=list_requests(it.observed for it in variants),
             conflicts=self._undecided_conflicts(variants),
             notes=build_notes(self.item, stage),
             moving=_find_moving(members),
@@ -179,6 +183,7 @@ class PolicyExplainer:
             candidate=evaluation.candidate,
             published=published.revision if published is not None else "",
             blockers=tuple(sort_by_urgency(blockers)),
+            requests=list_requests([variant.observed]),
             conflicts=tuple(conflicts),
             notes=build_notes(self.item, variant=variant),
             moving=_find_moving([evaluation]),

@@ -5,29 +5,27 @@ the commands of those others. What no command can end, such as a fault of a pack
 """
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ActiveDecisions
+from fanout.gates.evidence_index import EvidenceEffect, EvidenceIndex
 from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
 from fanout.message_commands import MessageCommands
 from fanout.reconcile.explanation.blockers import Blocker
 from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.removal.orphaned_variants import find_edited
 
 _MAX_NAMED = 10  # variants named in one command
-_CHECK_REASONS = frozenset(
-    {
-        Reason.ANSWER_STALE,
-        Reason.CONTRADICTION,
-        Reason.REQUIRES_FAILED,
-        Reason.VERIFICATION_FAILED,
-        Reason.VERIFICATION_PENDING,
-    }
+_UNANSWERED = frozenset({Reason.ANSWER_STALE, Reason.VERIFICATION_PENDING})
+# A check has failed. To report it as passed is for whoever let it run again; anybody else's report
+# would contradict the first one.
+_CHECK_FAILED = frozenset(
+    {Reason.CONTRADICTION, Reason.REQUIRES_FAILED, Reason.VERIFICATION_FAILED}
 )
-# The variant has failed at its revision; it is tried again, or the rollout goes on without it.
-_RETRIED = frozenset({Reason.CHECK_TIMED_OUT, Reason.DEADLINE_EXCEEDED})
-_SKIPPED = _RETRIED | {Reason.REQUIRES_FAILED, Reason.VERIFICATION_FAILED}
+# The variant has failed at its revision; it goes back, is tried again, or is left out.
+_FAILED = _CHECK_FAILED | {Reason.CHECK_TIMED_OUT, Reason.DEADLINE_EXCEEDED}
 # Verb and options of the decision that ends a blocker of this reason.
 _DECISION_BY_REASON: Mapping[str, tuple[str, ...]] = {
     Reason.ADOPTION_AWAITS: ("promote",),
@@ -83,7 +81,8 @@ class CommandBuilder:
         build_by_reason: dict[str, Callable[[Blocker], Iterator[str]]] = {
             **dict.fromkeys(_AFTER_STAGES, self._build_upstream),
             **dict.fromkeys(_AFTER_OTHERS, self._build_others),
-            **dict.fromkeys(_CHECK_REASONS | _RETRIED, self._build_answers),
+            **dict.fromkeys(_UNANSWERED, self._build_reports),
+            **dict.fromkeys(_FAILED, self._build_ways_on),
             Reason.APPROVAL_MISSING: self._build_approvals,
             Reason.MERGE_CONFLICT: self._build_resolutions,
             Reason.SUSPENDED: self._build_resumptions,
@@ -96,8 +95,11 @@ class CommandBuilder:
             yield "fanout sweep"
         elif orphans := self._find_orphans(blocker):
             is_all = reason == Reason.TOO_MANY_REMOVALS or len(orphans) > _MAX_NAMED
-            names = ("--all-gone",) if is_all else orphans
-            yield from (self._command("remove", it, *_WHY) for it in names)
+            edited = find_edited(self.item.removals)
+            for name in ("--all-gone",) if is_all else orphans:
+                # One command for all holds of a variant: without the option it is refused.
+                option = ("--edited",) if name in edited or (is_all and edited) else ()
+                yield self._command("remove", name, *option, *_WHY)
         elif options is not None:
             verb, *arguments = options
             yield self._command(verb, *self._scope(blocker), *arguments, *_WHY)
@@ -155,22 +157,66 @@ class CommandBuilder:
                 revision = ("--revision", blocker.revision)
                 yield self._command("approve", *self._scope(blocker), *revision, *check)
 
-    def _build_answers(self, blocker: Blocker) -> Iterator[str]:
-        """Yield reports of the checks that have not passed, and decisions about failures."""
+    def _build_reports(self, blocker: Blocker) -> Iterator[str]:
+        """Yield reports of the checks that have no result yet."""
+        for check in self._find_reported(blocker):
+            answer = ("--check", check, "--status", "passed", "--revision", blocker.revision)
+            yield self._command("report", *self._scope(blocker), *answer)
+
+    def _build_ways_on(self, blocker: Blocker) -> Iterator[str]:
+        """Yield what goes on after a failure: back, once more, or without the variants."""
+        if blocker.reason not in _CHECK_FAILED:  # a late result still counts
+            yield from self._build_reports(blocker)
+        for record in self._find_contradicting(blocker):
+            yield self._command("withdraw", record, *_WHY)
+        if self._has_earlier(blocker):
+            yield self._command("rollback", *self._scope(blocker), *_WHY)
+        yield self._command("retry", *self._scope(blocker), *_WHY)
+        revision = ("--revision", blocker.revision)
+        yield self._command("skip", *self._scope(blocker, by_name=True), *revision, *_WHY)
+
+    def _has_earlier(self, blocker: Blocker) -> bool:
+        """Return whether the variants have the revision, and their stage passed another before."""
+        facts = self.item.facts
+        published = {
+            it.published.revision
+            for it in (facts.variants if facts is not None else ())
+            if it.name in blocker.variants and it.published is not None
+        }
+        if facts is None or published != {blocker.revision}:
+            return False
+        return any(
+            stage == blocker.stage and revision != blocker.revision and history.passed is not None
+            for (stage, revision), history in facts.history.items()
+        )
+
+    def _find_contradicting(self, blocker: Blocker) -> Iterable[str]:
+        """Return the names of the failures that other reports contradict."""
+        facts = self.item.facts
+        if facts is None or blocker.reason != Reason.CONTRADICTION:
+            return ()
+        index = EvidenceIndex(facts.records.evidence, facts.now)
+        checks = self._find_reported(blocker)
+        return dict.fromkeys(
+            evidence.name
+            for it in facts.variants
+            if it.name in blocker.variants and it.published is not None
+            for check in checks
+            for evidence, effect in index.find_effects(it.stage, check, it.name, it.published)
+            if effect is EvidenceEffect.COUNTS and evidence.status is Verdict.FAILED
+        )
+
+    def _find_reported(self, blocker: Blocker) -> Sequence[str]:
+        """Return the checks by reports that have not passed in any of the blocked variants."""
         rule = self._find_rule(blocker.stage)
         unanswered = self._find_unanswered(blocker)
-        checks = (*rule.requires, *rule.verification) if rule is not None else ()
-        revision = ("--revision", blocker.revision)
-        for check in checks:
-            is_report = isinstance(check, CheckRule) and check.method is CheckMethod.REPORT
-            if is_report and check.name in unanswered:
-                answer = ("--check", check.name, "--status", "passed")
-                yield self._command("report", *self._scope(blocker), *answer, *revision)
-        if blocker.reason in _RETRIED:
-            yield self._command("retry", *self._scope(blocker, by_name=True), *_WHY)
-        if blocker.reason in _SKIPPED:
-            scope = self._scope(blocker, by_name=True)
-            yield self._command("skip", *scope, *revision, *_WHY)
+        return [
+            it.name
+            for it in ((*rule.requires, *rule.verification) if rule is not None else ())
+            if isinstance(it, CheckRule)
+            and it.method is CheckMethod.REPORT
+            and it.name in unanswered
+        ]
 
     def _build_resolutions(self, blocker: Blocker) -> Iterator[str]:
         for name in blocker.variants[:_MAX_NAMED]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.notifications import NotificationEvent
-from fanout.api.reasons import Reason
+from fanout.api.reasons import Reason, is_asked
 from fanout.gates.evaluation_results import (
     PolicyEvaluation,
     StageEvaluation,
@@ -51,12 +51,9 @@ def _list_of_variant(variant: VariantEvaluation) -> Iterator[tuple[NotificationC
     if variant.state is VariantState.FAILED:
         sentence = variant.holds[0].sentence if variant.holds else ""
         yield NotificationCondition(NotificationEvent.VARIANT_FAILED, *subject), sentence
-    has_failed_earlier = any(it.reason == Reason.AFTER_FAILED for it in variant.holds)
     for hold in variant.holds:
-        # Nobody should approve a revision that has failed in an earlier stage.
-        if has_failed_earlier and hold.reason == Reason.APPROVAL_MISSING:
-            continue
-        if (event := _EVENT_BY_REASON.get(hold.reason)) is not None:
+        event = _EVENT_BY_REASON.get(hold.reason)
+        if event is not None and is_asked(hold.reason, [it.reason for it in variant.holds]):
             yield NotificationCondition(event, *subject), hold.sentence
 
 

@@ -5,13 +5,15 @@ from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from itertools import islice
 
-from fanout.errors import Unavailable
+from fanout.errors import InvalidInput, Unavailable
+from fanout.plan.draft_trailers import parse_trailers
 from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import (
     CommitStatus,
     ObservedRequest,
     RepositoryName,
     RequestState,
+    ReviewVerdict,
 )
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.pull_requests.awaited_statuses import StatusSubject, find_awaited_commits
@@ -21,10 +23,12 @@ from fanout.ports import (
     ClosingReader,
     Forge,
     GitStore,
+    ObjectReader,
     ReviewReader,
     StatusStore,
 )
 from fanout.reconcile import reconcile_wording as wording
+from fanout.reconcile.observation.stage_draft_reader import read_stage_trailers
 from fanout.reconcile.pull_requests.request_memo import (
     HeadMemo,
     HostMemo,
@@ -38,6 +42,7 @@ _BRANCH = "refs/heads/"
 _OVER = (RequestState.CLOSED, RequestState.MERGED)
 # Closed requests that are looked through for heads that are not on record, beside one a head.
 _MOST_RECENT = 50
+_MAX_EDIT_COMMITS = 64  # commits by people on top of a draft
 
 
 @frozen
@@ -171,20 +176,28 @@ class ForgeReader:
     ) -> HeadMemo:
         """Read what there is about a head, given the open requests of the repository.
 
-        Of all from one head the open one to the Repository's branch is fanout's; else it is the
-        one on record, or the closed one of `closed_number`.
+        Of all from one head the open one to the Repository's branch is fanout's; else the one on
+        record, or another that fanout opened, whose branch a person changed; else the closed one of
+        `closed_number`.
         """
         forge, name, base = repository.forge, repository.name, repository.base_branch
         of_head = [it for it in opened if it.head_branch == ref.removeprefix(_BRANCH)]
         own = next((it for it in of_head if it.base_branch == base), None)
         number = closed_number or _recorded_number(repository, ref)
+        if own is None:
+            moved = [it for it in of_head if it.author == self.memo.login]
+            own = next((it for it in moved if it.number == number), None) or next(iter(moved), None)
         if own is None and number is not None:
             own = forge.request(name, number)
-        if own is not None and own.base_branch != base:
+        # Merged to another branch it has published nothing.
+        if own is not None and own.base_branch != base and own.state is RequestState.MERGED:
             own = None
+        own_number = own.number if own is not None else None
         return HeadMemo(
             facts=self._read_facts(repository, ref, own) if own is not None else None,
-            foreign_requests=tuple(it for it in of_head if it.base_branch != base),
+            foreign_requests=tuple(
+                it for it in of_head if it.base_branch != base and it.number != own_number
+            ),
             listed_commit=repository.state.refs.get(ref, ""),
             base_commit=repository.state.head,
             read=self.instant,
@@ -266,26 +279,47 @@ class ForgeReader:
         return settings.is_recent(repository.base_branch, self.instant)
 
     def _with_trees(self, state: RepositoryState, ref: str, facts: RequestFacts) -> RequestFacts:
-        """Return the facts with the package trees of the reviewed commits."""
+        """Return the facts with the package trees, and refused revisions, of reviewed commits."""
         commits = {it.commit for it in facts.reviews} - {""}
         if not commits:
             return facts
         # The branch of a merged request may be gone; then all paths of the repository are read.
-        paths = {it.path for it in state.drafts.values() if it.ref == ref} or state.path_states
-        return replace(facts, reviewed_trees=self._read_trees(state, commits, sorted(paths)))
-
-    def _read_trees(
-        self, state: RepositoryState, commits: Collection[str], paths: Sequence[str]
-    ) -> Mapping[str, Mapping[str, str]]:
+        paths = sorted(
+            {it.path for it in state.drafts.values() if it.ref == ref} or state.path_states
+        )
+        refused = {
+            it.commit for it in facts.reviews if it.verdict is ReviewVerdict.CHANGES_REQUESTED
+        }
         trees: dict[str, Mapping[str, str]] = {}
+        revisions: dict[str, Mapping[str, str]] = {}
         with self.git.reader(state.remote) as reader:
-            for commit in sorted(commits):
-                if reader.has(commit):
-                    path_states = reader.paths(commit, paths)
-                    trees[commit] = {
-                        path: it.tree for path, it in path_states.items() if it.tree is not None
-                    }
-        return trees
+            for commit in filter(reader.has, sorted(commits)):
+                path_states = reader.paths(commit, paths)
+                trees[commit] = {
+                    path: it.tree for path, it in path_states.items() if it.tree is not None
+                }
+                if commit in refused and (found := self._read_revisions(reader, ref, commit)):
+                    revisions[commit] = found
+        return replace(facts, reviewed_trees=trees, refused_revisions=revisions)
+
+    def _read_revisions(self, reader: ObjectReader, ref: str, commit: str) -> Mapping[str, str]:
+        """Return the revisions that a draft has at a commit, by variant; {} if nothing tells."""
+        try:
+            shared = read_stage_trailers(reader, ref, commit)
+            if shared:
+                return {name: it.revision for name, it in shared.items()}
+            path = ref.removeprefix(drafts_prefix(self.install)).rpartition("/")[0]
+            for _ in range(_MAX_EDIT_COMMITS):
+                read = reader.commit(commit)
+                trailers = parse_trailers(read.message)
+                if trailers is not None and trailers.ref_at(path) == ref:
+                    return {trailers.variant: trailers.revision}
+                if not read.parents:
+                    break
+                commit = read.parents[0]
+        except InvalidInput:  # a commit of people that cannot be read tells nothing
+            pass
+        return {}
 
 
 def _own_heads(repository: HostedRepository, opened: Iterable[ObservedRequest]) -> frozenset[str]:

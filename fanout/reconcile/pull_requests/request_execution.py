@@ -230,6 +230,7 @@ class _RequestRun:
                 creator="",
                 instant=self.now,
                 description=status.description,
+                url=self._request.url if self._request is not None else "",
             ),
         )
         self._status_head = self._head

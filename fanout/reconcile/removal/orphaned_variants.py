@@ -490,8 +490,18 @@ def summarize_orphans(
     orphan_count, limit = wording.describe_orphans(len(orphans)), removal_decision.limit
     if limit is None:
         return Reason.TARGET_GONE, orphan_count, ""
-    remedy = wording.advise_confirmation(format_removal_command(policy, "--all-gone"))
+    edited = " --edited" if find_edited(removal_decision) else ""
+    remedy = wording.advise_confirmation(format_removal_command(policy, f"--all-gone{edited}"))
     return limit.reason, f"{orphan_count}: {limit.sentence}", remedy
+
+
+def find_edited(removal_decision: RemovalEvaluation) -> frozenset[str]:
+    """Return the names of the variants whose removal would delete edits that nobody let go."""
+    return frozenset(
+        name
+        for name, holds in removal_decision.holds.items()
+        if any(hold.reason == Reason.EDITED_DOWNSTREAM for hold in holds)
+    )
 
 
 def _describe_orphan(

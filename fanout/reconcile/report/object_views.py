@@ -46,6 +46,12 @@ from fanout.reconcile.report.policy_conditions import (
     find_failed_variants,
     find_refusals,
 )
+from fanout.reconcile.report.request_views import (
+    RequestEntry,
+    build_request_views,
+    find_request,
+    group_requests_by_stage,
+)
 from fanout.reconcile.report.variant_conditions import (
     build_conflict_conditions,
     find_undrafted_hold,
@@ -79,6 +85,7 @@ def build_stages(policy_result: PolicyResult) -> list[Plain]:
     conflicts = _count_conflicts(policy_result)
     published = _count_published(policy_result)
     first_published = _find_first_publications(policy_result)
+    requests = group_requests_by_stage(policy_result.variants)
     stages = policy_result.decision.stages.values() if policy_result.decision else ()
     return [
         _build_stage(
@@ -87,6 +94,7 @@ def build_stages(policy_result: PolicyResult) -> list[Plain]:
             conflicts[it.name],
             published.get(it.name, {}),
             first_published.get((it.name, it.candidate)),
+            requests.get(it.name, ()),
         )
         for it in stages
     ]
@@ -128,6 +136,7 @@ def _build_stage(
     conflicts: int,
     published: Mapping[str, int],
     first_published: datetime | None,
+    requests: Iterable[RequestEntry],
 ) -> Plain:
     policy = policy_result.resolved_policy.name
     labels = {**policy_labels(policy_result), **fanout_labels(policy_result, stage.name)}
@@ -153,6 +162,7 @@ def _build_stage(
             "budget": stage.budget,
             "halted": stage.halted,
             "next": format_time(stage.next),
+            "requests": build_request_views(requests),
             "conditions": _build_stage_conditions(policy_result, stage, conflicts),
             "holds": build_holds(stage.holds),
         },
@@ -289,6 +299,7 @@ def _build_variant(policy_result: PolicyResult, entry: DecidedEntry) -> Plain:
                 for check in decision.checks
             ],
             **_list_packages(variant.observed),
+            **without_none({"request": _build_request(variant)}),
         },
     }
     if policy_result.resolved_policy.upstream_policy is not None:
@@ -438,10 +449,16 @@ def _build_target(policy_result: PolicyResult, entry: DecidedEntry) -> Plain:
         },
         {
             "state": decision.state.value,
+            "request": _build_request(entry.variant),
             "conditions": build_variant_conditions(policy_result, entry),
             "holds": build_holds(decision.holds),
         },
     )
+
+
+def _build_request(variant: RenderedVariant) -> Plain | None:
+    request = find_request(variant.observed)
+    return build_request_views([request])[0] if request is not None else None
 
 
 def _build_target_without_variant(
@@ -517,6 +534,7 @@ def _build_draft_view(policy_result: PolicyResult, entry: DecidedEntry, draft: O
             "edited": draft.is_edited,
             "current": variant.selected.has_current_draft,
             "state": decision.state.value,
+            "request": _build_request(variant),
             "conditions": build_variant_conditions(policy_result, entry),
             "holds": build_holds(decision.holds),
         },

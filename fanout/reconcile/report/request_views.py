@@ -1,0 +1,56 @@
+"""Pull requests of variants in views and explanations, as the forge shows them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, asdict
+from typing import Any
+
+from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.rendered_variant import RenderedVariant
+from fanout.values import frozen
+
+
+@frozen
+class RequestEntry:
+    """Pull request with the draft of a variant; the fields are those of its view."""
+
+    _: KW_ONLY
+    repository: str  # name of the Repository object
+    number: int
+    url: str
+    state: str
+
+
+def find_request(observed: ObservedVariant) -> RequestEntry | None:
+    """Return the pull request with the variant's draft, or the one that a person declined."""
+    forge = observed.repository_state.forge
+    facts = forge.requests.get(observed.draft_ref) if forge is not None else None
+    # Variants that have not joined it have the branch of their stage in common with those in it.
+    if facts is None or (observed.draft is None and observed.declined is None):
+        return None
+    request = facts.request
+    return RequestEntry(
+        repository=observed.spec.repository,
+        number=request.number,
+        url=request.url,
+        state=request.state.value,
+    )
+
+
+def list_requests(variants: Iterable[ObservedVariant]) -> Sequence[RequestEntry]:
+    """Return the pull requests of these variants, each once, in the order of the variants."""
+    return tuple(dict.fromkeys(it for it in map(find_request, variants) if it is not None))
+
+
+def group_requests_by_stage(
+    variants: Iterable[RenderedVariant],
+) -> Mapping[str, Sequence[RequestEntry]]:
+    """Return the pull requests with drafts of each stage, by its name."""
+    by_stage: dict[str, list[ObservedVariant]] = {}
+    for variant in variants:
+        by_stage.setdefault(variant.spec.stage, []).append(variant.observed)
+    return {stage: list_requests(several) for stage, several in by_stage.items()}
+
+
+def build_request_views(requests: Iterable[RequestEntry]) -> list[dict[str, Any]]:
+    """Return the pull requests as plain data of RequestView."""
+    return [asdict(it) for it in requests]
