@@ -110,6 +110,12 @@ class ObjectReader(Protocol):
         limits of packages) as soon as the excess is seen.
         """
 
+    def directory(self, tree: str, limits: SizeLimits) -> Mapping[str, TreeEntry]:
+        """Return the files and directories directly in a tree, by name.
+
+        Directories have the mode `DIRECTORY_MODE`. Raises InvalidInput as `entries` does.
+        """
+
     def entry(self, tree: str, name: str) -> TreeEntry | None:
         """Return the file of this name directly in a tree, or None.
 

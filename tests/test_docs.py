@@ -212,7 +212,7 @@ FIELD_PATHS = set(
     re.findall(r"^\| `([^`]+)` \|", FIELD_PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 )
 FIELD_NAMES = {name.removesuffix("[]") for path in FIELD_PATHS for name in path.split(".")}
-FILE_SUFFIXES = (".json", ".yaml", ".md", ".py")
+FILE_SUFFIXES = (".json", ".yaml", ".md", ".py", ".git")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

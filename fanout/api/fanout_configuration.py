@@ -8,7 +8,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, StrictInt, StringConstraints
+from pydantic import BeforeValidator, Field, StrictInt, StringConstraints
 
 from fanout.api.durations import Duration
 from fanout.api.git_repository import SecretRef
@@ -252,6 +252,25 @@ class ForgeHost(Model):
     )
 
 
+class RecordsLocation(Model):
+    """The records repository, and the secret that it is reached with."""
+
+    url: GitUrl = Field(
+        default=".fanout/records.git",
+        description="URL or path of the records repository; default: a bare repository in"
+        " the working directory.",
+    )
+    secret_ref: SecretRef | None = Field(
+        default=None,
+        description="Secret with the credentials, also of a repository that `--records` names;"
+        " absent if none are needed.",
+    )
+
+
+def _read_records_location(value: object) -> object:
+    return {"url": value} if isinstance(value, str) else value
+
+
 class FanoutConfiguration(KRMObject):
     """Settings of the program; a file that is named with --config."""
 
@@ -274,10 +293,9 @@ class FanoutConfiguration(KRMObject):
         default=Author(), description="Author and committer of fanout's commits."
     )
     signing_key: Text | None = Field(default=None, description="Key that signs commits.")
-    records: GitUrl = Field(
-        default=".fanout/records.git",
-        description="URL or path of the records repository; default: a bare repository in"
-        " the working directory.",
+    records: Annotated[RecordsLocation, BeforeValidator(_read_records_location)] = Field(
+        default=RecordsLocation(),
+        description="The records repository; a string is its `url`.",
     )
     mirrors: Text = Field(
         default=".fanout/mirrors",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from fanout.api.fanout_configuration import FanoutConfiguration, ForgeHost
+from fanout.api.fanout_configuration import FanoutConfiguration, ForgeHost, RecordsLocation
 from fanout.api.git_repository import Repository
 from fanout.api.urls import GitProtocol
 from fanout.cli.completion_index import PolicyNames, VariantNames, update_index
@@ -431,8 +431,7 @@ def _open_world(
         check_namespaces=frozenset(configuration.checks.namespaces),
         new_records=settings.new_records,
     )
-    records_url, _ = _records_url(settings, configuration)
-    records = Remote(records_url, is_own=settings.uses_cluster)
+    records = _build_records_remote(settings, configuration)
     git = MirrorStore(
         _mirrors_path(settings, configuration),
         install=setup.install,
@@ -486,15 +485,16 @@ def _open_records(
     settings: Settings, configuration: FanoutConfiguration, git: MirrorStore, counters: Counters
 ) -> RecordsRepository:
     url, is_configured = _records_url(settings, configuration)
+    remote = _build_records_remote(settings, configuration)
     if settings.uses_cluster:
         _require_records(url)
-        return RecordsRepository(git, Remote(url, is_own=True), counters)
+        return RecordsRepository(git, remote, counters)
     # A repository that somebody named may be a mistyped path, so its creation is announced; the
     # default one is created silently.
     local_records = _as_local_repository(
         url, _create_and_announce if is_configured else create_bare
     )
-    return RecordsRepository(git, Remote(url), counters, local_records)
+    return RecordsRepository(git, remote, counters, local_records)
 
 
 def _require_records(url: str) -> None:
@@ -591,8 +591,8 @@ def _mirrors_path(settings: Settings, configuration: FanoutConfiguration) -> Pat
 
 def _records_url(settings: Settings, configuration: FanoutConfiguration) -> tuple[str, bool]:
     """Return the URL of the records repository, and whether it is configured."""
-    url = settings.records or configuration.records
-    if not settings.records and url == _default_value("records"):
+    url = settings.records or configuration.records.url
+    if not settings.records and url == RecordsLocation().url:
         if settings.uses_cluster:
             raise InvalidInput(
                 "the records repository of the cluster is not configured",
@@ -602,6 +602,13 @@ def _records_url(settings: Settings, configuration: FanoutConfiguration) -> tupl
             )
         return str((settings.state_dir / "records.git").absolute()), False
     return url, True
+
+
+def _build_records_remote(settings: Settings, configuration: FanoutConfiguration) -> Remote:
+    url, _ = _records_url(settings, configuration)
+    secret = configuration.records.secret_ref
+    # Without a namespace it is a secret of the administrator.
+    return Remote(url, secret=secret.name if secret else "", is_own=settings.uses_cluster)
 
 
 def _default_value(name: str) -> str:

@@ -122,10 +122,35 @@ RECORDS_ACCESS_REMEDY = (
     "give the user of fanout a key that this records repository accepts, and its host key in"
     " known_hosts; in a cluster both are in the Secret fanout-ssh"
 )
+RECORDS_LOGIN_REMEDY = (
+    "create a secret with a token that may read and push this records repository, and name it in"
+    " records.secretRef of the FanoutConfiguration"
+)
+RECORDS_PUSH_REMEDY = (
+    "allow the account of fanout to push branches below fanout/ to this records repository"
+)
+RECORDS_HTTPS_OUTAGE_REMEDY = (
+    "make this records repository reachable, for a private authority with `ca.crt` in the secret of"
+    " records.secretRef; nothing is published until then"
+)
 RECORDS_OUTAGE_REMEDY = "make this records repository reachable; nothing is published until then"
 RECORDS_HISTORY_REMEDY = "put the branch back on a commit without the object"
 RECORDS_REMEDY = "restore the records, or name their repository with --records"
 SWEEP_LOG_REMEDY = "the next sweep replaces it and does not repeat earlier sweeps"
+
+
+def format_token_remedy(secret: str) -> str:
+    """Format what to do where the server refuses the secret of the records repository."""
+    return (
+        f"correct secret {secret!r} of records.secretRef, whose token may have expired, or permit"
+        " its account to read and push this records repository"
+    )
+
+
+def format_missing_records_remedy(secret: str) -> str:
+    """Format what to do where the server shows no records repository; `secret` may be ""."""
+    access = format_token_remedy(secret) if secret else RECORDS_LOGIN_REMEDY
+    return f"{RECORDS_REMEDY}; if it is private, {access}"
 
 
 def describe_wrong_kind(kinds: Iterable[str]) -> str:

@@ -1,7 +1,10 @@
 """Files of policy state: format of records and status, and reading of state branches.
 
-One file per record, `records/<time>-<hash>.json`. The status is in 256 files of lines,
-so that a pass which changes one variant of ten thousand writes forty lines (design §3).
+One file per record, `records/<x>/<x>/<x>/<time>-<hash>.json`. A commit writes each directory
+above its files anew, so all of them are small however many records there are. Branches that
+earlier versions of fanout began have files directly in `records`; with the first new record that
+directory becomes `records/flat`, whose files are never written again. The status is in 256 files of
+lines, so that a pass which changes one variant of ten thousand writes forty lines (design §3).
 
 Author and instant of a record come from the commit that first added its file, never
 from its content, so a record cannot be back-dated by what it claims. Instants are those
@@ -25,7 +28,7 @@ from fanout.api.validators.object_validation import validate_stored_record
 from fanout.cluster import cluster_wording as wording
 from fanout.errors import InvalidInput
 from fanout.package.package_limits import SizeLimits
-from fanout.package.tree_ids import TreeEntry
+from fanout.package.tree_ids import DIRECTORY_MODE, TreeEntry
 from fanout.plan.observation.repository_state import Commit
 from fanout.plan.records.policy_records import (
     RECORD_KINDS,
@@ -38,9 +41,11 @@ from fanout.ports import ObjectReader
 from fanout.values import frozen, replace
 
 RECORDS_DIRECTORY = "records"
+FLAT_DIRECTORY = f"{RECORDS_DIRECTORY}/flat"  # files of the layout of earlier versions
 STATUS_DIRECTORY = "status"
+_LEVELS = 3  # directories of 16 entries; at the limit of files each of the last has about 120 files
 # Not configurable: lower limits would make existing records unreadable.
-STATE_LIMITS = SizeLimits(files=500_000, size=1 << 30, depth=1, file_size=16 << 20)
+STATE_LIMITS = SizeLimits(files=500_000, size=1 << 30, depth=_LEVELS, file_size=16 << 20)
 NO_POLICY = "_"  # not a valid object name
 _COUNT_SUFFIX = re.compile(r"(?<=-[0-9a-f]{12})-[0-9]+$")
 
@@ -109,7 +114,18 @@ def _compute_hash(data: bytes, by: str) -> str:
 
 def record_path(name: str) -> str:
     """Return the path of the record's file in its branch."""
-    return f"{RECORDS_DIRECTORY}/{name}.json"
+    return f"{RECORDS_DIRECTORY}/{_sharded_path(f'{name}.json')}"
+
+
+def find_record_directories() -> tuple[str, ...]:
+    """Return the directories of which a branch has at least one if its records are not flat."""
+    return (FLAT_DIRECTORY, *(f"{RECORDS_DIRECTORY}/{digit}" for digit in "0123456789abcdef"))
+
+
+def _sharded_path(file: str) -> str:
+    # By its name and not by the hash in it, which equal records of one second share.
+    digits = hashlib.sha256(file.encode()).hexdigest()[:_LEVELS]
+    return "/".join((*digits, file))
 
 
 @frozen
@@ -247,12 +263,60 @@ class FirstCommit:
 
 
 @frozen
+class RecordFile:
+    """File of a record: its path, mode and blob id."""
+
+    path: str
+    entry: TreeEntry
+
+
+@frozen
+class RecordListing:
+    """Files below `records` by file name, or by path where no record is expected.
+
+    `directories` has the content of each directory by its id, for the next listing.
+    """
+
+    files: Mapping[str, RecordFile] = field(default_factory=dict)
+    directories: Mapping[str, Mapping[str, TreeEntry]] = field(default_factory=dict)
+
+
+def list_records(reader: ObjectReader, tree: str | None, previous: RecordListing) -> RecordListing:
+    """Return the files below the tree of `records`; directories of `previous` are not read again.
+
+    Raises InvalidInput for a tree that exceeds the limits.
+    """
+    files: dict[str, RecordFile] = {}
+    directories: dict[str, Mapping[str, TreeEntry]] = {}
+    pending = [("", tree)] if tree else []
+    number = 0  # of directories; equal ones have one id
+    while pending:
+        prefix, oid = pending.pop()
+        directories[oid] = previous.directories.get(oid) or reader.directory(oid, STATE_LIMITS)
+        for name, entry in directories[oid].items():
+            path = f"{prefix}{name}"
+            if entry.mode == DIRECTORY_MODE:
+                number += 1
+                STATE_LIMITS.check_path(path, path.count("/") + 1)
+                pending.append((f"{path}/", entry.oid))
+                continue
+            is_placed = path in (name, f"flat/{name}") or path == _sharded_path(name)
+            file = RecordFile(f"{RECORDS_DIRECTORY}/{path}", entry)
+            # A second file of one name is told: nobody could know which of them counts.
+            files[name if is_placed and name not in files else path] = file
+        if max(len(files), number) > STATE_LIMITS.files:
+            raise STATE_LIMITS.too_many_error()
+    return RecordListing(files, directories)
+
+
+@frozen
 class FirstCommitHistory:
     """First commits of all files ever added to `records`, in the order of addition."""
 
     head: str = ""
     tree: str | None = None  # of `records` at the head
     first_commits: Mapping[str, FirstCommit] = field(default_factory=dict)  # by file name
+    listing: RecordListing = field(default_factory=RecordListing)  # of `tree`
 
 
 def build_message(subject: str, names: Iterable[str]) -> str:
@@ -272,9 +336,8 @@ def read_first_commits(
     file has no first commit, call again without `previous` and with `trust_messages=False`.
     """
     commits, previous = _new_commits(reader, head, previous)
-    tree = previous.tree
+    tree, listing, listed_tree = previous.tree, previous.listing, previous.tree
     first_commits = dict(previous.first_commits)
-    files: Mapping[str, TreeEntry] | None = None  # of `tree`, if listed
     for commit in reversed(commits):
         parent_tree = tree
         tree = reader.paths(commit.oid, [RECORDS_DIRECTORY])[RECORDS_DIRECTORY].tree
@@ -282,16 +345,21 @@ def read_first_commits(
             continue
         claimed_names = _TRAILER_PATTERN.findall(commit.message) if trust_messages else []
         added = {f"{name}.json": "" for name in claimed_names}
-        if claimed_names:
-            files = None
-        else:
-            parent_files = list_tree(reader, parent_tree) if files is None else files
-            files = list_tree(reader, tree)
-            added = {name: files[name].oid for name in files.keys() - parent_files.keys()}
+        if not claimed_names:
+            if listed_tree != parent_tree:
+                listing = list_records(reader, parent_tree, listing)
+            parent_files, listed_tree = listing.files, tree
+            listing = list_records(reader, tree, listing)
+            added = {
+                name: listing.files[name].entry.oid
+                for name in listing.files.keys() - parent_files.keys()
+            }
         at = datetime.fromtimestamp(commit.timestamp, UTC)
         for name in sorted(added.keys() - first_commits.keys()):
             first_commits[name] = FirstCommit(at, commit.committer, added[name])
-    return FirstCommitHistory(head, tree, first_commits)
+    if listed_tree != tree:
+        listing = list_records(reader, tree, listing)
+    return FirstCommitHistory(head, tree, first_commits, listing)
 
 
 def list_tree(reader: ObjectReader, tree: str | None) -> Mapping[str, TreeEntry]:
@@ -341,8 +409,8 @@ def read_branch(
     """
     unreadable: list[str] = []
     try:
-        history, files = _read_history(reader, head, previous.history, unreadable)
-        parsed, records = _read_records(reader, key, (history, files), previous.parsed, unreadable)
+        history = _read_history(reader, head, previous.history, unreadable)
+        parsed, records = _read_records(reader, key, history, previous.parsed, unreadable)
         shards = read_shards(reader, head, previous.shards, unreadable)
     except InvalidInput as error:  # a submodule, for instance; other branches stay readable
         limited = error.reason == Reason.LIMIT_EXCEEDED  # the limits of packages do not apply here
@@ -379,27 +447,34 @@ def read_shards(
 def _list_files(
     reader: ObjectReader, head: str, directory: str, unreadable: list[str]
 ) -> Mapping[str, TreeEntry]:
+    return list_tree(reader, _find_directory(reader, head, directory, unreadable))
+
+
+def _find_directory(
+    reader: ObjectReader, head: str, directory: str, unreadable: list[str]
+) -> str | None:
     state = reader.paths(head, [directory])[directory]
     if state.problem:
         unreadable.append(wording.describe_blocked_directory(directory, state.problem))
-    return list_tree(reader, state.tree)
+    return state.tree
 
 
 def _read_history(
     reader: ObjectReader, head: str, previous: FirstCommitHistory, unreadable: list[str]
-) -> tuple[FirstCommitHistory, Mapping[str, TreeEntry]]:
+) -> FirstCommitHistory:
     """Return the first commit of each file now in `records`, with the content it added."""
-    files = _list_files(reader, head, RECORDS_DIRECTORY, unreadable)
+    _find_directory(reader, head, RECORDS_DIRECTORY, unreadable)
     history = read_first_commits(reader, head, previous)
     verified = {
-        name: _verify_first_commit(reader, name, entry, history) for name, entry in files.items()
+        name: _verify_first_commit(reader, name, file.entry, history)
+        for name, file in history.listing.files.items()
     }
     # The message of a commit may lie about the files it adds; then each commit's directory
     # is compared instead, which is slower and cannot be forged.
     if None in verified.values():
-        return read_first_commits(reader, head, FirstCommitHistory(), trust_messages=False), files
+        return read_first_commits(reader, head, FirstCommitHistory(), trust_messages=False)
     verified_commits = {name: commit for name, commit in verified.items() if commit}
-    return replace(history, first_commits={**history.first_commits, **verified_commits}), files
+    return replace(history, first_commits={**history.first_commits, **verified_commits})
 
 
 def _verify_first_commit(
@@ -428,20 +503,20 @@ def _read_content(reader: ObjectReader, entry: TreeEntry) -> bytes:
 def _read_records(
     reader: ObjectReader,
     key: RecordsKey,
-    listed_history: tuple[FirstCommitHistory, Mapping[str, TreeEntry]],
+    history: FirstCommitHistory,
     previous: Mapping[str, RecordContent],
     unreadable: list[str],
 ) -> tuple[dict[str, RecordContent], tuple[RecordEntry, ...]]:
     """Return all parsed records by blob id, and the records in the order they were added."""
-    history, files = listed_history
     parsed: dict[str, RecordContent] = {}
     records: list[RecordEntry] = []
-    for file, first_commit in history.first_commits.items():
-        entry = files.get(file)
-        if entry is None:  # removed by a person, so it does not count
+    for file_name, first_commit in history.first_commits.items():
+        file = history.listing.files.get(file_name)
+        if file is None:  # removed by a person, so it does not count
             continue
+        entry = file.entry
         try:
-            name = _record_name(file, entry)
+            name = _record_name(file_name, entry)
             if entry.oid != first_commit.oid:
                 raise UnreadableStateError(wording.CHANGED_RECORD)
             parsed[entry.oid] = previous.get(entry.oid) or parse_record(
@@ -460,8 +535,7 @@ def _read_records(
                 )
             )
         except UnreadableStateError as error:
-            path = f"{RECORDS_DIRECTORY}/{file}"
-            unreadable.append(wording.describe_unreadable_record(path, error))
+            unreadable.append(wording.describe_unreadable_record(file.path, error))
     return parsed, tuple(records)
 
 

@@ -18,8 +18,8 @@ from typing import Any
 
 from fanout.cluster import cluster_wording as wording
 from fanout.cluster.policy_state_files import (
+    FLAT_DIRECTORY,
     RECORDS_DIRECTORY,
-    STATE_LIMITS,
     PolicyStateBranch,
     PolicyStateShard,
     UnreadableStateError,
@@ -32,6 +32,8 @@ from fanout.cluster.policy_state_files import (
     check_record,
     encode_canonical,
     encode_shard,
+    find_record_directories,
+    list_records,
     parse_branch_ref,
     read_branch,
     read_shards,
@@ -347,22 +349,25 @@ class PolicyStateStore:
         """
         for record in records:
             _check_record(record, key)
-        existing_names = self._list_record_names(self._list_heads([key])[key])
+        existing_names = self._list_record_names(key, self._list_heads([key])[key])
         by, names, files = f"{author.name} <{author.email}>", [], {}
         for record in records:
             data = encode_canonical(record)
             names.append(build_record_name(data, by, now, existing_names))
-            files[record_path(names[-1])] = data
+            files[names[-1]] = data
         kinds = ", ".join(sorted({str(record["kind"]) for record in records}))
         text = build_message(f"Record {kinds}", names)
 
         def add() -> None:
             head = self._list_heads([key])[key]
-            existing_paths = set(map(record_path, self._list_record_names(head)))
+            existing = self._list_record_names(key, head)
             # Retries use the names of the first attempt, so that nothing is written twice.
-            missing = {path: data for path, data in files.items() if path not in existing_paths}
+            missing = {
+                record_path(name): data for name, data in files.items() if name not in existing
+            }
             if missing:
-                self._push_commits([self._build_commit(key, head, missing, text, now)], author)
+                commit = self._build_commit(key, head, missing, text, now)
+                self._push_commits([self._with_shards(commit)], author)
 
         retry_conflicts(add)
         return tuple(names)
@@ -412,7 +417,7 @@ class PolicyStateStore:
     ) -> list[FileCommit]:
         """Build a commit for each record, so that the order of the records is that of commits."""
         head = self._last_read(key).state.head
-        names = set(self._list_record_names(head))
+        names = set(self._list_record_names(key, head))
         commits = []
         for record, data in records:
             by = f"{record.author.name} <{record.author.email}>"
@@ -421,7 +426,24 @@ class PolicyStateStore:
             text = build_message(f"Record {record.manifest['kind']}", [name])
             commit = self._build_commit(key, head, {record_path(name): data}, text, now)
             commits.append(replace(commit, identity=record.author))
-        return commits
+        return [self._with_shards(commits[0]), *commits[1:]]
+
+    def _with_shards(self, commit: FileCommit) -> FileCommit:
+        """Return the commit of records, which also puts those of the flat layout aside, once.
+
+        Their directory keeps its id, so nothing of it is written again.
+        """
+        if not commit.parent:
+            return commit
+        directories = find_record_directories()
+        with self._repository.reader() as reader:
+            states = reader.paths(commit.parent, [RECORDS_DIRECTORY, *directories])
+        tree = states[RECORDS_DIRECTORY].tree
+        if tree is None or any(states[it].tree is not None for it in directories):
+            return commit
+        return replace(
+            commit, dropped_paths=(RECORDS_DIRECTORY,), trees_by_path={FLAT_DIRECTORY: tree}
+        )
 
     def hold_status(self, problems: Mapping[RecordsKey, str]) -> None:
         """Refuse to change the status of these policies, with these sentences."""
@@ -501,14 +523,14 @@ class PolicyStateStore:
             )
         return shards
 
-    def _list_record_names(self, head: str) -> frozenset[str]:
+    def _list_record_names(self, key: RecordsKey, head: str) -> frozenset[str]:
         if not head:
             return frozenset()
         if (refusal := self._repository.refused.get(head)) is not None:
             raise refusal
         with self._repository.reader() as reader:
             tree = reader.paths(head, [RECORDS_DIRECTORY])[RECORDS_DIRECTORY].tree
-            files = reader.entries(tree, STATE_LIMITS) if tree else ()
+            files = list_records(reader, tree, self._last_read(key).history.listing).files
             return frozenset(name.removesuffix(".json") for name in files)
 
     def _build_commit(

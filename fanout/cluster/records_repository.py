@@ -93,7 +93,7 @@ class RecordsRepository:
         )
         written = self.store.change([change])[self.remote.key]
         if isinstance(written, FanoutError):
-            raise _with_remedy(written)
+            raise self._with_remedy(written)
         self.counters.add("record_writes", len(commits))
         return written.refs
 
@@ -102,7 +102,7 @@ class RecordsRepository:
         if listing is None or (isinstance(listing, FanoutError) and _is_refusal(listing)):
             return self._list_apart(keep)
         if isinstance(listing, FanoutError):
-            raise _with_remedy(listing)
+            raise self._with_remedy(listing)
         return listing.refs
 
     def _list_apart(self, keep: tuple[str, ...]) -> Mapping[str, str]:
@@ -123,9 +123,9 @@ class RecordsRepository:
         if not isinstance(listing, FanoutError):
             return
         if not _is_refusal(listing):
-            raise _with_remedy(listing)
+            raise self._with_remedy(listing)
         if len(names) == 1:
-            self.refused[refs[names[0]]] = _with_remedy(listing)
+            self.refused[refs[names[0]]] = self._with_remedy(listing)
             return
         middle = len(names) // 2
         self._fetch_apart(names[:middle], refs)
@@ -134,22 +134,37 @@ class RecordsRepository:
     def _list(self, keep: tuple[str, ...]) -> RefListing | FanoutError:
         return self.store.list_refs([RefListingRequest(self.remote, keep)])[self.remote.key]
 
+    def _with_remedy(self, error: FanoutError) -> FanoutError:
+        """Return the error with a remedy that names no Repository object: the records have none."""
+        secret = self.remote.secret
+        uses_http = self.remote.url.startswith(("https://", "http://"))
+        if _is_refusal(error):
+            error.remedy = wording.RECORDS_HISTORY_REMEDY
+        elif error.reason == Reason.REMOTE_NOT_FOUND:
+            error.remedy = (
+                wording.format_missing_records_remedy(secret)
+                if uses_http
+                else wording.RECORDS_REMEDY
+            )
+        elif error.reason == Reason.REMOTE_DENIED and uses_http:
+            error.remedy = (
+                wording.format_token_remedy(secret) if secret else wording.RECORDS_LOGIN_REMEDY
+            )
+        elif error.reason == Reason.REMOTE_DENIED:
+            error.remedy = wording.RECORDS_ACCESS_REMEDY
+        elif error.reason in (Reason.PUSH_REFUSED, Reason.PUSH_DENIED):
+            error.remedy = wording.RECORDS_PUSH_REMEDY
+        elif error.reason == Reason.REMOTE_UNAVAILABLE and uses_http:
+            error.remedy = wording.RECORDS_HTTPS_OUTAGE_REMEDY
+        elif isinstance(error, Unavailable) and (
+            not error.remedy or error.reason == Reason.REMOTE_UNAVAILABLE
+        ):
+            error.remedy = wording.RECORDS_OUTAGE_REMEDY
+        return error
+
     def _is_missing(self) -> bool:
         return self.local is not None and not self.local.path.exists()
 
 
 def _is_refusal(error: FanoutError) -> bool:
     return error.reason == Reason.REMOTE_OBJECTS_REFUSED
-
-
-def _with_remedy(error: FanoutError) -> FanoutError:
-    """Return the error with a remedy that names no Repository object: the records have none."""
-    if _is_refusal(error):
-        error.remedy = wording.RECORDS_HISTORY_REMEDY
-    elif error.reason == Reason.REMOTE_NOT_FOUND:
-        error.remedy = wording.RECORDS_REMEDY
-    elif error.reason == Reason.REMOTE_DENIED:
-        error.remedy = wording.RECORDS_ACCESS_REMEDY
-    elif isinstance(error, Unavailable) and not error.remedy:
-        error.remedy = wording.RECORDS_OUTAGE_REMEDY
-    return error

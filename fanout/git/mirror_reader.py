@@ -18,7 +18,7 @@ from fanout.package.package_limits import (
     SizeLimits,
     limit_exceeded_error,
 )
-from fanout.package.tree_ids import TreeEntry
+from fanout.package.tree_ids import DIRECTORY_MODE, TreeEntry
 from fanout.plan.observation.repository_state import Commit, PathState
 
 _OID = re.compile(r"[0-9a-f]{40}")
@@ -143,6 +143,20 @@ class MirrorReader:
                 if directories > limits.files:
                     raise limits.too_many_error("directories")
         return {path: entries[path] for path in sorted(entries)}
+
+    def directory(self, tree: str, limits: SizeLimits) -> Mapping[str, TreeEntry]:
+        """Return the files and directories directly in a tree, by name.
+
+        Raises InvalidInput as `entries` does.
+        """
+        entries: dict[str, TreeEntry] = {}
+        for mode, raw_name, child in parse_tree(self._directory(tree, "", limits)):
+            name = _decode_name(raw_name, "")
+            is_directory = mode == FileMode.TREE
+            entries[name] = TreeEntry(
+                DIRECTORY_MODE if is_directory else _normalize_mode(mode, name), child
+            )
+        return entries
 
     def entry(self, tree: str, name: str) -> TreeEntry | None:
         """Return the file of this name directly in a tree, or None."""

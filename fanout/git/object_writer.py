@@ -308,6 +308,8 @@ class _ChangeWriter:
             editor = editors.get(ref) or editors.setdefault(ref, self._edit_tree(commit.parent))
             for path in commit.dropped_paths:
                 editor.remove(path)
+            for path, tree in commit.trees_by_path.items():
+                editor.put(path, tree)
             for path, data in commit.content_by_path.items():
                 editor.put_file(path, self._delta_writer.add((BLOB, path), BLOB, data))
             parent = heads.get(ref, commit.parent)

@@ -9,6 +9,8 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+DIRECTORY_MODE = "40000"
+
 
 class TreeEntry(NamedTuple):
     """File in a tree: mode as git writes it (100644, 100755, 120000) and blob id in hex."""

@@ -39,3 +39,24 @@ def test_refused(sentence, text, count, tmp_path):
 def test_a_file_that_is_not_there_is_told(tmp_path):
     with pytest.raises(InvalidFiles, match="cannot be read"):
         read_configuration(tmp_path / "fanout.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "url", "secret"),
+    [
+        ("records: ssh://git@git.example.com/r.git", "ssh://git@git.example.com/r.git", None),
+        (
+            "records: {url: 'https://git.example.com/r.git', secretRef: {name: token}}",
+            "https://git.example.com/r.git",
+            "token",
+        ),
+        ("records: {secretRef: {name: token}}", ".fanout/records.git", "token"),
+        ("", ".fanout/records.git", None),
+    ],
+)
+def test_records_are_a_url_or_an_object_with_a_secret(tmp_path, text, url, secret):
+    path = tmp_path / "config.yaml"
+    path.write_text(f"apiVersion: fanout.dev/v1alpha1\nkind: FanoutConfiguration\n{text}\n")
+    records = read_configuration(path).records
+    assert records.url == url
+    assert (records.secret_ref.name if records.secret_ref else None) == secret

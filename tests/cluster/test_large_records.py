@@ -27,7 +27,7 @@ def unreadable(hostile, tree):
 
 def test_directories_without_end_are_no_records(hostile):
     (sentence,) = unreadable(hostile, hostile.doubling())
-    assert "more than 1 directories" in sentence
+    assert "more than 3 directories" in sentence
     assert "packageLimits" not in sentence
 
 

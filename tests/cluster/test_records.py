@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fanout.cluster import cluster_wording as wording
-from fanout.cluster.policy_state_files import encode_canonical, shard_path
+from fanout.cluster.policy_state_files import encode_canonical, record_path, shard_path
 from fanout.cluster.records_repository import RecordsRepository
 from fanout.errors import Conflict, InvalidInput
 from fanout.plan.evidence.record_times import effective_records
@@ -66,11 +66,10 @@ def test_a_record_says_when_and_by_whom_it_was_recorded(world):
 def test_a_record_is_one_readable_file_in_git(world):
     (name,) = world.process().append(KEY, [evidence()], JO, AT)
     assert name.startswith("20260301t120000z-")
-    assert world.git("ls-tree", "-r", "--name-only", REF) == f"records/{name}.json"
-    assert (
-        world.git("show", f"{REF}:records/{name}.json")
-        == encode_canonical(evidence()).decode().strip()
-    )
+    path = world.git("ls-tree", "-r", "--name-only", REF)
+    assert path == record_path(name)
+    assert path.endswith(f"/{name}.json")
+    assert world.git("show", f"{REF}:{path}") == encode_canonical(evidence()).decode().strip()
     assert world.git("log", "-1", "--format=%s%n%cn <%ce>%n%ct", REF).split("\n") == [
         "Record Evidence",
         "Jo <jo@example.com>",
@@ -344,7 +343,7 @@ def test_a_record_without_effect_from_before_the_rule_is_read(world):
 def test_a_record_that_was_edited_is_unreadable_and_one_that_was_removed_is_gone(world):
     records = world.process()
     names = records.append(KEY, [evidence("a"), evidence("b"), evidence("c")], JO, AT)
-    paths = [f"records/{name}.json" for name in names]
+    paths = [record_path(name) for name in names]
     records.read([KEY])
     world.commit(REF, {paths[0]: encode_canonical(evidence("forged")), paths[1]: None}, KIM, AT)
     for process in (records, world.process()):

@@ -236,6 +236,8 @@ class FileCommit:
     message: str
     timestamp: int
     identity: CommitIdentity | None = None  # None: that of the change
+    # directory → tree id; put in before the files, after what is dropped
+    trees_by_path: Mapping[str, str] = field(default_factory=dict)
 
 
 @frozen

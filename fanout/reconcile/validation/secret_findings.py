@@ -29,11 +29,14 @@ def find_configured_secrets(
     locate: Callable[[str], ErrorLocation],
     secrets: Secrets,
 ) -> Iterator[Finding]:
-    """Yield a warning for each secret of forges, checks and notifications that cannot be used.
+    """Yield a warning for each secret of a configuration that cannot be used.
 
     `locate` returns the location of a field of the configuration.
     """
     find_secret = partial(secrets.get, "")
+    if configuration.records.secret_ref is not None:
+        name = configuration.records.secret_ref.name
+        yield from _find_problem(locate("records.secretRef.name"), name, find_secret)
     for index, host in enumerate(configuration.forges):
         name = f"forges[{index}].secretRef.name"
         yield from _find_problem(locate(name), host.secret_ref.name, find_secret)
