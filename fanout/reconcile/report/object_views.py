@@ -133,6 +133,7 @@ def _build_stage(
         {"policy": policy_name(policy_result), "stage": stage.name},
         {
             "candidate": stage.candidate,
+            "state": policy_result.stage_state(stage.name),
             "verdict": label_verdict(stage.verdict).value,
             "gate": label_verdict(stage.gate).value,
             "verdicts": {rev: label_verdict(it).value for rev, it in stage.verdicts.items()},
