@@ -19,7 +19,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet --no-compile
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-core prometheus servers test-servers collect laws worlds soak soak-forge soak-story races check lint format bench bench-quick bench-large bench-forge bench-kube performance docs changelog lock wheel image clean FORCE
+.PHONY: help demo test test-core prometheus servers test-servers collect laws worlds soak soak-forge soak-story races check lint format bench bench-quick bench-large bench-forge bench-kube performance docs notices changelog lock wheel image clean FORCE
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -114,6 +114,9 @@ performance: $(VENV)/test ## Write docs/reference/performance.md: where the time
 
 docs: $(VENV)/installed ## Write the generated pages anew
 	$(PY) docs/generate.py
+
+notices: $(VENV)/test ## Write notices and SBOM of the libraries anew, after a change of the lock files
+	$(PY) tools/third_party.py
 
 changelog: ## Join the fragments in changes/ into CHANGELOG.md
 	$(PYTHON) tools/changelog.py

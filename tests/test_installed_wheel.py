@@ -117,6 +117,10 @@ def test_the_build_context_of_the_image_makes_a_wheel_of_the_version_it_is_told(
     assert code == 0, output
     with zipfile.ZipFile(tmp_path / "fanout_gitops-7.8.9-py3-none-any.whl") as wheel:
         assert wheel.read("fanout/commit.txt") == b"a" * 40 + b"\n"
+        info = "fanout_gitops-7.8.9.dist-info"
+        for name in ("licenses/LICENSE", "licenses/THIRD-PARTY-NOTICES", "sboms/fanout.cdx.json"):
+            assert wheel.read(f"{info}/{name}") == (ROOT / Path(name).name).read_bytes()
+        assert b"License-File: THIRD-PARTY-NOTICES\n" in wheel.read(f"{info}/METADATA")
 
 
 def test_the_wheel_has_its_documentation_its_version_and_its_commit(programs, tmp_path):

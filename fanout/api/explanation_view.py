@@ -86,9 +86,7 @@ class ExplanationNoteView(Model):
 class ExplanationStatus(Model):
     """State of the subject, what blocks it, and what unblocks it."""
 
-    state: str = Field(
-        description="State of a policy or variant, or verdict of a stage, as one CamelCase word."
-    )
+    state: str = Field(description="State of the policy, stage or variant as one CamelCase word.")
     candidate: str = Field(
         default="",
         description="Name of the revision that a stage or variant is to take next, or has"

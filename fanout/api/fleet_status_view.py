@@ -40,8 +40,7 @@ class FleetStageView(Model):
         default="", description="Name of the revision that the stage is to take next, or has taken."
     )
     state: str = Field(
-        description="Verdict of the candidate: `Passed`, `Failed` or `Pending`; `Halted`"
-        " after too many failures; `Stopped` if the whole policy is stopped."
+        description="State of the stage, as in a StageView; without a stage, that of the policy."
     )
     variants: int = Field(default=0, description="Number of variants of the stage.")
     ready: int = Field(

@@ -94,6 +94,7 @@ class Repository(KRMObject):
     """A Git repository that variants come from or go to."""
 
     PLURAL: ClassVar[str] = "repositories"
+    SHORT_NAMES: ClassVar[tuple[str, ...]] = ("frepo",)
 
     kind: Literal["Repository"] = Field(
         default="Repository", description="Kind of the object; always `Repository`."

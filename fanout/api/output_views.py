@@ -52,6 +52,12 @@ class StageViewStatus(Model):
     candidate: str = Field(
         description="Name of the revision that the stage is to take next, or has taken."
     )
+    state: str = Field(
+        default="",  # of a stage that an earlier version has written
+        description="State of the stage; the first that applies of `Stopped` with the whole"
+        " policy, `Halted` by too many failures, `Failed`, `Suspended`, `Passed` and `Pending`."
+        " For a variant written by hand, its own state."
+    )
     verdict: VerdictLabel = Field(description="Verdict of this stage for its candidate.")
     gate: VerdictLabel = Field(
         description="Result of `after` for the candidate, soak time included."

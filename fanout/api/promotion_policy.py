@@ -205,6 +205,7 @@ class PromotionPolicy(KRMObject):
     """An administrator's rules for automation, times and approvers of some policies."""
 
     PLURAL: ClassVar[str] = "promotionpolicies"
+    SHORT_NAMES: ClassVar[tuple[str, ...]] = ("ppol",)
 
     kind: Literal["PromotionPolicy"] = Field(
         default="PromotionPolicy", description="Kind of the object; always `PromotionPolicy`."

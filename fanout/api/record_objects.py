@@ -142,6 +142,7 @@ class Evidence(Record):
     """Result of a check: passed, failed or pending, for one revision or commit."""
 
     PLURAL: ClassVar[str] = "evidences"
+    SHORT_NAMES: ClassVar[tuple[str, ...]] = ("evid",)
 
     kind: Literal["Evidence"] = Field(
         default="Evidence", description="Kind of the object; always `Evidence`."
@@ -156,6 +157,7 @@ class Approval(Record):
     """Approval of drafts by one person."""
 
     PLURAL: ClassVar[str] = "approvals"
+    SHORT_NAMES: ClassVar[tuple[str, ...]] = ("appr",)
 
     kind: Literal["Approval"] = Field(
         default="Approval", description="Kind of the object; always `Approval`."
@@ -170,6 +172,7 @@ class Decision(Record):
     """Decision of a person: publish, suspend, resume and the like."""
 
     PLURAL: ClassVar[str] = "decisions"
+    SHORT_NAMES: ClassVar[tuple[str, ...]] = ("deci",)
 
     kind: Literal["Decision"] = Field(
         default="Decision", description="Kind of the object; always `Decision`."

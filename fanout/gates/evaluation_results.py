@@ -25,6 +25,16 @@ class VariantState(StrEnum):
     SKIPPED = "Skipped"  # skipped for the candidate by a person
 
 
+class StageState(StrEnum):
+    """State of a stage in one word; of those that apply, the first."""
+
+    HALTED = "Halted"  # by too many failures
+    FAILED = "Failed"  # at the candidate
+    SUSPENDED = "Suspended"  # itself or its policy
+    PASSED = "Passed"
+    PENDING = "Pending"
+
+
 @frozen
 class CheckResult:
     """Result of one check for one variant or stage."""
@@ -111,9 +121,21 @@ class StageEvaluation:
     eligible: tuple[str, ...] = ()  # revisions that are or can become the candidate
     released: tuple[str, ...] = ()  # the variants that this pass releases, in their order
     halted: bool = False  # by too many failures
+    suspended: bool = False  # itself or its policy
     aggregates: StageAggregates = StageAggregates()
     budget: int | None = None  # in-flight limit; None: none
     next: datetime | None = None  # when time alone changes something
+
+    @property
+    def state(self) -> StageState:
+        """State of the stage, the same word in all output."""
+        applies = {
+            StageState.HALTED: self.halted,
+            StageState.FAILED: self.verdict is Verdict.FAILED,
+            StageState.SUSPENDED: self.suspended,
+            StageState.PASSED: self.verdict is Verdict.PASSED,
+        }
+        return next((state for state, is_so in applies.items() if is_so), StageState.PENDING)
 
 
 @frozen

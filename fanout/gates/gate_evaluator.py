@@ -160,6 +160,7 @@ def _evaluate_stage(evaluation: GateEvaluation, stage_rule: StageRule) -> _Stage
         eligible=choice.eligible,
         released=tuple(release_evaluator.released),
         halted=release_evaluator.halted is not None,
+        suspended=tally.suspended is not None,
         aggregates=release_evaluator.initial_aggregates,
         budget=release_evaluator.budget.limit,
         next=find_next(instants, evaluation.now),

@@ -108,7 +108,7 @@ class PlanAction:
 
 @frozen
 class Plan:
-    """All actions of a pass, ordered by kind, policy, stage and variant."""
+    """All actions of a pass: policy by policy, in each by kind, stage and variant."""
 
     actions: tuple[PlanAction, ...] = ()
 

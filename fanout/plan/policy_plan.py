@@ -103,7 +103,7 @@ def plan_policy(
         namespace=namespace,
         name=name,
         steps=tuple(steps),
-        actions=_sort_actions(actions),
+        actions=tuple(actions),
         recorded=recorded,
         planned=planned_status,
         published=published,
@@ -124,18 +124,24 @@ def with_requests(
         return plan
     return replace(
         plan,
-        actions=_sort_actions([*plan.actions, *actions]),
+        actions=(*plan.actions, *actions),
         planned=planned,
         request_changes=tuple(changes),
     )
 
 
-def _sort_actions(actions: Iterable[PlanAction]) -> tuple[PlanAction, ...]:
-    """Sort actions by what alone identifies them: a saved plan is compared byte for byte."""
-    order = list(ActionKind)
-    return tuple(
-        sorted(actions, key=lambda it: (order.index(it.kind), it.stage, it.variant, it.ref))
-    )
+def sort_actions(plan: PolicyPlan, stages: Sequence[str]) -> PolicyPlan:
+    """Return the plan with its actions by kind, stage in the order of the policy, and variant."""
+    kinds = list(ActionKind)
+    positions = {name: position for position, name in enumerate(stages)}
+
+    # By what alone identifies an action: a saved plan is compared byte for byte.
+    def key(action: PlanAction) -> tuple[int, int, str, str, str]:
+        # What is in no stage comes first.
+        position = positions.get(action.stage, -1)
+        return kinds.index(action.kind), position, action.stage, action.variant, action.ref
+
+    return replace(plan, actions=tuple(sorted(plan.actions, key=key)))
 
 
 def _plan_variants(

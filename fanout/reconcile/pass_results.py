@@ -40,6 +40,8 @@ from fanout.selection.variant_spec import TargetFailure
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import frozen, replace
 
+STOPPED = "Stopped"  # state of a policy that a problem stops as a whole, and of its stages
+
 
 @frozen
 class PassProblem:
@@ -103,6 +105,16 @@ class PolicyResult:
     def title(self) -> str:
         """Namespace and name of the policy, for people."""
         return f"{self.resolved_policy.namespace}/{self.resolved_policy.name}"
+
+    def stage_state(self, stage: str) -> str:
+        """Return the state of a stage in one word; a hand-written variant is its only stage."""
+        if self.error is not None or self.decision is None:
+            return STOPPED
+        is_hand_written = self.resolved_policy.upstream_policy is None
+        variant = self.decision.variants.get(self.resolved_policy.name)
+        if is_hand_written and variant is not None:
+            return variant.state.value
+        return self.decision.stages[stage].state.value
 
     @property
     def failures(self) -> tuple[TargetFailure, ...]:

@@ -30,7 +30,7 @@ from fanout.plan.gates.variant_facts import (
     facts_after_pass,
 )
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.policy_plan import PolicyPlan, plan_policy
+from fanout.plan.policy_plan import PolicyPlan, plan_policy, sort_actions
 from fanout.plan.pull_requests.declined_requests import mark_declined
 from fanout.plan.pull_requests.merged_drafts import (
     facts_before_merges,
@@ -491,15 +491,15 @@ class PolicyEvaluator:
             moment,
             cleanup,
         )
-        plan = with_draft_times(
-            plan, stages_with_reports(observed.gate_inputs.facts.stages), self.now
-        )
-        return self.request_planner.add_requests(
+        stages = observed.gate_inputs.facts.stages
+        plan = with_draft_times(plan, stages_with_reports(stages), self.now)
+        plan = self.request_planner.add_requests(
             plan,
             observed.variants,
             observed.inputs.path_ownership.states_by_repository,
             observed.inputs.promotions,
         )
+        return sort_actions(plan, [it.name for it in stages])
 
     def _check_bootstrap(
         self, inputs: PolicyInputs, variants: Sequence[ObservedVariant]

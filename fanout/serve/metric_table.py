@@ -80,7 +80,8 @@ POLICIES: Final = Metric(
 STAGES: Final = Metric(
     "fanout_stages",
     _GAUGE,
-    "1 for the state of each stage at its candidate: `Passed`, `Pending`, `Failed` or `Halted`.",
+    "1 for the state of each stage, as `fanout get stages` has it: `Halted`, `Failed`,"
+    " `Suspended`, `Passed` or `Pending`.",
     (*_STAGE, "state"),
 )
 VARIANTS: Final = Metric("fanout_variants", _GAUGE, "Variants by state.", (*_STAGE, "state"))

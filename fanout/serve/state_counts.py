@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantState
-from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.pass_results import STOPPED, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject
 from fanout.schedule.loop_health import ScheduledPass
 from fanout.serve.metric_table import HOLDS, POLICIES, PROBLEMS, STAGES, VARIANTS, Metric
@@ -70,7 +70,7 @@ def count_gate_decisions(item: PolicyResult) -> Counter[Labels]:
 
 def _find_state(item: PolicyResult) -> str:
     if item.error is not None:
-        return "Stopped"
+        return STOPPED
     variants = item.decision.variants.values() if item.decision is not None else ()
     states = {it.state for it in variants}
     if item.resolved_policy.failures or VariantState.FAILED in states:
@@ -84,7 +84,7 @@ def _find_state(item: PolicyResult) -> str:
 def _list_stages(decision: PolicyEvaluation | None) -> Iterator[Labels]:
     """Yield name and state of each stage."""
     for name, stage in decision.stages.items() if decision is not None else ():
-        yield name, "Halted" if stage.halted else stage.verdict.value.capitalize()
+        yield name, stage.state.value
 
 
 def _list_variants(decision: PolicyEvaluation | None) -> Iterator[Labels]:

@@ -120,7 +120,15 @@ def test_names_follow_the_conventions():
         for kind, crd in CRDS.items()
         if "shortNames" in crd["spec"]["names"]
     }
-    assert short == {"UpstreamPolicy": ["upol"], "PackageVariant": ["pvar"]}
+    assert short == {
+        "Repository": ["frepo"],
+        "UpstreamPolicy": ["upol"],
+        "PackageVariant": ["pvar"],
+        "PromotionPolicy": ["ppol"],
+        "Evidence": ["evid"],
+        "Approval": ["appr"],
+        "Decision": ["deci"],
+    }
     for crd in CRDS.values():
         (version,) = crd["spec"]["versions"]
         assert crd["spec"]["names"]["categories"] == ["fanout"]

@@ -14,6 +14,7 @@ STATUS = {
     "conflicts": 0,
     "candidate": "v1",
     "gate": "Passed",
+    "state": "Pending",
     "verdict": "Pending",
     "counts": {},
     "holds": [],
@@ -28,19 +29,27 @@ def stage_view(**stated: object) -> dict[str, object]:
 
 
 ROLLOUTS = [
-    pytest.param({}, "0", "False", "<none>", id="without a budget the number in flight is all"),
-    pytest.param({"inFlight": 2}, "2", "False", "<none>", id="as many are in flight as there are"),
+    pytest.param({}, "0", "Pending", "<none>", id="without a budget the number in flight is all"),
     pytest.param(
-        {"inFlight": 3, "budget": 1}, "3/1", "False", "<none>", id="more in flight than may be now"
+        {"inFlight": 2}, "2", "Pending", "<none>", id="as many are in flight as there are"
     ),
-    pytest.param({"budget": 0}, "0/0", "False", "<none>", id="a budget of nothing is shown"),
-    pytest.param({"halted": True}, "0", "True", "<none>", id="a halted stage says so"),
-    pytest.param({"queued": ["v2", "v3"]}, "0", "False", "v2,v3", id="what is queued behind it"),
+    pytest.param(
+        {"inFlight": 3, "budget": 1},
+        "3/1",
+        "Pending",
+        "<none>",
+        id="more in flight than may be now",
+    ),
+    pytest.param({"budget": 0}, "0/0", "Pending", "<none>", id="a budget of nothing is shown"),
+    pytest.param(
+        {"halted": True, "state": "Halted"}, "0", "Halted", "<none>", id="a halted stage says so"
+    ),
+    pytest.param({"queued": ["v2", "v3"]}, "0", "Pending", "v2,v3", id="what is queued behind it"),
 ]
 
 
-@pytest.mark.parametrize(("stated", "in_flight", "halted", "queued"), ROLLOUTS)
-def test_a_stage_shows_its_rollout_where_there_is_room(stated, in_flight, halted, queued, capsys):
+@pytest.mark.parametrize(("stated", "in_flight", "state", "queued"), ROLLOUTS)
+def test_a_stage_shows_its_rollout_where_there_is_room(stated, in_flight, state, queued, capsys):
     print_objects(
         [stage_view(**stated)],
         build_columns("stages", NOW, wide=True),
@@ -50,7 +59,7 @@ def test_a_stage_shows_its_rollout_where_there_is_room(stated, in_flight, halted
     cells = dict(
         zip(filter(None, map(str.strip, head)), filter(None, map(str.strip, row)), strict=True)
     )
-    assert (cells["IN FLIGHT"], cells["HALTED"], cells["QUEUED"]) == (in_flight, halted, queued)
+    assert (cells["IN FLIGHT"], cells["STATE"], cells["QUEUED"]) == (in_flight, state, queued)
 
 
 def test_the_narrow_table_has_no_room_for_it(capsys):

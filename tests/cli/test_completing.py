@@ -7,8 +7,10 @@ import pytest
 from click.shell_completion import ShellComplete
 from fleet import Fleet
 
+from fanout.api.kind_registry import CUSTOM_RESOURCES
+from fanout.api.object_meta import KRMObject
 from fanout.cli.completion_index import read_index
-from fanout.cli.input.completion import RESOURCE_TYPES
+from fanout.cli.input.completion import ALIASES, RESOURCE_TYPES
 from fanout.cli.main import cli
 
 HAND_WRITTEN = """\
@@ -35,8 +37,12 @@ OFFERED = [
     ("nouns", ["get", ""], " ".join(RESOURCE_TYPES)),
     ("policies for records", ["get", "records", "l"], "logging lone"),
     ("nouns that begin so", ["get", "s"], "stages"),
+    ("short names of kinds", ["get", "pv"], "pvar"),
+    ("names of kinds", ["get", "up"], "upol upstreampolicy upstreampolicies"),
+    ("types before other names", ["get", "p"], "policies publications"),
     ("policies", ["get", "policies", ""], "logging monitoring"),
     ("policies by a short name", ["get", "upol", "m"], "monitoring"),
+    ("repositories by a short name", ["get", "frepo", "c"], "core"),
     ("stages", ["get", "stages", "l"], "logging/dev logging/prod"),
     ("repositories", ["get", "repositories", ""], "blueprints core edge"),
     ("variants written by hand", ["get", "variants", ""], "lone"),
@@ -72,6 +78,15 @@ def test_offered(
     shell = ShellComplete(cli, {}, "fanout", "_FANOUT_COMPLETE")
     assert [it.value for it in shell.get_completions(args, incomplete)] == offered.split()
     assert sorted(fleet.root.rglob("*")) == paths
+
+
+@pytest.mark.parametrize("kind", CUSTOM_RESOURCES, ids=lambda it: it.__name__)
+def test_each_kind_that_is_listed_has_its_names_of_a_cluster(kind: type[KRMObject]):
+    names = (kind.__name__.lower(), kind.PLURAL, *kind.SHORT_NAMES)
+    types = {it if it in RESOURCE_TYPES else ALIASES.get(it) for it in names}
+    # PromotionPolicies are shown by none.
+    assert len(types) == 1
+    assert (None in types) == (kind.__name__ == "PromotionPolicy")
 
 
 def test_nothing_is_offered_where_nothing_is_declared(tmp_path: Path):

@@ -145,7 +145,7 @@ def test_a_stage_that_has_passed_leaves_with_1_while_it_is_suspended(fleet: Flee
     assert done.code == 0, done.err
     told = fleet.run("explain", "monitoring/dev")
     assert told.code == 0
-    assert told.out.startswith("Stage monitoring/dev: Passed, ")
+    assert told.out.startswith("Stage monitoring/dev: Suspended, ")
     assert "  fanout resume monitoring --stage dev --reason WHY" in told.out.splitlines()
     assert fleet.run("explain", "monitoring").code == 0
 

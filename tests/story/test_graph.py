@@ -106,7 +106,7 @@ NAMES = [
 
 
 def hostile(name: str) -> StageGraph:
-    nodes = {it: StageNode(it, name, "Held", "Held", 0, 1) for it in (name, "next")}
+    nodes = {it: StageNode(it, "Pending", name, 0, 1) for it in (name, "next")}
     return StageGraph(name, nodes, (StageEdge(name, "next", name),))
 
 
@@ -118,8 +118,8 @@ def test_names_are_escaped_in_every_format(_: str, name: str):
     assert not any(tag in svg for tag in ("<script", "\x1b", "\u202e"))
     assert len([it for it in texts if it.strip()]) == 1 + 1 + 6
     node, following, edge, _style = draw_mermaid(graph).splitlines()[1:]
-    assert re.fullmatch(r'  s0\["[^"\]<>]*<br/>Held<br/>0/1 ready"\]:::Held', node)
-    assert re.fullmatch(r'  s1\["next [^"\]<>]*<br/>Held<br/>0/1 ready"\]:::Held', following)
+    assert re.fullmatch(r'  s0\["[^"\]<>]*<br/>Pending<br/>0/1 ready"\]:::Pending', node)
+    assert re.fullmatch(r'  s1\["next [^"\]<>]*<br/>Pending<br/>0/1 ready"\]:::Pending', following)
     assert re.fullmatch(r'  s0 -->\|"[^"|<>]*"\| s1', edge)
     assert "-->" not in edge.removeprefix("  s0 -->")
     string = r'"(?:[^"\\]|\\.)*"'

@@ -163,6 +163,26 @@ def test_more_than_the_limit_wait_for_a_person_who_lets_them_all_go(fleet: Fleet
     assert fleet.sweep().out == "nothing to do\n"
 
 
+OTHER = """\
+apiVersion: fanout.dev/v1alpha1
+kind: Repository
+metadata: {{name: {}}}
+spec: {{url: {}, secretRef: {{name: of-another-team}}}}
+"""
+
+
+@pytest.mark.parametrize("sites", [("ams",), ("ams", "bru", "cph")], ids=["one", "all of edge"])
+@pytest.mark.parametrize("name", ["a-first", "z-last"])
+def test_a_secret_of_another_repository_at_the_same_url_is_not_needed(
+    fleet: Fleet, name: str, sites: tuple[str, ...]
+):
+    close(fleet, *sites)
+    fleet.write("other.yaml", OTHER.format(name, fleet.repos["edge"].path))
+    done = fleet.run("remove", "monitoring", "--all-gone", *WHY)
+    assert (done.code, done.err) == (0, "")
+    assert there(fleet) == sorted({*SITES} - {*sites})
+
+
 def test_what_a_person_names_goes_though_the_others_are_too_many(fleet: Fleet):
     nothing_matches(fleet)
     assert fleet.run("remove", "monitoring", "sites/ams", *WHY).code == 0

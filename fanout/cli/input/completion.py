@@ -48,12 +48,16 @@ ALIASES = {
     "stage": "stages",
     "target": "targets",
     "repository": "repositories",
+    "frepo": "repositories",
     "draft": "drafts",
     "conflict": "conflicts",
     "record": "records",
     "evidences": "evidence",
+    "evid": "evidence",
     "approval": "approvals",
+    "appr": "approvals",
     "decision": "decisions",
+    "deci": "decisions",
     "publication": "publications",
 }
 
@@ -66,8 +70,8 @@ def complete_resource_types(
     param: click.Parameter,  # noqa: ARG001
     incomplete: str,
 ) -> list[str]:
-    """Complete the resource type of `fanout get`."""
-    return _matching(RESOURCE_TYPES, incomplete)
+    """Complete the resource type of `fanout get`; its other names where no type begins so."""
+    return _matching(RESOURCE_TYPES, incomplete) or _matching(ALIASES, incomplete)
 
 
 def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

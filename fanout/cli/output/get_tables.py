@@ -152,7 +152,7 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         TableColumn("CANDIDATE", lambda item: item["status"]["candidate"]),
         TableColumn("QUEUED", lambda item: ",".join(item["status"]["queued"]), priority=3),
         TableColumn("GATE", lambda item: item["status"]["gate"], priority=2),
-        TableColumn("VERDICT", lambda item: item["status"]["verdict"]),
+        replace(_STATE, priority=1),
         TableColumn(
             "VARIANTS", lambda item: _format_counts(item["status"]["counts"]), cut_width=12
         ),
@@ -161,7 +161,7 @@ COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         TableColumn("NEXT", lambda item: item["status"].get("next"), priority=3),
         TableColumn("AGE", lambda item: item["status"].get("publishedSince"), priority=3),
         TableColumn("IN FLIGHT", _format_in_flight, wide=True),
-        TableColumn("HALTED", lambda item: item["status"]["halted"], wide=True),
+        TableColumn("VERDICT", lambda item: item["status"]["verdict"], wide=True),
         _REQUEST,
         _MESSAGE,
     ),

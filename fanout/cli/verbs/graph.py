@@ -39,8 +39,8 @@ _DRAWERS = {"mermaid": draw_mermaid, "dot": draw_dot, "svg": draw_svg}
 def command(settings: Settings, policy: str, language: str) -> ExitCode:
     """Draw the stages of a policy with their state.
 
-    Each stage shows its candidate (the revision to roll out in the stage), its state (Passed,
-    Failed, Pending, Held, Halted or Suspended), and how many variants are ready at the candidate.
+    Each stage shows its candidate (the revision to roll out in the stage), its state (Stopped,
+    Halted, Failed, Suspended, Passed or Pending), and how many variants are ready at the candidate.
     Each edge shows the condition in the stage field `after`, and the soak time. The format mermaid
     is for Markdown pages, and the format dot is for Graphviz.
     """

@@ -5,8 +5,9 @@ drops the variants last. After an interruption the variants are still on record,
 command can be repeated.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
 from fanout.api.git_repository import ForgeType, Repository
 from fanout.api.package_variant import PackageVariant
@@ -42,6 +43,7 @@ from fanout.reconcile.selection.policy_resolution import (
 from fanout.reconcile.world import World
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.target_selection import usable_repositories
+from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import frozen, replace
 
 # Of these nobody knows what stands in the status, or which targets there are.
@@ -140,11 +142,11 @@ def find_removals(
     if policy_result.error is not None and policy_result.error.reason in _BLOCKING_REASONS:
         raise policy_result.error
     orphan_names = {orphan_item.name for orphan_item in policy_result.orphans}
-    repository_by_name = usable_repositories(
-        policy_result.resolved_policy.namespace, declared.repositories
-    ).values()
-    by_place = {repository_place(repository): repository for repository in repository_by_name}
-    repository_states = _read_states(world, by_place, [location.place for _, location in locations])
+    repository_states = _read_states(
+        world,
+        _list_repositories(policy_result.resolved_policy, declared),
+        [location.place for _, location in locations],
+    )
     removals = []
     for variant, location in locations:
         name, path = location.place
@@ -164,11 +166,11 @@ def find_removals(
                 owner=trailer_owner(policy_result.resolved_policy),
                 status_line=location.status_line,
                 path=path,
-                repository_state=repository_states.get(name),
+                repository_state=repository_states[name][1] if name in repository_states else None,
                 keeps_package=orphan,
                 moved_tree=location.moved_tree,
                 keeps_drafts=variant not in orphan_names,
-                repository=by_place[name].metadata.name if name in by_place else "",
+                repository=repository_states[name][0] if name in repository_states else "",
                 stage=_find_stage(policy_result, variant),
             )
         )
@@ -197,20 +199,39 @@ def _find_locations(policy_result: PolicyResult, variant: str) -> list[VariantLo
     return [location for location in locations if location.place not in occupied_places]
 
 
-def _read_states(
-    world: World, by_place: dict[str, Repository], places: Sequence[PackagePlace]
-) -> dict[str, RepositoryState]:
-    """Return the present states of the declared repositories by place.
+def _list_repositories(
+    resolved_policy: ResolvedPolicy, declared: DeclaredObjects
+) -> Mapping[str, Sequence[Repository]]:
+    """Return the Repositories at each place: those that the policy names first."""
+    usable = usable_repositories(resolved_policy.namespace, declared.repositories)
+    own = {it.metadata.name: it for it in resolved_policy.repositories.values()}
+    by_place: dict[str, list[Repository]] = {}
+    for repository in (*own.values(), *(usable[name] for name in sorted(usable))):
+        by_place.setdefault(repository_place(repository), []).append(repository)
+    return by_place
 
-    Raises their failures.
+
+def _read_states(
+    world: World, by_place: Mapping[str, Sequence[Repository]], places: Sequence[PackagePlace]
+) -> dict[str, tuple[str, RepositoryState]]:
+    """Return name and present state of a declared repository at each place.
+
+    Of several at one place the first that can be read, as its URL may have a Repository for each
+    team, with a Secret that only that team has. Raises the failure of the first if none can.
     """
-    names = dict.fromkeys(name for name, _ in places if name in by_place)
-    return {
-        name: _read_state(
-            world, by_place[name], [path for place_name, path in places if place_name == name]
-        )
-        for name in names
-    }
+    states: dict[str, tuple[str, RepositoryState]] = {}
+    for name in dict.fromkeys(name for name, _ in places if name in by_place):
+        paths = [path for place_name, path in places if place_name == name]
+        failures: list[FanoutError] = []
+        for repository in by_place[name]:
+            state = run_isolated(partial(_read_state, world, repository, paths))
+            if not isinstance(state, FanoutError):
+                states[name] = repository.metadata.name, state
+                break
+            failures.append(state)
+        else:
+            raise failures[0]
+    return states
 
 
 def find_undeclared_variant(

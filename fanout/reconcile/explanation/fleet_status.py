@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from fanout.api.view_base import label_verdict
-from fanout.gates.evaluation_results import StageEvaluation, VariantState
+from fanout.gates.evaluation_results import VariantState
 from fanout.message_commands import MessageCommands
 from fanout.reconcile.explanation.blockers import Blocker, sort_by_urgency
 from fanout.reconcile.explanation.explanation_notes import ConflictNote
@@ -73,7 +72,11 @@ def build_fleet_status(pass_plan: PassPlan, commands: MessageCommands | None = N
         blocker for it in explanations for blocker in it.blockers if blocker.needs_person
     )
     return FleetStatus(
-        tuple(stage for it in explainers for stage in _list_stages(it)),
+        tuple(
+            stage
+            for it, explanation in zip(explainers, explanations, strict=True)
+            for stage in _list_stages(it, explanation.state)
+        ),
         explanations,
         tuple((owners[id(blocker)], blocker) for blocker in urgent),
         {name: shown for it in explainers for name, shown in it.names.items()},
@@ -81,21 +84,25 @@ def build_fleet_status(pass_plan: PassPlan, commands: MessageCommands | None = N
     )
 
 
-def _list_stages(explainer: PolicyExplainer) -> Iterator[StageStatus]:
+def _list_stages(explainer: PolicyExplainer, policy_state: str) -> Iterator[StageStatus]:
     policy, decision = explainer.item.resolved_policy, explainer.item.decision
     if decision is None or explainer.item.error is not None:
         reasons = _sort_reasons(explainer.blockers)
-        yield StageStatus(policy.name, policy.namespace, "", "Stopped", reasons=reasons)
+        yield StageStatus(policy.name, policy.namespace, "", policy_state, reasons=reasons)
         return
     by_hand = explainer.blockers if policy.upstream_policy is None else ()
     own_blockers = [it for it in explainer.blockers if not it.stage]
     if own_blockers and not by_hand:
         # Targets without a variant and suspensions of the policy are in no stage.
         failed = sum(len(it.variants) for it in own_blockers if it.failed)
-        state = VariantState.FAILED.value if failed else VariantState.HELD.value
-        reasons = _sort_reasons(own_blockers)
         yield StageStatus(
-            policy.name, policy.namespace, "", state, total=failed, failed=failed, reasons=reasons
+            policy.name,
+            policy.namespace,
+            "",
+            policy_state,
+            total=failed,
+            failed=failed,
+            reasons=_sort_reasons(own_blockers),
         )
     requests = group_requests_by_stage(explainer.item.variants)
     for stage in decision.stages.values():
@@ -104,7 +111,7 @@ def _list_stages(explainer: PolicyExplainer) -> Iterator[StageStatus]:
             policy.name,
             policy.namespace,
             stage.name,
-            _stage_state(stage),
+            explainer.item.stage_state(stage.name),
             stage.candidate,
             sum(stage.counts.values()),
             stage.counts.get(VariantState.READY, 0),
@@ -113,10 +120,6 @@ def _list_stages(explainer: PolicyExplainer) -> Iterator[StageStatus]:
             stage.next,
             requests.get(stage.name, ()),
         )
-
-
-def _stage_state(stage: StageEvaluation) -> str:
-    return "Halted" if stage.halted else label_verdict(stage.verdict).value
 
 
 def _sort_reasons(blockers: Iterable[Blocker]) -> tuple[str, ...]:

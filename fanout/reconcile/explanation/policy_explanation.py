@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 from fanout.api.reasons import Reason
-from fanout.api.view_base import VerdictLabel, label_verdict
+from fanout.api.view_base import VerdictLabel
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation, VariantState
 from fanout.gates.next_changes import last_end
 from fanout.gates.timestamps import find_next
@@ -25,11 +25,10 @@ from fanout.reconcile.explanation.explanation_notes import (
     list_conflicts,
 )
 from fanout.reconcile.explanation.unblock_commands import CommandBuilder
-from fanout.reconcile.pass_results import PassPlan, PassProblem, PolicyResult
+from fanout.reconcile.pass_results import STOPPED, PassPlan, PassProblem, PolicyResult
 from fanout.reconcile.report.request_views import RequestEntry, list_requests
 from fanout.values import frozen, replace
 
-STOPPED = "Stopped"  # state of a policy that a problem stops as a whole
 _POLICY_STATES = (Reason.STUCK, Reason.HALTED, Reason.SUSPENDED)  # the first that applies
 
 
@@ -47,7 +46,7 @@ class Explanation:
 
     policy: str  # "" for a variant written by hand
     namespace: str
-    state: str  # a state, or the verdict of a stage, in CamelCase
+    state: str  # in CamelCase
     stage: str = ""
     variant: str = ""
     candidate: str = ""  # of a policy: the newest candidate of its stages
@@ -147,7 +146,7 @@ class PolicyExplainer:
         return Explanation(
             self.item.resolved_policy.name,
             self.item.resolved_policy.namespace,
-            label_verdict(evaluation.verdict).value,
+            self.item.stage_state(stage),
             stage,
             candidate=evaluation.candidate,
             counts=_count(members),
@@ -242,14 +241,17 @@ def open_explainers(
 
 def _policy_state(decision: PolicyEvaluation, blockers: Sequence[Blocker]) -> str:
     """Return the state of a policy; what only a person can end comes first."""
-    # A policy that is being deleted has no variants any more, but those to be removed.
-    if not decision.variants and blockers:
-        return VariantState.HELD.value
-    if all(it.state is VariantState.READY for it in decision.variants.values()):
+    # Targets without a variant, suspensions of the policy, and variants to be removed.
+    in_no_stage = [it for it in blockers if not it.stage]
+    if any(it.failed for it in in_no_stage):
+        return VariantState.FAILED.value
+    are_ready = all(it.state is VariantState.READY for it in decision.variants.values())
+    if are_ready and not in_no_stage:
         return VariantState.READY.value
     holds = [*decision.holds, *(it for stage in decision.stages.values() for it in stage.holds)]
     reasons = {str(hold.reason) for hold in holds}
-    return next((str(it) for it in _POLICY_STATES if it in reasons), VerdictLabel.PENDING.value)
+    default = VariantState.HELD.value if in_no_stage else VerdictLabel.PENDING.value
+    return next((str(it) for it in _POLICY_STATES if it in reasons), default)
 
 
 def _count(evaluations: Iterable[VariantEvaluation]) -> StageCounts:

@@ -146,6 +146,7 @@ def _build_stage(
         {"policy": policy_name(policy_result), "stage": stage.name},
         {
             "candidate": stage.candidate,
+            "state": policy_result.stage_state(stage.name),
             "verdict": label_verdict(stage.verdict).value,
             "gate": label_verdict(stage.gate).value,
             "verdicts": {rev: label_verdict(it).value for rev, it in stage.verdicts.items()},
@@ -180,7 +181,8 @@ def list_targets(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Plain]:
         place_by_variant = dict(find_places(policy_result)) if policy_result.orphans else {}
         repository_by_name = usable_repositories(policy.namespace, declared.repositories)
         name_by_place = {
-            repository_place(repository): name for name, repository in repository_by_name.items()
+            repository_place(repository_by_name[name]): name
+            for name in sorted(repository_by_name, reverse=True)  # of several the first
         }
         target_names = policy_result.target_names
         views = [_build_target(policy_result, it) for it in list_decisions(policy_result)]

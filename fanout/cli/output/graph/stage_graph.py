@@ -4,26 +4,21 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from fanout.api.durations import format_duration
-from fanout.api.reasons import ReasonClass, classify_reason
-from fanout.api.view_base import label_verdict
 from fanout.cli.terminal import escape_control
 from fanout.gates.after_gate import format_requirement
 from fanout.gates.evaluation_results import StageEvaluation
-from fanout.gates.gate_rules import AfterRule, StageRule
+from fanout.gates.gate_rules import AfterRule
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.values import frozen
-
-NO_STATE = "Unknown"  # of a policy that a problem stops
 
 
 @frozen
 class StageNode:
-    """One stage: its candidate, its verdict and how many of its variants are ready at it."""
+    """One stage: its candidate, its state and how many of its variants are ready at it."""
 
     name: str
+    state: str
     candidate: str = ""
-    verdict: str = NO_STATE
-    state: str = NO_STATE  # Suspended, Halted, Held, or the verdict
     ready: int = 0
     total: int = 0
 
@@ -66,7 +61,10 @@ class StageGraph:
 def build_graph(item: PolicyResult) -> StageGraph:
     """Build the graph of a policy from the result of a pass."""
     evaluations = item.decision.stages if item.decision is not None else {}
-    nodes = {rule.name: _build_node(rule, evaluations.get(rule.name)) for rule in item.rules}
+    nodes = {
+        rule.name: _build_node(rule.name, item.stage_state(rule.name), evaluations.get(rule.name))
+        for rule in item.rules
+    }
     edges = tuple(
         StageEdge(source, rule.name, _format_after(rule.after))
         for rule in item.rules
@@ -76,27 +74,11 @@ def build_graph(item: PolicyResult) -> StageGraph:
     return StageGraph(item.resolved_policy.name, nodes, edges)
 
 
-def _build_node(rule: StageRule, evaluation: StageEvaluation | None) -> StageNode:
+def _build_node(name: str, state: str, evaluation: StageEvaluation | None) -> StageNode:
     if evaluation is None:
-        return StageNode(rule.name)
-    classes = {classify_reason(hold.reason) for hold in evaluation.holds}
-    verdict = label_verdict(evaluation.verdict).value
-    if rule.suspended or ReasonClass.SUSPENDED in classes:
-        state = "Suspended"
-    elif evaluation.halted:
-        state = "Halted"
-    elif evaluation.holds and verdict == "Pending":
-        state = "Held"
-    else:
-        state = verdict
-    return StageNode(
-        name=rule.name,
-        candidate=evaluation.candidate,
-        verdict=verdict,
-        state=state,
-        ready=evaluation.aggregates.ready,
-        total=evaluation.aggregates.total,
-    )
+        return StageNode(name, state)
+    aggregates = evaluation.aggregates
+    return StageNode(name, state, evaluation.candidate, aggregates.ready, aggregates.total)
 
 
 def _format_after(after: AfterRule) -> str:

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 STATE_COLORS: Mapping[str, str] = {
     "Passed": "#b7e1cd",
     "Pending": "#cfe2f3",
-    "Held": "#fff2cc",
     "Suspended": "#e0e0e0",
     "Halted": "#f4cccc",
     "Failed": "#f4cccc",
-    "Unknown": "#ffffff",
+    "Stopped": "#f4cccc",
 }
