@@ -74,6 +74,11 @@ _NEW_RECORDS = "--new-records"
 _SWEEP_OF_EXPORTED = f"fanout sweep {_NEW_RECORDS} --drafts-only -f EXPORTED_OBJECTS"
 
 
+def find_decisions(text: str) -> list[str]:
+    """Return the commands of decisions that a text advises, whole but for the person's reason."""
+    return [it for it in _ADVISED.findall(text) if it.endswith(" --reason WHY")]
+
+
 @frozen
 class MessageCommands:
     """Commands as one reader can run them.

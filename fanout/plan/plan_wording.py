@@ -538,7 +538,7 @@ def format_restore_remedy(promote_command: str) -> str:
     restore = "restore it (`git revert`)"
     if not promote_command:
         return restore
-    return f"{restore}, or publish the next draft over it: {promote_command}"
+    return f"{restore}, or publish the next draft over it: `{promote_command}`"
 
 
 def format_target_remedy(policy: str, variant: str) -> str:

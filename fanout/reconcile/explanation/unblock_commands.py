@@ -12,7 +12,7 @@ from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.evidence_index import EvidenceEffect, EvidenceIndex
 from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
-from fanout.message_commands import MessageCommands
+from fanout.message_commands import MessageCommands, find_decisions
 from fanout.reconcile.explanation.blockers import Blocker
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.removal.orphaned_variants import find_edited
@@ -103,6 +103,12 @@ class CommandBuilder:
         elif options is not None:
             verb, *arguments = options
             yield self._command(verb, *self._scope(blocker), *arguments, *_WHY)
+        else:
+            for command in find_decisions(blocker.sentence):
+                # The sentence is the one of the first variant.
+                is_promotion = command.startswith("fanout promote ")
+                scoped = self._command("promote", *self._scope(blocker), *_WHY)
+                yield scoped if is_promotion else command
 
     def _command(self, verb: str, *arguments: str) -> str:
         policy = self.item.resolved_policy.name
@@ -170,7 +176,9 @@ class CommandBuilder:
         for record in self._find_contradicting(blocker):
             yield self._command("withdraw", record, *_WHY)
         if self._has_earlier(blocker):
-            yield self._command("rollback", *self._scope(blocker), *_WHY)
+            # Of the stage: if one variant went back, the others would stay halted by its failure.
+            stage = ("--stage", blocker.stage) if blocker.stage else ()
+            yield self._command("rollback", *stage, *_WHY)
         yield self._command("retry", *self._scope(blocker), *_WHY)
         revision = ("--revision", blocker.revision)
         yield self._command("skip", *self._scope(blocker, by_name=True), *revision, *_WHY)
@@ -242,8 +250,10 @@ class CommandBuilder:
                 yield self._command("resume", "--variant", self.names.get(name, name), *_WHY)
 
     def _find_orphans(self, blocker: Blocker) -> Sequence[str]:
-        orphans = {it.name for it in self.item.orphans}
-        return [name for name in blocker.variants if name in orphans]
+        orphans = [it.name for it in self.item.orphans]
+        # Where all would go at once, one blocker is about the policy and names none of them.
+        is_all = blocker.reason == Reason.TOO_MANY_REMOVALS
+        return [name for name in orphans if is_all or name in blocker.variants]
 
     def _find_rule(self, stage: str) -> StageRule | None:
         return next((rule for rule in self.item.rules if rule.name == stage), None)

@@ -1,0 +1,268 @@
+"""Each command that `explain` prints unblocks, run as it is in the state that printed it."""
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from companies import Companies
+from fleet import PACKAGE, POLICY, PROMOTION, Fleet
+
+from fanout.api.reasons import Reason
+
+ANN = ("--by", "Ann <ann@example.com>")
+WHY = ("--reason", "because", *ANN)
+AMS, CPH = "sites/ams", "sites/cph"
+DEV = "{name: dev, verification: [{name: e2e, report: {}}]}"
+REVIEW = "{name: review, approval: {from: [sre]}}"
+TEXT = PACKAGE["deployment.yaml"]
+# Verbs that only show something; they are run, and end nothing.
+SHOWING = {"diff", "explain"}
+# Verbs without an author.
+UNSIGNED = {"sweep", *SHOWING}
+ASKING = {"rollback"}
+
+
+def at_rest(root: Path) -> Fleet:
+    """Two sites in dev, which waits for reports, and one in prod behind them."""
+    made = Fleet.build(
+        root, {"ams": ("dev", "edge"), "ber": ("dev", "edge"), "cph": ("prod", "edge")}
+    )
+    made.write("policy.yaml", POLICY.replace(", soak: 1h", ""))
+    made.settle()
+    return made.later(minutes=5)
+
+
+def stages(fleet: Fleet, dev: str, prod: str = "{name: prod, after: {stages: [dev]}}") -> None:
+    head = POLICY.partition("  stages:\n")[0]
+    fleet.write("policy.yaml", f"{head}  stages:\n  - {dev}\n  - {prod}\n")
+
+
+def next_revision(fleet: Fleet) -> None:
+    fleet.release("v2")
+    fleet.later(minutes=1).settle()
+
+
+def no_report(fleet: Fleet) -> None:
+    pass
+
+
+def failed_report(fleet: Fleet) -> None:
+    assert fleet.report("dev", "v1", "failed", "--variant", "ams").code == 0
+
+
+def contradiction(fleet: Fleet) -> None:
+    failed_report(fleet)
+    others = ("--stage", "dev", "--check", "e2e", "--status", "passed", "--revision", "v1")
+    done = fleet.run("report", "monitoring", *others, "--variant", "ams", *ANN)
+    assert done.code == 0, done.err
+
+
+def failed_requirement(fleet: Fleet) -> None:
+    stages(fleet, "{name: dev, requires: [{name: e2e, report: {}}]}")
+    next_revision(fleet)
+    assert fleet.report("dev", "v2", "failed", "--variant", "ams").code == 0
+
+
+def timed_out(fleet: Fleet) -> None:
+    stages(fleet, "{name: dev, verification: [{name: e2e, report: {}, timeout: 10m}]}")
+    fleet.later(minutes=20)
+
+
+def late(fleet: Fleet) -> None:
+    stages(fleet, f"{DEV[:-1]}, rollout: {{progressDeadline: 10m}}}}")
+    fleet.later(minutes=20)
+
+
+def in_flight(fleet: Fleet) -> None:
+    assert fleet.report("dev", "v1").code == 0
+    stages(fleet, f"{DEV[:-1]}, rollout: {{maxInFlight: 1}}}}")
+    next_revision(fleet)
+
+
+def earlier_group(fleet: Fleet) -> None:
+    text = (fleet.root / fleet.policies / "site-ams.yaml").read_text(encoding="utf-8")
+    fleet.write("site-ams.yaml", text.replace("tier: dev", "tier: dev, canary: 'yes'"))
+    stages(fleet, f"{DEV[:-1]}, rollout: {{groups: [{{matchLabels: {{canary: 'yes'}}}}]}}}}")
+    next_revision(fleet)
+
+
+def halted(fleet: Fleet) -> None:
+    in_flight(fleet)
+    [moved] = [path for path, revision in fleet.published().items() if revision == "v2"]
+    assert fleet.report("dev", "v2", "failed", "--variant", moved).code == 0
+
+
+def shared_draft(fleet: Fleet) -> None:
+    stages(fleet, f"{{name: dev, requires: [{REVIEW}]}}")
+    policy = (fleet.root / fleet.policies / "policy.yaml").read_text(encoding="utf-8")
+    fleet.write("policy.yaml", policy.replace("  stages:\n", "  draftPer: Stage\n  stages:\n"))
+    next_revision(fleet)
+    approval = ("approve", "monitoring", "--stage", "dev", "--variant", "ams", "--revision", "v2")
+    assert fleet.run(*approval, *ANN).code == 0
+
+
+def stage_before(fleet: Fleet) -> None:
+    pass
+
+
+def stage_before_failed(fleet: Fleet) -> None:
+    assert fleet.report("dev", "v1", "failed").code == 0
+
+
+def no_approval(fleet: Fleet) -> None:
+    stages(fleet, f"{{name: dev, requires: [{REVIEW}]}}")
+    next_revision(fleet)
+
+
+def conflict(fleet: Fleet) -> None:
+    changed = TEXT.replace("replicas: 1", "replicas: 7")
+    fleet.repos["edge"].commit("main", {f"{AMS}/deployment.yaml": changed})
+    next_revision(fleet)
+
+
+def suspended(*scope: str) -> Callable[[Fleet], None]:
+    def suspend(fleet: Fleet) -> None:
+        next_revision(fleet)
+        fleet.release("v3")
+        done = fleet.later(minutes=1).run("suspend", "monitoring", *scope, *WHY)
+        assert done.code == 0, done.err
+
+    return suspend
+
+
+def adoption(fleet: Fleet) -> None:
+    policy = POLICY.replace("  stages:\n", "  adoptionPolicy: AdoptExisting\n  stages:\n")
+    fleet.write("policy.yaml", policy)
+    upstream = fleet.repos["blueprints"]
+    commit = upstream.refs()["refs/tags/monitoring/v1"]
+    git = f"  git: {{repo: {upstream.path}, directory: /monitoring, ref: monitoring/v1"
+    kptfile = PACKAGE["Kptfile"] + f"upstream:\n  type: git\n{git}}}\n"
+    kptfile += f"upstreamLock:\n  type: git\n{git}, commit: {commit}}}\n"
+    package = {f"sites/dus/{name}": text for name, text in PACKAGE.items()}
+    fleet.repos["edge"].commit("main", {**package, "sites/dus/Kptfile": kptfile}, "cloned")
+    fleet.site("dus", "dev", "edge")
+    fleet.sweep()
+
+
+def no_automation(fleet: Fleet) -> None:
+    fleet.write("promotion.yaml", PROMOTION.replace('stages: ["*"]', "stages: [prod]"))
+    fleet.release("v2")
+    fleet.sweep("--drafts-only")
+
+
+def rewound(fleet: Fleet) -> None:
+    book = "refs/heads/fanout/default/default/monitoring"
+    assert fleet.report("dev", "v1").code == 0
+    fleet.settle()
+    fleet.records().git("update-ref", book, f"{book}~2")
+
+
+def closed_window(fleet: Fleet) -> None:
+    closed = '  windows: [{deny: {schedule: "0 0 2 3 *", duration: 24h}}]\n'  # all of that day
+    fleet.write("promotion.yaml", PROMOTION + closed)
+    next_revision(fleet)
+
+
+def older_candidate(fleet: Fleet) -> None:
+    next_revision(fleet)
+    policy = (fleet.root / fleet.policies / "policy.yaml").read_text(encoding="utf-8")
+    fleet.write("policy.yaml", policy.replace(">=1 <9", ">=1 <2"))
+    fleet.later(minutes=1).sweep("--drafts-only")
+
+
+def unwritten_draft(fleet: Fleet) -> None:
+    fleet.release("v2")
+
+
+def target_gone(fleet: Fleet) -> None:
+    no_automation(fleet)
+    fleet.remove("site-ber.yaml")
+
+
+def many_gone(fleet: Fleet) -> None:
+    policy = POLICY.replace("  stages:\n", "  removalLimit: 1\n  stages:\n")
+    fleet.write("policy.yaml", policy)
+    for name in ("ams", "ber", "cph"):
+        fleet.remove(f"site-{name}.yaml")
+
+
+def reverted(fleet: Fleet) -> None:
+    next_revision(fleet)
+    edge = fleet.repos["edge"]
+    tree = edge.git("rev-parse", f"{AMS}/v1^{{tree}}")
+    commit = edge.git("commit-tree", tree, "-p", "refs/heads/main", "-m", "Revert")
+    edge.git("update-ref", "refs/heads/main", commit)
+    fleet.sweep()
+
+
+STATES: list[tuple[str, Callable[[Fleet], None], Reason]] = [
+    ("no report", no_report, Reason.VERIFICATION_PENDING),
+    ("a failed report", failed_report, Reason.VERIFICATION_FAILED),
+    ("two reporters who differ", contradiction, Reason.CONTRADICTION),
+    ("a draft that failed a check", failed_requirement, Reason.REQUIRES_FAILED),
+    ("no report in time", timed_out, Reason.CHECK_TIMED_OUT),
+    ("not ready in time", late, Reason.DEADLINE_EXCEEDED),
+    ("as many in flight as may be", in_flight, Reason.BUDGET_EXHAUSTED),
+    ("an earlier group", earlier_group, Reason.GROUP_AWAITS),
+    ("too many failures", halted, Reason.HALTED),
+    ("a shared draft", shared_draft, Reason.STAGE_DRAFT_PENDING),
+    ("a stage before", stage_before, Reason.AFTER_PENDING),
+    ("a stage before that failed", stage_before_failed, Reason.AFTER_FAILED),
+    ("no approval", no_approval, Reason.APPROVAL_MISSING),
+    ("a conflict", conflict, Reason.MERGE_CONFLICT),
+    ("a suspended policy", suspended(), Reason.SUSPENDED),
+    ("a suspended stage", suspended("--stage", "dev"), Reason.SUSPENDED),
+    ("a suspended variant", suspended("--variant", "ams"), Reason.SUSPENDED),
+    ("an adopted package", adoption, Reason.ADOPTION_AWAITS),
+    ("no automation", no_automation, Reason.AUTOMATION_OFF),
+    ("records that were put back", rewound, Reason.RECORDS_REWOUND),
+    ("a closed window", closed_window, Reason.WINDOW_CLOSED),
+    ("an older candidate", older_candidate, Reason.WOULD_GO_BACK),
+    ("a draft that is not written", unwritten_draft, Reason.NO_DRAFT),
+    ("a variant without a target", target_gone, Reason.AUTOMATION_OFF),
+    ("more removals than may be", many_gone, Reason.TOO_MANY_REMOVALS),
+    ("a publication that was reverted", reverted, Reason.EDITED_DOWNSTREAM),
+]
+
+
+def blockers(fleet: Fleet) -> list[dict]:
+    return fleet.run("explain", "monitoring", "-o", "json").json["status"]["blockers"]
+
+
+def blocker(fleet: Fleet, reason: str, of: dict | None = None) -> dict | None:
+    """Return the first blocker with the reason, which concerns what the one in `of` does."""
+    for found in blockers(fleet):
+        same = of is None or (
+            found["stage"] == of["stage"]
+            and ({*found["variants"]} & {*of["variants"]} or not of["variants"])
+        )
+        if found["reason"] == reason and same:
+            return found
+    return None
+
+
+def run(fleet: Fleet, command: str) -> None:
+    program, verb, *rest = shlex.split(command)
+    assert program == "fanout"
+    answer = ["--yes"] if verb in ASKING else []  # what a person answers on a terminal
+    done = fleet.run(verb, *rest, *answer, *(() if verb in UNSIGNED else ANN))
+    assert done.code in ((0, 1) if verb in SHOWING else (0, 3)), f"{command}: {done.err}"
+
+
+@pytest.mark.parametrize(("_", "block", "reason"), STATES, ids=[row[0] for row in STATES])
+def test_each_command_alone_unblocks(companies: Companies, _, block, reason):
+    fleet = companies.begin(at_rest)
+    block(fleet)
+    blocking = blocker(fleet, reason)
+    assert blocking is not None, blockers(fleet)
+    assert blocking["commands"]
+    for command in blocking["commands"]:
+        fleet = companies.begin(at_rest)
+        block(fleet)
+        assert blocker(fleet, reason) == blocking
+        run(fleet.later(minutes=1), command)
+        if shlex.split(command)[1] not in SHOWING:
+            for _ in range(3):
+                fleet.later(minutes=1).sweep()
+            assert blocker(fleet, reason, blocking) is None, command
