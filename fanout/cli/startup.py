@@ -354,7 +354,9 @@ def open_program(
         stack.enter_context(closing(world.git))
         creator = open_record_creator(settings)
         overlay = _open_overlay(settings, world.records, creator)
-        world = replace(world, forges=forges, records=overlay or world.records)
+        world = replace(
+            world, forges=forges, records=overlay or world.records, makes_rounds=long_running
+        )
         reconciler = _build_reconciler(settings, configuration, world, long_running=long_running)
         program = Program(
             settings,

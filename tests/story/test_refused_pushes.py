@@ -10,6 +10,8 @@ from fleet import PLAIN, PROMOTION, Fleet, Repo
 from http_git import serving
 from killing import killer
 
+from fanout.reconcile.pass_scope import PassMode
+
 NAMES = ("ams", "ber", "cdg", "dus", "ewr", "fra")
 PATHS = tuple(f"sites/{name}" for name in NAMES)
 SIX = PLAIN.replace("sites/ams, sites/ber", ", ".join(PATHS))
@@ -413,3 +415,17 @@ def test_a_variant_written_by_hand_has_its_refusal(fleet: Fleet):
     mend(fleet.repos["edge"])
     fleet.later(minutes=1).sweep()
     assert "PushRefused" not in fleet.run("status").out
+
+
+def test_rounds_come_to_all_that_the_server_takes(large_fleet: Fleet):
+    fleet = large_fleet
+    fleet.sweep()
+    repo = fleet.repos["edge"]
+    repo.hook("pre-receive", receive_hook(TAG, "this tag is reserved"))
+    others = {f"{path}/v1" for path in PATHS[1:]}
+    for _ in range(len(PATHS)):
+        with fleet.later(seconds=1).opened(long_running=True) as program:
+            program.sweep(PassMode())
+        if set(repo.tags()) == others:
+            break
+    assert set(repo.tags()) == others

@@ -149,11 +149,10 @@ def finish_pass(
 
     One whose pull requests it merged: the next pass finds the merges in Git, as it finds those of
     people, tags and records them, and writes what follows from them. And one of which a repository
-    took a part, as long as it takes more. Their outcomes are added to those of the report.
+    took a part, as long as it takes more; in rounds that is for a later one. Their outcomes are
+    added to those of the report.
     """
-    subjects = _find_merged_subjects(report) | frozenset(
-        PassSubject(*it) for it in report.partly_pushed
-    )
+    subjects = _find_merged_subjects(report) | _find_partly_pushed(world, report)
     for _ in range(_MAX_FURTHER_PASSES):
         if not subjects:
             break
@@ -164,8 +163,14 @@ def finish_pass(
             (*_without_repeated(report.outcomes, later.outcomes), *later.outcomes),
             (*report.warnings, *later.warnings),
         )
-        subjects = frozenset(PassSubject(*it) for it in later.partly_pushed)
+        subjects = _find_partly_pushed(world, later)
     return report
+
+
+def _find_partly_pushed(world: World, report: PassReport) -> frozenset[PassSubject]:
+    """Return the policies of which another pass may push more at once."""
+    found = () if world.makes_rounds else report.partly_pushed
+    return frozenset(PassSubject(*it) for it in found)
 
 
 def _find_merged_subjects(report: PassReport) -> frozenset[PassSubject]:
@@ -205,7 +210,7 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     recorded_heads, unrecorded_errors = _record_differences(world, pass_plan, heads, releases)
     pass_plan = without_failed_policies(pass_plan, unrecorded_errors)
     with world.counters.times.phase("writing"):
-        pushes = push_changes(world.git, pass_plan)
+        pushes = push_changes(world, pass_plan)
     request_changes = [change for plan in pass_plan.plans for change in plan.request_changes]
     request_changes += [it.change for it in pass_plan.other_statuses]
     with world.counters.times.phase("requests"):

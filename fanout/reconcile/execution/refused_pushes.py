@@ -7,6 +7,8 @@ moves refs on which the other sets were planned, so those are for the next pass.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
+from time import monotonic
 
 from fanout.errors import FanoutError
 from fanout.plan.change_sets import ChangeSet, SetMember, keep_members, list_sets
@@ -15,12 +17,13 @@ from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.publication_messages import CommitSettings, group_publications
 from fanout.plan.push_refusals import is_refusal, refuses_force
 from fanout.plan.repository_changes import build_changes
-from fanout.ports import GitStore
 from fanout.reconcile.pass_results import PassPlan
+from fanout.reconcile.world import World
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import frozen, replace
 
 _MAX_PUSHES = 16  # of one repository in a pass, after the first one
+_ROUND_SECONDS = 2.0  # of all searches in a pass of a round; later, none pushes again
 _Group = tuple[ChangeSet, ...]
 
 
@@ -48,8 +51,9 @@ class PushResults:
         return self.left_out_refs.get((remote, ref), self.by_remote.get(remote))
 
 
-def push_changes(git: GitStore, pass_plan: PassPlan) -> PushResults:
+def push_changes(world: World, pass_plan: PassPlan) -> PushResults:
     """Push the changes of a pass; where a server refuses one, push what it takes of it."""
+    git = world.git
     results = dict(git.change(pass_plan.changes)) if pass_plan.changes else {}
     settings, searches = pass_plan.writing, dict[str, _Search]()
     refused = {it: error for it, error in results.items() if isinstance(error, FanoutError)}
@@ -61,9 +65,13 @@ def push_changes(git: GitStore, pass_plan: PassPlan) -> PushResults:
         search = _open_search(pass_plan, remote, error, settings)
         if search is not None:
             searches[remote] = search
+    end = monotonic() + (_ROUND_SECONDS if world.makes_rounds else inf)
     while changes := [it for search in searches.values() if (it := search.propose()) is not None]:
         for remote, answer in git.change(changes).items():
             searches[remote].note(answer)
+        # The others of a round wait for the search; the next one begins with other sets.
+        if monotonic() > end:
+            break
     left_out: dict[tuple[str, SetMember], FanoutError | None] = {}
     left_out_refs: dict[tuple[str, str], FanoutError | None] = {}
     untried: set[tuple[str, str]] = set()
