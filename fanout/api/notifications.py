@@ -27,7 +27,7 @@ class NotificationEvent(StrEnum):
         member.meaning = meaning
         return member
 
-    APPROVAL_AWAITED = "ApprovalAwaited", "drafts wait for approvals"
+    APPROVAL_AWAITED = "ApprovalAwaited", "drafts wait for approvals alone"
     MERGE_CONFLICT = "MergeConflict", "drafts have undecided merge conflicts"
     POLICY_STOPPED = "PolicyStopped", "an error stops a whole policy"
     ROLLOUT_DONE = "RolloutDone", "all stages of a policy have passed the same revision"

@@ -200,6 +200,28 @@ def test_a_new_revision_replaces_what_a_request_for_changes_is_about(refused):
     assert refused.published() == {"sites/ams": "v2", "sites/ber": "v2"}
 
 
+def test_a_request_for_changes_holds_the_drafts_of_its_request_alone(fleet):
+    policy = (fleet.root / fleet.policies / "policy.yaml").read_text(encoding="utf-8")
+    policy = policy.replace("spec:\n", "spec:\n  draftPer: Variant\n", 1)
+    fleet.write("policy.yaml", policy.replace("atLeast: 2", "atLeast: 1"))
+    for _ in range(3):
+        fleet.later(minutes=1).sweep()
+    numbers = {
+        it["head"].split("/")[3]: it["number"]
+        for it in fleet.requests("edge")
+        if it["state"] == "open" and "/sites/" in it["head"]
+    }
+    fleet.review("edge", numbers["ams"], "bob", "REQUEST_CHANGES")
+    for number in numbers.values():
+        fleet.review("edge", number, "ann")
+    for _ in range(5):
+        fleet.later(minutes=1).sweep()
+    assert fleet.condition("sites/ams")[0] == "ChangesRequested"
+    assert fleet.published() == {"sites/ams": "", "sites/ber": "v1"}
+    fleet.release("v2")
+    assert held(fleet)[0] == "ApprovalMissing"
+
+
 @pytest.mark.parametrize("end", ["review", "record", "dismissal"])
 def test_a_request_for_changes_ends(refused, end):
     assert held(refused)[0] == "ChangesRequested"

@@ -175,10 +175,21 @@ def test_drafts_that_wait_for_approvals_are_told(company):
     company.fleet.write("promotion.yaml", PROMOTION)
     company.fleet.write("policy.yaml", APPROVED)
     publish(company)
-    assert ("ApprovalAwaited", "prod", "v1") not in company.events()
     company.fleet.report("dev", "v1")
     publish(company)
     assert ("ApprovalAwaited", "prod", "v1") in company.events()
+
+
+def test_nobody_is_asked_to_approve_what_an_earlier_stage_has_not_passed(company):
+    company.fleet.write("promotion.yaml", PROMOTION)
+    company.fleet.write("policy.yaml", APPROVED)
+    publish(company)
+    company.fleet.site("cph", "prod", "edge")
+    publish(company)
+    assert company.new() == []
+    company.fleet.report("dev", "v1")
+    publish(company)
+    assert ("ApprovalAwaited", "prod", "v1") in company.new()
 
 
 def test_nobody_is_asked_to_approve_what_has_failed_in_an_earlier_stage(company):

@@ -125,8 +125,11 @@ def _group_by_request(variants: Iterable[ObservedVariant]) -> Iterator[_Reviewed
     forges: dict[tuple[str, str], ForgeState] = {}
     packages: dict[tuple[str, str, str, str], list[_ReviewedPackage]] = {}
     for variant in variants:
-        state, package = variant.repository_state, _find_package(variant)
-        if state.forge is not None and package is not None and package.ref in state.forge.requests:
+        state = variant.repository_state
+        if state.forge is None or not state.forge.requests:
+            continue
+        package = _find_package(variant)
+        if package is not None and package.ref in state.forge.requests:
             forges[state.identity, package.ref] = state.forge
             key = (state.identity, package.ref, variant.spec.stage, package.revision)
             packages.setdefault(key, []).append(package)
