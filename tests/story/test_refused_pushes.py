@@ -11,6 +11,8 @@ from http_git import serving
 from killing import killer
 
 from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.report.status_views import build_repository_status, summarize_repositories
+from fanout.reconcile.selection.policy_resolution import repository_key
 
 NAMES = ("ams", "ber", "cdg", "dus", "ewr", "fra")
 PATHS = tuple(f"sites/{name}" for name in NAMES)
@@ -429,3 +431,16 @@ def test_rounds_come_to_all_that_the_server_takes(large_fleet: Fleet):
         if set(repo.tags()) == others:
             break
     assert set(repo.tags()) == others
+
+
+def test_the_status_of_a_repository_in_a_cluster_is_stalled(fleet: Fleet):
+    fleet.repos["edge"].hook("pre-receive", "echo 'the repository is archived' >&2; exit 1")
+    fleet.sweep()
+    with fleet.opened() as program:
+        [result] = program.observe(PassMode()).policies
+        reports = summarize_repositories(result)
+        [edge] = [it for it in program.read_declared().repositories if it.metadata.name == "edge"]
+        status = build_repository_status(edge, [reports[repository_key(edge)]]).status
+    conditions = {it["type"]: (it["status"], it["reason"]) for it in status["conditions"]}
+    assert conditions["Ready"] == ("False", "PushRefused")
+    assert conditions["Stalled"] == ("True", "PushRefused")
