@@ -67,6 +67,14 @@ class StepResult(NamedTuple):
     result: FunctionResult
 
 
+class StepMatch(NamedTuple):
+    """Names of a function's configuration that an object has when the function runs."""
+
+    step: int
+    place: ObjectPlace
+    names: frozenset[str]
+
+
 @frozen
 class SharedRun:
     """Result of one pipeline for the objects that are equal for all targets."""
@@ -77,6 +85,9 @@ class SharedRun:
     blobs: Mapping[str, bytes]
     tree: TreeTemplate
     results: tuple[StepResult, ...] = ()
+    # By step the names that no object outside of varying files has, and those of objects in them.
+    unmatched: tuple[frozenset[str], ...] = ()
+    matches: tuple[StepMatch, ...] = ()
 
 
 @frozen
