@@ -32,9 +32,12 @@ class Pause:
 
 @dataclass(slots=True)
 class EvaluationBudget:
-    """Budget of one owner: steps for one pass, and pauses that outlast it."""
+    """Budget of one owner: steps for one pass, and pauses that outlast it.
 
-    now: datetime
+    `now` is the instant of the pass; None where there is none, as in validation: nothing is paused.
+    """
+
+    now: datetime | None = None
     pauses: dict[str, Pause] = field(default_factory=dict)  # by text
     _steps: int = STEPS_PER_PASS  # left in this pass
     _end: str = ""  # why nothing more is evaluated in this pass
@@ -43,7 +46,7 @@ class EvaluationBudget:
         """Return why the text is not evaluated now; None if it is."""
         pause = self.pauses.get(text)
         # One that ends too late was begun before the clock was set back.
-        if pause is not None and self.now < pause.until <= self.now + MAX_PAUSE:
+        if pause and self.now and self.now < pause.until <= self.now + MAX_PAUSE:
             return _describe_pause(pause)
         if not self._end:
             return None
@@ -58,6 +61,9 @@ class EvaluationBudget:
 
     def note_excess(self, text: str, problem: str) -> ExpressionFailure:
         """Note that the text exceeded a limit; return its failure."""
+        self._end = self._end or f"{_quote(text)} exceeded a limit: {problem}"
+        if self.now is None:
+            return ExpressionFailure(Reason.LIMIT_EXCEEDED, problem, "simplify it")
         previous = self.pauses.pop(text, None)
         attempts = previous.attempts + 1 if previous is not None else 1
         # The exponent is bounded, or the product would leave what a timedelta can hold.
@@ -65,7 +71,6 @@ class EvaluationBudget:
         pause = self.pauses[text] = Pause(self.now + length, attempts, problem)
         if len(self.pauses) > MAX_PAUSES:
             del self.pauses[next(iter(self.pauses))]
-        self._end = self._end or f"{_quote(text)} exceeded a limit: {problem}"
         return _describe_pause(pause)
 
     def note_success(self, text: str) -> None:

@@ -10,8 +10,6 @@ from fanout.api.object_meta import KRMObject
 from fanout.disk_cache import read_cache_file, write_cache_file
 from fanout.plan.evaluation_budget import MAX_PAUSE, EvaluationBudget, Pause
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
 
 class BudgetStore:
     """Budgets by object; one per process. The pauses are in a file for the next process.
@@ -27,7 +25,7 @@ class BudgetStore:
         """
         self._path = path
         self._key = key
-        self._now = _EPOCH
+        self._now: datetime | None = None
         self._stored: Mapping[str, Any] = self._read_rows()
         self._budgets = {owner: _read_budget(rows) for owner, rows in self._stored.items()}
 
@@ -78,4 +76,4 @@ def _read_budget(rows: Mapping[str, Any]) -> EvaluationBudget:
         text: Pause(datetime.fromtimestamp(until, UTC), attempts, problem)
         for text, (until, attempts, problem) in rows.items()
     }
-    return EvaluationBudget(_EPOCH, pauses)
+    return EvaluationBudget(None, pauses)

@@ -14,6 +14,7 @@ NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
 
 def next_pass(budget: EvaluationBudget, after: timedelta) -> EvaluationBudget:
+    assert budget.now is not None
     return EvaluationBudget(budget.now + after, budget.pauses)
 
 
@@ -39,12 +40,14 @@ def test_a_text_is_tried_again_later_and_later():
     for _ in range(20):
         assert budget.find_refusal("a") is None
         budget.note_excess("a", "slow")
+        assert budget.now is not None
         pauses.append(budget.pauses["a"].until - budget.now)
         budget = next_pass(budget, pauses[-1])
     assert pauses[:3] == [FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE]
     assert pauses[-1] == MAX_PAUSE
     budget.note_success("a")
     budget.note_excess("a", "slow")
+    assert budget.now is not None
     assert budget.pauses["a"].until == budget.now + FIRST_PAUSE
 
 
@@ -57,6 +60,13 @@ def test_many_costly_texts_end_a_budget_without_one_over_a_limit():
     assert refusal is not None
     assert "left for the next pass, because those before it took more than" in refusal.problem
     assert next_pass(budget, timedelta(seconds=1)).find_refusal("a") is None
+
+
+def test_without_an_instant_nothing_is_paused():
+    budget = EvaluationBudget()
+    assert budget.note_excess("a", "slow").remedy == "simplify it"
+    assert budget.pauses == {}
+    assert budget.find_refusal("b") is not None
 
 
 def test_a_clock_that_is_set_back_ends_a_pause():

@@ -219,6 +219,17 @@ def test_costly_expressions_of_one_policy_do_not_add_up(costly: Fleet):
     assert "left for the next pass" not in "".join(messages)
 
 
+def test_validate_has_the_same_budget_and_promises_no_instant(costly: Fleet):
+    # Other texts than in other tests: the verdicts by steps are kept with the shared sandbox.
+    other = SPINS.format(-2)
+    costly.write("policy-costly.yaml", COSTLY.replace(FIRST, other).replace("'costly'", "'c'"))
+    result = costly.run("validate")
+    assert result.code == 2
+    assert f"{other}: it takes more than 500,000 steps; " in result.out
+    assert "it is left for the next pass, because" in result.out
+    assert "tried again" not in result.out
+
+
 def test_validate_names_what_does_not_compile(story: Story):
     result = story.fleet.run("validate")
     assert result.code == 2
