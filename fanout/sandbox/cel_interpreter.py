@@ -55,6 +55,9 @@ Node = Callable[[Sequence[Any]], Any]
 MAX_SOURCE_LENGTH = 120  # characters of a name or of the source that are repeated
 ITEMS_PER_STEP = 64  # items of a list or map, which an operator in a macro goes through
 CHARACTERS_PER_STEP = 1024
+_LARGE_TYPES = frozenset({bytes, dict, list, str})
+# Those that go through what they are given. The others take as long for any value.
+_WEIGHED = frozenset({"!=", "+", "==", "bytes", "contains", "in", "matches", "string"})
 
 
 class StepCounter:
@@ -76,15 +79,24 @@ class StepCounter:
     def count_items(self, items: Iterable[Any], steps: int) -> Iterator[Any]:
         """Yield the items, each of which costs so many steps."""
         for item in items:
-            self.add(steps)
+            self.taken += steps
+            if self.taken > MAX_STEPS:
+                self.add(0)
             yield item
 
-    def weigh(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that counts the sizes of its arguments."""
+    def weigh(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function of an operator or a call; one that counts large arguments."""
+        if name not in _WEIGHED:
+            return function
 
-        def call(*arguments: Any) -> Any:
-            self.add(sum(map(_count_steps, arguments)))
-            return function(*arguments)
+        def call(first: Any, *others: Any) -> Any:
+            # Called for each item of a macro, and hardly ever with a large value.
+            if first.__class__ in _LARGE_TYPES and len(first) >= ITEMS_PER_STEP:
+                self.add(_count_steps(first))
+            for other in others:
+                if other.__class__ in _LARGE_TYPES and len(other) >= ITEMS_PER_STEP:
+                    self.add(_count_steps(other))
+            return function(first, *others)
 
         return call
 
@@ -93,7 +105,7 @@ def _count_steps(value: Any) -> int:
     kind = value.__class__
     if kind is list or kind is dict:
         return len(value) // ITEMS_PER_STEP
-    return len(value) // CHARACTERS_PER_STEP if kind is str or kind is bytes else 0
+    return len(value) // CHARACTERS_PER_STEP
 
 
 def match_pattern(text: Any, pattern: Any) -> bool:
@@ -179,7 +191,7 @@ class _Builder:
         if len(operands) == 1:
             return _apply(UNARY_OPERATORS[name], operands)
         operation = BINARY_OPERATORS[name]
-        return build_binary(self._steps.weigh(operation) if bound else operation, *operands)
+        return build_binary(self._steps.weigh(name, operation) if bound else operation, *operands)
 
     def _build_lazy(self, combine: Callable[..., Node]) -> Callable[[Tree, tuple[str, ...]], Node]:
         return lambda tree, bound: combine(*self._build_all([*subtrees(tree)], bound))
@@ -235,7 +247,7 @@ class _Builder:
         if name in MACROS:
             return self._build_macro(tree, bound)
         nodes = self._build_all([child_of(tree, 0), *arguments], bound)
-        return _apply(self._steps.weigh(METHODS[name]) if bound else METHODS[name], nodes)
+        return _apply(self._steps.weigh(name, METHODS[name]) if bound else METHODS[name], nodes)
 
     def _build_macro(self, tree: Tree, bound: tuple[str, ...]) -> Node:
         """Build a macro, which counts the nodes of its body for each item."""
@@ -260,7 +272,7 @@ class _Builder:
                 name, arguments = str(token_of(inner, 0)), [*arguments_of(inner)]
                 if name == "has":
                     return self._build_has(arguments[0], bound)
-                function = self._steps.weigh(FUNCTIONS[name]) if bound else FUNCTIONS[name]
+                function = self._steps.weigh(name, FUNCTIONS[name]) if bound else FUNCTIONS[name]
                 return _apply(function, self._build_all(arguments, bound))
             case "list_lit":
                 items = self._build_all([*arguments_of(inner)], bound)
