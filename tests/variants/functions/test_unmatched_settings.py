@@ -1,11 +1,11 @@
 """Settings that match nothing in a package: said, whichever way the package is rendered."""
 
 import pytest
-from variants.builders import package, rows, spec
+from variants.builders import config_map, package, point, rows, spec
 from variants.running import kptfile, rendered
 
 from fanout.selection.cluster_objects import ClusterObjectIndex
-from fanout.selection.variant_spec import FunctionSpec
+from fanout.selection.variant_spec import FunctionSpec, InjectorSpec
 from fanout.variants.package_preparation import prepare_package
 from fanout.variants.package_rendering import render_variant
 from fanout.variants.render_model import RenderLimits
@@ -94,3 +94,23 @@ def test_variants_of_one_shape_say_the_same():
     ]
     found = [[it.message for it in each.results] for each in variants_of(FILES, *lists)]
     assert found == [["no field has a setter tagg", "no container has the image ngnix"]] * 4
+
+
+def test_what_differs_between_targets_counts_as_the_target_has_it():
+    """The object of an injection point is not that of the package."""
+    files = {
+        "point.yaml": f"{point(mark='optional')}data:\n  size: a # kpt-set: ${{size}}\n",
+        **FILES,
+    }
+    sites = [
+        config_map("settings", data={"size": "b"}),
+        config_map("settings", data={"other": "c"}),
+    ]
+    for objects, injectors in (((), ()), *(((it,), (InjectorSpec("settings"),)) for it in sites)):
+        fields = {"objects": objects, "injectors": injectors}
+        mutators = (setters(size="x", tagg="y"), image("nginx"))
+        found = remarks(files, *mutators, **fields)
+        assert found == remarks(files, *mutators, WHOLE, **fields)
+        has_setter = not objects or "size" in objects[0]["data"]
+        expected = ("info", "tagg") if has_setter else ("warning", "size, tagg")
+        assert found == [(expected[0], "apply-setters", f"no field has a setter {expected[1]}")]
