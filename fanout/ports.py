@@ -12,6 +12,7 @@ from fanout.declared.object_key import ObjectKey
 from fanout.errors import Denied, FanoutError
 from fanout.package.package_limits import SizeLimits
 from fanout.package.tree_ids import TreeEntry
+from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.history.status_revision import StatusRevision
 from fanout.plan.observation.observed_request import (
@@ -426,13 +427,16 @@ class Sandbox(Protocol):
     """Evaluation of untrusted expressions and templates, within limits (package: sandbox)."""
 
     def evaluate(
-        self, expressions: Sequence[str], rows: Sequence[Mapping[str, Any]]
+        self,
+        expressions: Sequence[str],
+        rows: Sequence[Mapping[str, Any]],
+        budget: EvaluationBudget | None = None,
     ) -> list[list[Any]]:
         """Evaluate each expression over each row of variables.
 
         Return `values[expression][row]`. A value is plain data (str, int, float, bool, None,
         list, dict) or an error value. An expression that exceeds its limits is an error in all
-        rows; the others are evaluated all the same.
+        rows; the others are evaluated all the same, or refused by the budget of their owner.
         """
 
     def closures(self, expressions: Sequence[str]) -> list[InProcessExpression | None]:
@@ -456,9 +460,12 @@ class Sandbox(Protocol):
         """
 
     def render(
-        self, templates: Sequence[str], rows: Sequence[Mapping[str, Any]]
+        self,
+        templates: Sequence[str],
+        rows: Sequence[Mapping[str, Any]],
+        budget: EvaluationBudget | None = None,
     ) -> list[list[Any]]:
-        """Render each Jinja template over each row of variables.
+        """Render each Jinja template over each row of variables, as `evaluate` does.
 
         Return `texts[template][row]`.
         """
@@ -467,14 +474,18 @@ class Sandbox(Protocol):
 class FunctionRunner(Protocol):
     """Runtime of allowed programs and of scripts in packages (package: sandbox)."""
 
-    def run(self, runs: Sequence[ProgramRun]) -> list[ProgramOutput | ProgramError]:
-        """Run each program on its ResourceList.
+    def run(
+        self, runs: Sequence[ProgramRun], budget: EvaluationBudget | None = None
+    ) -> list[ProgramOutput | ProgramError]:
+        """Run each program on its ResourceList, as far as the budget of their owner allows.
 
         Return outputs in order, or an error for a failed run.
         """
 
-    def run_scripts(self, scripts: Sequence[ScriptRun]) -> list[ScriptOutput | ProgramError]:
-        """Run each script on its ResourceList, within limits.
+    def run_scripts(
+        self, scripts: Sequence[ScriptRun], budget: EvaluationBudget | None = None
+    ) -> list[ScriptOutput | ProgramError]:
+        """Run each script on its ResourceList, within limits, as far as the budget allows.
 
         Return outputs or errors in order.
         """

@@ -106,7 +106,7 @@ ENGLISH = """
     settling
     assertion at blocked cannot cause change changes choice choices compared create day denied
     described difference disabled dry earlier effect ended ensure exceeded exclusive expected
-    explain explanation external filled first free get guarded holder invalid large local
+    explain explanation external filled first free get guarded holder ignored invalid large local
     located lost malformed match matchable matching misplaced moved no not open other pair plain
     planned played player refused returned side spelling suggestions too uncertain undeclared
     unfit unknown unmatched unreadable unsuitable unsupported varying visible wait waiting winner

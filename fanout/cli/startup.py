@@ -45,6 +45,7 @@ from fanout.plan.observation.repository_state import CommitIdentity, Remote
 from fanout.plan.pull_requests.call_estimate import CallEstimate, estimate_calls
 from fanout.plan.pull_requests.call_limits import HostLimits
 from fanout.ports import Credentials, Forge, ProbeClient, RecordCreator, RecordStore, Secrets
+from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.memo.noop_snapshot import NoopSnapshotStore
 from fanout.reconcile.pass_results import PassPlan, PassReport
@@ -383,7 +384,11 @@ def _build_reconciler(
 ) -> Reconciler:
     key = f"{version(DISTRIBUTION)}\0{configuration.install_id}"
     request_memos = RequestMemos(settings.state_dir / "forges", key)
-    return Reconciler(world, request_memos, long_running=long_running)
+    budgets = BudgetStore(
+        settings.state_dir / "pauses.json",
+        f"{version(DISTRIBUTION)}\0{configuration.sandbox}\0{configuration.functions}",
+    )
+    return Reconciler(world, request_memos, budgets=budgets, long_running=long_running)
 
 
 def _open_noop_snapshot(

@@ -6,12 +6,14 @@ from typing import TypeVar
 
 from fanout.kubernetes_schemas.schema_files import read_schemas
 from fanout.pending_inputs import Responses, complete
+from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.ports import FunctionRunner
 from fanout.variants.function_requests import (
     FunctionRequest,
     ProgramOutput,
     ProgramRun,
     Response,
+    ResponseError,
     SchemaRequest,
     ScriptRun,
 )
@@ -33,16 +35,19 @@ class FunctionResultCache:
         """Results obtained so far, by request."""
         return self._results
 
-    def obtain(self, requests: Sequence[FunctionRequest]) -> None:
+    def obtain(
+        self, requests: Sequence[FunctionRequest], budget: EvaluationBudget | None = None
+    ) -> None:
         """Obtain the results of requests that have none; programs run in parallel."""
         runs = [request for request in requests if isinstance(request, ProgramRun)]
-        for run, output in zip(runs, self.function_runtime.run(runs) if runs else (), strict=True):
+        outputs = self.function_runtime.run(runs, budget) if runs else ()
+        for run, output in zip(runs, outputs, strict=True):
             self._results[run] = output
             self._size += len(run.stdin) + (
                 len(output.stdout) if isinstance(output, ProgramOutput) else 0
             )
         scripts = [request for request in requests if isinstance(request, ScriptRun)]
-        script_results = self.function_runtime.run_scripts(scripts) if scripts else ()
+        script_results = self.function_runtime.run_scripts(scripts, budget) if scripts else ()
         for script, items in zip(scripts, script_results, strict=True):
             self._results[script] = items
             self._size += 2 * len(script.resource_list)  # the output is about as long
@@ -57,6 +62,17 @@ class FunctionResultCache:
         """
         [value] = complete([lambda: work(self._results)], self.obtain)
         return value
+
+    def begin_pass(self) -> None:
+        """Begin a pass: drop errors that are not final, so that they are requested again."""
+        # Dropped between passes only: the rounds of one pass rely on the results before them.
+        repeated = [
+            request
+            for request, result in self._results.items()
+            if isinstance(result, ResponseError) and not result.is_final
+        ]
+        for request in repeated:
+            del self._results[request]
 
     def drop_if_large(self) -> None:
         """Drop the results of programs once they exceed the size limit; schemas stay."""

@@ -249,7 +249,7 @@ class PolicyEvaluator:
             (it.commit for it in gate_records.evidence if it.commit),
             variants,
             self.git,
-            self.prober.read_checks(resolved_policy, variants),
+            self.prober.read_checks(resolved_policy, variants, inputs.budget),
         )
         return ObservedPolicy(
             inputs=inputs,
@@ -291,7 +291,8 @@ class PolicyEvaluator:
         others = [it for it in selected.variants if it.spec.name not in rendered]
         due = find_due_drafts(others, selected.suspended, self.draft_limit)
         idle = {it.spec.name for it in others} - due.written - due.postponed - selected.suspended
-        for variant in self.renderer.render_due(others, due):
+        budget = selected.observed.inputs.budget
+        for variant in self.renderer.render_due(others, due, budget):
             rendered[variant.spec.name] = variant
             if variant.spec.name in idle:
                 variant_memo.store_idle(variant)
@@ -306,7 +307,8 @@ class PolicyEvaluator:
             observed.evidence,
             observed.variant_memo.gate_facts,
         )
-        decided = DecidedPolicy(rendered, facts, self.conditions.decide(facts), rendered.variants)
+        decision = self.conditions.decide(facts, observed.inputs.budget)
+        decided = DecidedPolicy(rendered, facts, decision, rendered.variants)
         return self._judge_merges(decided)
 
     def _judge_merges(self, decided: DecidedPolicy) -> DecidedPolicy:
@@ -315,7 +317,9 @@ class PolicyEvaluator:
         merged = find_person_merges(variants, decided.observed.status)
         if not merged:
             return decided
-        before = self.conditions.decide(facts_before_merges(decided.facts, merged))
+        before = self.conditions.decide(
+            facts_before_merges(decided.facts, merged), decided.observed.inputs.budget
+        )
         marked = judge_merges(variants, merged, before)
         rendered = RenderedPolicy(decided.rendered.selected, marked)
         return replace(decided, rendered=rendered, drafted=marked)
@@ -339,7 +343,8 @@ class PolicyEvaluator:
             observed = rendered.selected.observed
             # Without the memo: these holds last for this pass only.
             facts = build_policy_facts(observed.gate_inputs, held_variants, observed.evidence)
-            decided = DecidedPolicy(rendered, facts, self.conditions.decide(facts), held_variants)
+            decision = self.conditions.decide(facts, observed.inputs.budget)
+            decided = DecidedPolicy(rendered, facts, decision, held_variants)
         return decided
 
     def _draft_next_candidates(self, decided: DecidedPolicy) -> DecidedPolicy:
@@ -384,7 +389,9 @@ class PolicyEvaluator:
             find_leads(next_facts),
             decided.rendered.selected.pins,
         )
-        rendered = self.renderer.render_due(selected, find_due_drafts(selected))
+        rendered = self.renderer.render_due(
+            selected, find_due_drafts(selected), decided.observed.inputs.budget
+        )
         drafted = {it.spec.name: it for it in rendered}
         return replace(
             decided,

@@ -1,11 +1,12 @@
 """Inputs of the evaluation of one policy in a pass."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, field
 
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.errors import FanoutError
 from fanout.gates.gate_facts import DependencyFacts, Hold
+from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.reconcile.ownership.path_ownership import PathOwnership
@@ -24,6 +25,7 @@ class PolicyInputs:
     listings: Mapping[str, RefListing | FanoutError]
     promotions: Sequence[PromotionPolicy]
     is_sweep: bool
+    budget: EvaluationBudget | None = field(default=None, compare=False)  # of its texts
     depends_on: tuple[DependencyFacts, ...] = ()  # of a hand-written variant
     all_promotions_read: bool = True  # False: a PromotionPolicy of the namespace may be missing
     removal_doubt: Hold | None = None  # why a missing target may still exist

@@ -23,6 +23,7 @@ from fanout.plan.publication_messages import CommitSettings
 from fanout.plan.pull_requests.merge_messages import with_merge_messages
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile import reconcile_wording as wording
+from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.evidence.check_probes import CheckProber
@@ -85,6 +86,7 @@ class _PassContext:
     repository_states: Mapping[str, RepositoryState]  # by Repository identity
     drafted_states: Mapping[str, Sequence[RepositoryState]]  # by policy, as trailers name it
     evaluator: PolicyEvaluator
+    budgets: BudgetStore
 
     def build_inputs(
         self, resolved_policy: ResolvedPolicy, results: Mapping[PolicyKey, PolicyResult]
@@ -102,6 +104,9 @@ class _PassContext:
             listings=self.listings,
             promotions=find_promotions(resolved_policy, declared.promotions),
             is_sweep=self.mode.is_sweep_for(resolved_policy),
+            budget=self.budgets.get_budget(resolved_policy.declaration)
+            if resolved_policy.declaration is not None
+            else None,
             all_promotions_read=are_all_promotions_read(declared, resolved_policy.namespace),
             removal_doubt=find_removal_doubt(
                 declared, resolved_policy.upstream_policy, self.evaluator.now
@@ -121,13 +126,16 @@ class Reconciler:
         world: World,
         request_memos: RequestMemos | None = None,
         *,
+        budgets: BudgetStore | None = None,
         long_running: bool = False,
     ) -> None:
         """Create the reconciler.
 
-        `request_memos`: what earlier processes read from forges. `long_running`: it makes many
-        passes and keeps memos that speed up all but the first.
+        `request_memos`: what earlier processes read from forges. `budgets`: which texts exceeded
+        limits in earlier processes. `long_running`: it makes many passes and keeps memos that
+        speed up all but the first.
         """
+        self._budgets = budgets or BudgetStore()
         self._world = world
         self._observer = RepositoryObserver(world.git, world.setup.install)
         self._request_observer = RequestObserver(
@@ -142,7 +150,7 @@ class Reconciler:
         self._packages = UpstreamPackages(world.git, world.setup.limits)
         # Results of functions that renderings asked for; `fanout diff` renders with them, too.
         self.function_results = FunctionResultCache(world.function_runtime)
-        self._resolution_memo = ResolutionMemo(world.sandbox)
+        self._resolution_memo = ResolutionMemo(world.sandbox, self._budgets)
         self._ownership_memo = OwnershipMemo()
         self._repository_drafts = RepositoryDrafts()
         self._pending_pushes = PendingPushes(world.git)
@@ -167,6 +175,8 @@ class Reconciler:
         lost.
         """
         phase, setup = self._world.counters.times.phase, self._world.setup
+        self._budgets.begin_pass(now)
+        self.function_results.begin_pass()
         resolved_policies = self._resolve_policies(declared).policies
         policy_states, outdated = self._read_records(resolved_policies)
         self._pending_pushes.end_outdated(declared, policy_states)
@@ -183,6 +193,7 @@ class Reconciler:
         scope, repository_states = context.scope, context.repository_states
         results, plans = self._evaluate_policies(context)
         messages = self._build_messages(scope.covered, plans, declared)
+        self._budgets.store()
         writing = CommitSettings(setup.install, setup.identity, messages.texts)
         plans = tuple(with_merge_messages(plan, writing) for plan in plans)
         with phase("changes"):
@@ -236,6 +247,7 @@ class Reconciler:
             repository_states,
             drafted_states,
             self._build_evaluator(declared, now, mode),
+            self._budgets,
         )
 
     def _read_records(
@@ -317,8 +329,16 @@ class Reconciler:
             for it in sorted(planned_policies)
         }
         with self._world.counters.times.phase("changes"):
-            work = partial(build_commit_messages, plans, promotions, self._world.sandbox, declared)
-            messages = run_isolated(work)
+            messages = run_isolated(
+                partial(
+                    build_commit_messages,
+                    plans,
+                    promotions,
+                    self._world.sandbox,
+                    declared,
+                    self._budgets,
+                )
+            )
         if isinstance(messages, FanoutError):  # what commits say is no reason to hold them
             return CommitMessages({}, (f"commits have the default message: {messages}",))
         return messages
@@ -362,7 +382,10 @@ class Reconciler:
                 now=now,
                 publish=mode.publish,
                 texts=RequestTextBuilder(
-                    change_reader=self._change_reader, sandbox=world.sandbox, declared=declared
+                    change_reader=self._change_reader,
+                    sandbox=world.sandbox,
+                    declared=declared,
+                    budgets=self._budgets,
                 ),
             ),
         )

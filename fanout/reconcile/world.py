@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, field
 
 from fanout.errors import Bug, InvalidInput
+from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_state import CommitIdentity
@@ -43,11 +44,19 @@ class Setup:
 class DisabledFunctionRuntime:
     """Function runtime that runs nothing, for installations that allow no programs."""
 
-    def run(self, runs: Sequence[ProgramRun]) -> list[ProgramOutput | ResponseError]:
+    def run(
+        self,
+        runs: Sequence[ProgramRun],
+        budget: EvaluationBudget | None = None,  # noqa: ARG002 as of the port
+    ) -> list[ProgramOutput | ResponseError]:
         """Raise Bug: no program is allowed, so none may be requested."""
         raise Bug(f"{runs[0].program.name} is to be run and no program is allowed")
 
-    def run_scripts(self, scripts: Sequence[ScriptRun]) -> list[ScriptOutput | ResponseError]:
+    def run_scripts(
+        self,
+        scripts: Sequence[ScriptRun],
+        budget: EvaluationBudget | None = None,  # noqa: ARG002 as of the port
+    ) -> list[ScriptOutput | ResponseError]:
         """Return for each script that it cannot be run."""
         return [ResponseError("scripts are not run here") for _ in scripts]
 

@@ -5,7 +5,7 @@ many places. The argument of a closure is a tuple: the row, and the value of eac
 macros around it bind.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -48,10 +48,64 @@ from fanout.sandbox.cel_times import (
 )
 from fanout.sandbox.expression_closures import build_binary, build_conditional, build_logic
 from fanout.sandbox.free_variables import MACROS
+from fanout.sandbox.worker_protocol import MAX_STEPS, RefusedError
 
 Scope = tuple[Any, ...]
 Node = Callable[[Sequence[Any]], Any]
 MAX_SOURCE_LENGTH = 120  # characters of a name or of the source that are repeated
+ITEMS_PER_STEP = 64  # items of a list or map, which an operator in a macro goes through
+CHARACTERS_PER_STEP = 1024
+_LARGE_TYPES = frozenset({bytes, dict, list, str})
+# Those that go through what they are given. The others take as long for any value.
+_WEIGHED = frozenset({"!=", "+", "==", "bytes", "contains", "in", "matches", "string"})
+
+
+class StepCounter:
+    """Steps of one evaluation, the same on every machine.
+
+    A step is a node of a macro's body, for each item, or a part of a large value that it handles.
+    What is outside of macros is evaluated once, so its cost is bounded by the length of the text.
+    """
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+    def add(self, number: int) -> None:
+        """Count steps. Raises RefusedError, which no operator absorbs, beyond `MAX_STEPS`."""
+        self.taken += number
+        if self.taken > MAX_STEPS:
+            raise RefusedError("LimitExceeded", f"it takes more than {MAX_STEPS:,} steps")
+
+    def count_items(self, items: Iterable[Any], steps: int) -> Iterator[Any]:
+        """Yield the items, each of which costs so many steps."""
+        for item in items:
+            self.taken += steps
+            if self.taken > MAX_STEPS:
+                self.add(0)
+            yield item
+
+    def weigh(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function of an operator or a call; one that counts large arguments."""
+        if name not in _WEIGHED:
+            return function
+
+        def call(first: Any, *others: Any) -> Any:
+            # Called for each item of a macro, and hardly ever with a large value.
+            if first.__class__ in _LARGE_TYPES and len(first) >= ITEMS_PER_STEP:
+                self.add(_count_steps(first))
+            for other in others:
+                if other.__class__ in _LARGE_TYPES and len(other) >= ITEMS_PER_STEP:
+                    self.add(_count_steps(other))
+            return function(first, *others)
+
+        return call
+
+
+def _count_steps(value: Any) -> int:
+    kind = value.__class__
+    if kind is list or kind is dict:
+        return len(value) // ITEMS_PER_STEP
+    return len(value) // CHARACTERS_PER_STEP
 
 
 def match_pattern(text: Any, pattern: Any) -> bool:
@@ -88,17 +142,22 @@ METHODS: dict[str, Callable[..., Any]] = {
 }
 
 
-def build_evaluator(tree: Tree, text: str) -> Callable[[dict[str, Any]], Any]:
-    """Return a function from a row of variables to the value. It raises EvaluationError."""
-    node = _Builder(text).build(tree, ())
+def build_evaluator(tree: Tree, text: str, steps: StepCounter) -> Callable[[dict[str, Any]], Any]:
+    """Return a function from a row of variables to the value.
+
+    It counts its steps, and raises EvaluationError or RefusedError.
+    """
+    node = _Builder(text, steps).build(tree, ())
     return lambda row: node((row,))
 
 
 class _Builder:
     """Builder of the closures of one text, which errors repeat parts of."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, steps: StepCounter) -> None:
         self._text = text
+        self._steps = steps
+        self._built = 0  # nodes
         self._builders: dict[str, Callable[[Tree, tuple[str, ...]], Node]] = {
             "addition": self._build_operation,
             "conditionaland": self._build_lazy(partial(build_logic, deciding=False)),
@@ -115,6 +174,7 @@ class _Builder:
 
     def build(self, tree: Tree, bound: tuple[str, ...]) -> Node:
         """Build the closure of a tree. `bound`: the names that macros around it bind."""
+        self._built += 1
         path = find_path(tree)
         if path and (cel_type := find_type(path, bound)) is not None:
             return lambda _: cel_type
@@ -130,7 +190,8 @@ class _Builder:
         name = SIGNS[sign.data]
         if len(operands) == 1:
             return _apply(UNARY_OPERATORS[name], operands)
-        return build_binary(BINARY_OPERATORS[name], *operands)
+        operation = BINARY_OPERATORS[name]
+        return build_binary(self._steps.weigh(name, operation) if bound else operation, *operands)
 
     def _build_lazy(self, combine: Callable[..., Node]) -> Callable[[Tree, tuple[str, ...]], Node]:
         return lambda tree, bound: combine(*self._build_all([*subtrees(tree)], bound))
@@ -184,10 +245,22 @@ class _Builder:
     def _build_method(self, tree: Tree, bound: tuple[str, ...]) -> Node:
         name, arguments = str(token_of(tree, 1)), [*arguments_of(tree)]
         if name in MACROS:
-            collection = self.build(child_of(tree, 0), bound)
-            body = self.build(arguments[1], (*bound, bare_name(arguments[0]) or ""))
-            return partial(MACRO_EVALUATORS[name], collection, body)
-        return _apply(METHODS[name], self._build_all([child_of(tree, 0), *arguments], bound))
+            return self._build_macro(tree, bound)
+        nodes = self._build_all([child_of(tree, 0), *arguments], bound)
+        return _apply(self._steps.weigh(name, METHODS[name]) if bound else METHODS[name], nodes)
+
+    def _build_macro(self, tree: Tree, bound: tuple[str, ...]) -> Node:
+        """Build a macro, which counts the nodes of its body for each item."""
+        name, (variable, condition) = str(token_of(tree, 1)), arguments_of(tree)
+        collection = self.build(child_of(tree, 0), bound)
+        built_before = self._built
+        body = self.build(condition, (*bound, bare_name(variable) or ""))
+        count_items, nodes = self._steps.count_items, self._built - built_before
+
+        def items(scope: Sequence[Any]) -> Iterator[Any]:
+            return count_items(list_items(collection(scope)), nodes)
+
+        return partial(MACRO_EVALUATORS[name], items, body)
 
     def _build_primary(self, tree: Tree, bound: tuple[str, ...]) -> Node:
         inner = child_of(tree, 0)
@@ -199,7 +272,8 @@ class _Builder:
                 name, arguments = str(token_of(inner, 0)), [*arguments_of(inner)]
                 if name == "has":
                     return self._build_has(arguments[0], bound)
-                return _apply(FUNCTIONS[name], self._build_all(arguments, bound))
+                function = self._steps.weigh(name, FUNCTIONS[name]) if bound else FUNCTIONS[name]
+                return _apply(function, self._build_all(arguments, bound))
             case "list_lit":
                 items = self._build_all([*arguments_of(inner)], bound)
                 return lambda scope: [item(scope) for item in items]
@@ -256,10 +330,10 @@ def _shorten(text: str) -> str:
     return f"{text[:half]}…{text[-half:]}"
 
 
-def _decide(collection: Node, body: Node, scope: Sequence[Any], *, deciding: bool) -> bool:
+def _decide(items: Node, body: Node, scope: Sequence[Any], *, deciding: bool) -> bool:
     """Evaluate `all` (decided by false) or `exists` (by true), which absorb errors."""
     problem: EvaluationError | None = None
-    for item in list_items(collection(scope)):
+    for item in items(scope):
         try:
             value = body((*scope, item))
         except EvaluationError as error:
@@ -274,10 +348,10 @@ def _decide(collection: Node, body: Node, scope: Sequence[Any], *, deciding: boo
     return not deciding
 
 
-def _select(name: str, collection: Node, body: Node, scope: Sequence[Any]) -> list[Any]:
+def _select(name: str, items: Node, body: Node, scope: Sequence[Any]) -> list[Any]:
     """Return the items for which a condition is true."""
     selected = []
-    for item in list_items(collection(scope)):
+    for item in items(scope):
         value = body((*scope, item))
         if value.__class__ is not bool:
             raise no_overload(name, value)
@@ -286,8 +360,8 @@ def _select(name: str, collection: Node, body: Node, scope: Sequence[Any]) -> li
     return selected
 
 
-def _map(collection: Node, body: Node, scope: Sequence[Any]) -> list[Any]:
-    return [body((*scope, item)) for item in list_items(collection(scope))]
+def _map(items: Node, body: Node, scope: Sequence[Any]) -> list[Any]:
+    return [body((*scope, item)) for item in items(scope)]
 
 
 MACRO_EVALUATORS: dict[str, Callable[[Node, Node, Sequence[Any]], Any]] = {

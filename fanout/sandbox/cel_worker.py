@@ -14,7 +14,7 @@ from typing import Any
 import celpy
 from celpy.celparser import CELParseError
 
-from fanout.sandbox.cel_interpreter import build_evaluator
+from fanout.sandbox.cel_interpreter import StepCounter, build_evaluator
 from fanout.sandbox.cel_operators import (
     EvaluationError,
     check_int,
@@ -132,8 +132,14 @@ class CelEngine:
     def __init__(self) -> None:
         logging.getLogger("celpy").setLevel(logging.CRITICAL)
         self._environment = celpy.Environment(runner_class=celpy.InterpretedRunner)
+        self._steps = StepCounter()
         # Rows come in chunks of one text, and parsing takes far longer than evaluating.
         self._program = lru_cache(MAX_PROGRAMS)(self._compile)
+
+    @property
+    def steps(self) -> int:
+        """Steps of the last evaluation."""
+        return self._steps.taken
 
     def find_free_variables(self, text: str) -> FreeVariables:
         """Return the fields and variables that the expression reads. Raises RefusedError."""
@@ -149,6 +155,7 @@ class CelEngine:
 
     def compute(self, text: str, row: Mapping[str, Any]) -> Any:
         """Return the expression's value over a row. Raises RefusedError."""
+        self._steps.taken = 0
         _, _, evaluate = self._program(text)
         try:
             return evaluate({name: to_cel(row[name]) for name in row})
@@ -165,7 +172,7 @@ class CelEngine:
         try:
             tree = shorten_tree(self._environment.compile(text))
             check_tree(tree)
-            return tree, find_tree_variables(tree), build_evaluator(tree, text)
+            return tree, find_tree_variables(tree), build_evaluator(tree, text, self._steps)
         except CELParseError as error:
             problem, remedy = describe_syntax_error(error, text), find_syntax_remedy(text)
             raise RefusedError("ExpressionError", problem, remedy) from None

@@ -19,6 +19,7 @@ from typing import Any, Self
 from fanout.disk_cache import read_cache_file, write_cache_file
 from fanout.errors import Bug
 from fanout.message_commands import DISTRIBUTION
+from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.sandbox.expression_closures import ASK, build_closure
 from fanout.sandbox.free_variables import (
     GLOBALS,
@@ -128,7 +129,10 @@ class TextEvaluator:
         self._answers: dict[str, dict[_AnswerKey, Any]] = {}  # least recently asked text first
 
     def evaluate_texts(
-        self, texts: Sequence[str], rows: Sequence[Mapping[str, Any]]
+        self,
+        texts: Sequence[str],
+        rows: Sequence[Mapping[str, Any]],
+        budget: EvaluationBudget | None,
     ) -> list[list[Any]]:
         """Evaluate each text over each row.
 
@@ -139,7 +143,7 @@ class TextEvaluator:
         columns: dict[str, _PendingAnswers] = {}
         tasks: list[EvaluationTask] = []
         try:
-            compiled = self.compile_texts(texts)
+            compiled = self.compile_texts(texts, budget)
             computed = _compute_in_process(compiled, rows)
             for text, compiled_text in compiled.items():
                 if isinstance(compiled_text, ExpressionFailure):
@@ -155,20 +159,24 @@ class TextEvaluator:
                         EvaluationTask(text, missing_parts[start : start + ROWS_PER_REQUEST])
                         for start in range(0, len(missing_parts), ROWS_PER_REQUEST)
                     ]
-            failures = self.workers.run_tasks(tasks, self._store_answers) if tasks else {}
+            failures = self.workers.run_tasks(tasks, self._store_answers, budget) if tasks else {}
         finally:
             self.workers.finish_batch()
         for text, column in columns.items():
             self._fill_pending(text, column, failures.get(text))
+            if budget is not None and column.pending_keys and text not in failures:
+                budget.note_success(text)
         self._evict()
         return [columns[text].answers for text in texts]
 
-    def compile_texts(self, texts: Sequence[str]) -> dict[str, CompiledText | ExpressionFailure]:
+    def compile_texts(
+        self, texts: Sequence[str], budget: EvaluationBudget | None = None
+    ) -> dict[str, CompiledText | ExpressionFailure]:
         """Compile texts; new ones are parsed together."""
         distinct = list(dict.fromkeys(texts))
         new_texts = [text for text in distinct if text not in self._texts]
         compiled = {text: self._texts[text] for text in distinct if text in self._texts}
-        for text, parsed in self._parse_new(new_texts).items():
+        for text, parsed in self._parse_new(new_texts, budget).items():
             compiled[text] = _compile(parsed)
             # Everything else about a text is final; a limit may be met because the machine was
             # busy.
@@ -176,13 +184,15 @@ class TextEvaluator:
                 self._texts[text] = compiled[text]
         return {text: compiled[text] for text in distinct}
 
-    def _parse_new(self, texts: Sequence[str]) -> dict[str, ParsedText | ExpressionFailure]:
+    def _parse_new(
+        self, texts: Sequence[str], budget: EvaluationBudget | None
+    ) -> dict[str, ParsedText | ExpressionFailure]:
         """Return the parsed form of new texts, from the file cache or from a worker."""
         if not texts:
             return {}
         cached = self._ast_cache.find(texts)
         missing = [text for text in texts if text not in cached]
-        parsed = self.workers.parse_texts(missing) if missing else {}
+        parsed = self.workers.parse_texts(missing, budget) if missing else {}
         self._ast_cache.store(
             {
                 text: parsed_text
@@ -239,12 +249,12 @@ class TextEvaluator:
     def _fill_pending(
         self, text: str, column: _PendingAnswers, failure: ExpressionFailure | None
     ) -> None:
-        if failure is not None:  # what exceeded a limit fails for all rows
-            column.answers = [failure] * len(column.answers)
-            return
         known_answers = self._answers.get(text, {})
         for number, key in column.pending_keys.items():
-            column.answers[number] = known_answers[key]
+            # What exceeded a limit fails for all rows that had no answer before.
+            column.answers[number] = (
+                known_answers[key] if failure is None else known_answers.get(key, failure)
+            )
 
     def _evict(self) -> None:
         """Evict the least recently evaluated texts while too many answers or texts are kept."""
@@ -311,7 +321,10 @@ class ProcessSandbox:
         )
 
     def evaluate(
-        self, expressions: Sequence[str], rows: Sequence[Mapping[str, Any]]
+        self,
+        expressions: Sequence[str],
+        rows: Sequence[Mapping[str, Any]],
+        budget: EvaluationBudget | None = None,
     ) -> list[list[Any]]:
         """Evaluate expressions over rows.
 
@@ -320,14 +333,17 @@ class ProcessSandbox:
         # One batch at a time: a worker has one pipe, and requests of two batches must not
         # interleave.
         with self._lock:
-            return self._require_open(self._expressions).evaluate_texts(expressions, rows)
+            return self._require_open(self._expressions).evaluate_texts(expressions, rows, budget)
 
     def render(
-        self, templates: Sequence[str], rows: Sequence[Mapping[str, Any]]
+        self,
+        templates: Sequence[str],
+        rows: Sequence[Mapping[str, Any]],
+        budget: EvaluationBudget | None = None,
     ) -> list[list[Any]]:
         """Fill templates from rows: `answers[template][row]` is text or an ExpressionFailure."""
         with self._lock:
-            return self._require_open(self._templates).evaluate_texts(templates, rows)
+            return self._require_open(self._templates).evaluate_texts(templates, rows, budget)
 
     def closures(self, expressions: Sequence[str]) -> list[InProcessExpression | None]:
         """Return each expression as a function of one row.

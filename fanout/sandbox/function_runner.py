@@ -22,17 +22,22 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import IO
 
 from fanout.api.fanout_configuration import Functions
 from fanout.api.function_catalog import full_image
+from fanout.api.reasons import Reason
+from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.sandbox.worker_limits import ExceededLimit, WorkerLimits
 from fanout.sandbox.worker_pool import WorkerEndedError, WorkerPool
+from fanout.sandbox.worker_protocol import FREE_STEPS
+from fanout.selection.variant_spec import ExpressionFailure
 from fanout.telemetry.event_counters import EventCounters, EventName
 from fanout.telemetry.metrics import Counters
-from fanout.values import frozen
+from fanout.values import frozen, replace
 from fanout.variants.function_requests import (
     AllowedPrograms,
     KrmProgram,
@@ -143,7 +148,7 @@ class _ProgramRun:
 
     def _exceed_time(self) -> ResponseError:
         self.events.add(EventName.SANDBOX_KILL, ExceededLimit.WALL_TIME)
-        return ResponseError(f"it took longer than {self.command.timeout:g} s")
+        return ResponseError(f"it took longer than {self.command.timeout:g} s", is_final=False)
 
     def _register_pipes(self, selector: selectors.BaseSelector, end_fd: int) -> None:
         process = self.process
@@ -203,10 +208,14 @@ class _ProgramRun:
 
 _SCRIPT_WORKER_MODULE = "fanout.sandbox.starlark_worker"
 _SCRIPTS_PER_WORKER = 20  # scripts; starting a second worker takes as long as running them
+_STEPS_PER_TICK = 50  # that a thousand instructions of a script count as
 
 
 def run_scripts(
-    scripts: Sequence[ScriptRun], limits: WorkerLimits, events: EventCounters
+    scripts: Sequence[ScriptRun],
+    limits: WorkerLimits,
+    events: EventCounters,
+    budget: EvaluationBudget | None = None,
 ) -> list[ScriptOutput | ResponseError]:
     """Run scripts, several at a time; the results are in the order of the scripts."""
     results: list[ScriptOutput | ResponseError] = [ResponseError("it was not run")] * len(scripts)
@@ -219,7 +228,7 @@ def run_scripts(
                 number, script = pending.popleft()
             except IndexError:  # another thread took the last script
                 return
-            results[number] = _run_script(workers, worker_number, script)
+            results[number] = _run_script(workers, worker_number, script, budget)
 
     worker_count = min(limits.processes, 1 + len(scripts) // _SCRIPTS_PER_WORKER)
     try:
@@ -232,18 +241,34 @@ def run_scripts(
 
 
 def _run_script(
-    workers: WorkerPool, worker_number: int, script: ScriptRun
+    workers: WorkerPool, worker_number: int, script: ScriptRun, budget: EvaluationBudget | None
 ) -> ScriptOutput | ResponseError:
     source = json.dumps(script.source)
+    if budget is not None and (refusal := budget.find_refusal(script.source)) is not None:
+        return _refuse("the script was not run", refusal)
     request = f'{{"source":{source},"list":{script.resource_list}}}'
     try:
         response = workers.send_request(worker_number, request)
     except WorkerEndedError as end:
-        return ResponseError(f"the script was ended: {end}", "see sandbox of the configuration")
+        if budget is not None:
+            return _refuse("the script was ended", budget.note_excess(script.source, str(end)))
+        remedy = "see sandbox of the configuration"
+        return ResponseError(f"the script was ended: {end}", remedy, is_final=False)
     if "refused" in response:
-        _, problem, remedy = response["refused"]
+        reason, problem, remedy = response["refused"]
+        # The same on every machine, so the error is kept, with the script and its input.
+        if budget is not None and reason == Reason.LIMIT_EXCEEDED:
+            budget.note_excess(script.source, problem)
         return ResponseError(problem, remedy)
+    if budget is not None:
+        budget.spend(max(0, _STEPS_PER_TICK * response["steps"] - FREE_STEPS))
+        budget.note_success(script.source)
     return ScriptOutput(response["items"], tuple(response["printed"]))
+
+
+def _refuse(action: str, refusal: ExpressionFailure) -> ResponseError:
+    """Return the error of a run that a later pass makes."""
+    return ResponseError(f"{action}: {refusal.problem}", refusal.remedy, is_final=False)
 
 
 _MIB = 1 << 20
@@ -309,18 +334,38 @@ class ProgramRunner:
     counters: Counters
     script_limits: WorkerLimits
 
-    def run(self, runs: Sequence[ProgramRun]) -> list[ProgramOutput | ResponseError]:
+    def run(
+        self, runs: Sequence[ProgramRun], budget: EvaluationBudget | None = None
+    ) -> list[ProgramOutput | ResponseError]:
         """Run programs, a few at a time; the results are in the order of the arguments."""
         if not runs:
             return []
         self.counters.add("programs", len(runs))
         with ThreadPoolExecutor(min(self.max_concurrent, _MAX_CONCURRENT, len(runs))) as threads:
-            return list(threads.map(self._run_one, runs))
+            return list(threads.map(partial(self._run_allowed, budget), runs))
 
-    def run_scripts(self, scripts: Sequence[ScriptRun]) -> list[ScriptOutput | ResponseError]:
+    def run_scripts(
+        self, scripts: Sequence[ScriptRun], budget: EvaluationBudget | None = None
+    ) -> list[ScriptOutput | ResponseError]:
         """Run Starlark scripts in limited worker processes."""
         self.counters.add("scripts", len(scripts))
-        return run_scripts(scripts, self.script_limits, self.counters.events)
+        return run_scripts(scripts, self.script_limits, self.counters.events, budget)
+
+    def _run_allowed(
+        self, budget: EvaluationBudget | None, program_run: ProgramRun
+    ) -> ProgramOutput | ResponseError:
+        """Run a program if the budget allows it, and tell the budget if it took too long."""
+        if budget is None:
+            return self._run_one(program_run)
+        name = program_run.program.name
+        if (refusal := budget.find_refusal(name)) is not None:
+            return _refuse("it was not run", refusal)
+        result = self._run_one(program_run)
+        if isinstance(result, ResponseError) and not result.is_final:
+            refusal = budget.note_excess(name, result.problem)
+            return replace(result, remedy=refusal.remedy)
+        budget.note_success(name)
+        return result
 
     def _run_one(self, program_run: ProgramRun) -> ProgramOutput | ResponseError:
         program = program_run.program

@@ -59,7 +59,7 @@ class StarlarkEngine:
         self._library = library.freeze()
 
     def run_source(self, source: str, resource_list: dict[str, Any]) -> dict[str, Any]:
-        """Run a script; return the items it leaves and the lines it printed.
+        """Run a script; return the items it leaves, the lines it printed, and its steps.
 
         Raises RefusedError for a script that fails or exceeds a limit.
         """
@@ -101,7 +101,7 @@ class StarlarkEngine:
                 raise MemoryError from None
             raise
         items = returned.get("items") if isinstance(returned, dict) else None
-        return {"items": [] if items is None else items, "printed": printed}
+        return {"items": [] if items is None else items, "printed": printed, "steps": steps}
 
     def _evaluate(self, module: Any, name: str, source: str) -> None:
         starlark.eval(module, starlark.parse(name, source, self._dialect), self._globals)

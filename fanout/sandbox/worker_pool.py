@@ -13,6 +13,7 @@ from dataclasses import asdict
 from typing import Any
 
 from fanout.errors import Unavailable
+from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.sandbox.free_variables import FreeVariables
 from fanout.sandbox.worker_limits import ExceededLimit, WorkerLimits
 from fanout.sandbox.worker_protocol import (
@@ -153,6 +154,7 @@ TEXTS_PER_REQUEST = 20  # texts in one request
 ROWS_PER_WORKER = 4000  # rows; starting a second worker takes as long as evaluating them
 MAX_BATCHES = 200  # after which a worker is replaced, with what it caches and leaks
 MAX_TRIES = 2  # of a request whose worker ended without exceeding a limit
+STEPS_PER_CHARACTER = 40  # of a text that is parsed, which takes as long
 
 
 @frozen
@@ -185,30 +187,51 @@ class WorkerPool:
         self._workers: dict[int, WorkerProcess] = {}
         self._was_used = False  # in this batch
 
-    def parse_texts(self, texts: Sequence[str]) -> dict[str, ParsedText | ExpressionFailure]:
-        """Parse texts in a worker; return the parsed form, or an ExpressionFailure, for each."""
+    def parse_texts(
+        self, texts: Sequence[str], budget: EvaluationBudget | None
+    ) -> dict[str, ParsedText | ExpressionFailure]:
+        """Parse texts in a worker; return the parsed form, or an ExpressionFailure, for each.
+
+        Without a budget each text is limited by itself.
+        """
         parsed: dict[str, ParsedText | ExpressionFailure] = {}
         for start in range(0, len(texts), TEXTS_PER_REQUEST):
-            parsed |= self._parse_chunk(texts[start : start + TEXTS_PER_REQUEST])
+            parsed |= self._parse_chunk(texts[start : start + TEXTS_PER_REQUEST], budget)
         return parsed
 
-    def _parse_chunk(self, texts: Sequence[str]) -> dict[str, ParsedText | ExpressionFailure]:
+    def _parse_chunk(
+        self, texts: Sequence[str], budget: EvaluationBudget | None
+    ) -> dict[str, ParsedText | ExpressionFailure]:
+        parsed: dict[str, ParsedText | ExpressionFailure] = {}
+        if budget is not None:
+            refusals = {text: budget.find_refusal(text) for text in texts}
+            parsed = {text: refusal for text, refusal in refusals.items() if refusal is not None}
+            texts = [text for text in texts if text not in parsed]
+        if not texts:
+            return parsed
         try:
             answers = self.send_request(0, json.dumps({"texts": texts}))["texts"]
         except WorkerEndedError as end:
             if len(texts) == 1:
-                return {texts[0]: ExpressionFailure("LimitExceeded", str(end))}
+                return parsed | {texts[0]: _note_excess(texts[0], str(end), budget)}
             # One text exceeded a limit, or all together did: each is tried alone.
-            results = [self._parse_chunk([text]) for text in texts]
-            return {text: parsed for each in results for text, parsed in each.items()}
-        return dict(zip(texts, map(_read_parsed, answers), strict=True))
+            for text in texts:
+                parsed |= self._parse_chunk([text], budget)
+            return parsed
+        if budget is not None:
+            budget.spend(STEPS_PER_CHARACTER * sum(map(len, texts)))
+        return parsed | dict(zip(texts, map(_read_parsed, answers), strict=True))
 
     def run_tasks(
         self,
         tasks: Sequence[EvaluationTask],
         store_answers: Callable[[EvaluationTask, list[Any]], None],
+        budget: EvaluationBudget | None = None,
     ) -> dict[str, ExpressionFailure]:
-        """Hand the answers of all tasks to `store_answers`; return texts that exceeded a limit."""
+        """Hand the answers of all tasks to `store_answers`; return why texts have no others.
+
+        Such a text exceeded a limit, or is not evaluated because the budget says so.
+        """
         failures: dict[str, ExpressionFailure] = {}
         pending = deque(tasks)
         rows = sum(len(task.rows) for task in tasks)
@@ -218,11 +241,11 @@ class WorkerPool:
         # Without a thread: most batches of a command are small, and a pool of threads is
         # not free.
         if worker_count <= 1:
-            self._run_pending(0, pending, store_answers, failures)
+            self._run_pending(0, pending, store_answers, failures, budget)
             return failures
         with ThreadPoolExecutor(worker_count) as threads:
             futures = [
-                threads.submit(self._run_pending, number, pending, store_answers, failures)
+                threads.submit(self._run_pending, number, pending, store_answers, failures, budget)
                 for number in range(worker_count)
             ]
         for future in futures:
@@ -235,20 +258,35 @@ class WorkerPool:
         pending: deque[EvaluationTask],
         store_answers: Callable[[EvaluationTask, list[Any]], None],
         failures: dict[str, ExpressionFailure],
+        budget: EvaluationBudget | None,
     ) -> None:
         while True:
             try:
                 task = pending.popleft()
             except IndexError:
                 return
+            text = task.text
             # A text that exceeded a limit once fails for all rows; each further task would
             # cost the limit again.
-            if task.text in failures:
+            if text in failures:
+                continue
+            if budget is not None and (refusal := budget.find_refusal(text)) is not None:
+                failures[text] = refusal
                 continue
             try:
-                store_answers(task, self.send_request(number, task.as_request())["answers"])
+                response = self.send_request(number, task.as_request())
             except WorkerEndedError as end:
-                failures[task.text] = ExpressionFailure("LimitExceeded", str(end))
+                failures[text] = _note_excess(text, str(end), budget)
+                continue
+            answers = response["answers"]
+            store_answers(EvaluationTask(text, task.rows[: len(answers)]), answers)
+            if response["exceeded"]:
+                failures[text] = _note_excess(text, answers[-1][1], budget)
+                continue
+            if budget is not None:
+                budget.spend(response["steps"])
+            if len(answers) < len(task.rows):
+                pending.appendleft(EvaluationTask(text, task.rows[len(answers) :]))
 
     def send_request(self, number: int, request: str) -> dict[str, Any]:
         """Send a request to worker `number`, started if there is none or it has ended.
@@ -296,6 +334,12 @@ class WorkerPool:
     def pids(self) -> list[int]:
         """Process ids of the workers that were started."""
         return [worker.pid for worker in self._workers.values()]
+
+
+def _note_excess(text: str, problem: str, budget: EvaluationBudget | None) -> ExpressionFailure:
+    if budget is not None:
+        return budget.note_excess(text, problem)
+    return ExpressionFailure("LimitExceeded", problem)
 
 
 def _read_parsed(answer: dict[str, Any]) -> ParsedText | ExpressionFailure:

@@ -99,6 +99,8 @@ OUT_OF_MEMORY = 86  # exit status
 STACK_SIZE = 64 << 20
 RECURSION_LIMIT = 5000  # Python frames; enough for the longest expression that is not refused
 MAX_ANSWER_LENGTH = 1 << 20  # characters of one answer
+MAX_STEPS = 500_000  # of one evaluation, and of a request with several; about half a second
+FREE_STEPS = 1000  # of each evaluation, so that a fleet of any size has its values in one pass
 
 AnswerList = list[Any]  # [value], or [reason, problem, remedy] of a refusal
 
@@ -123,6 +125,10 @@ class RefusedError(Exception):
 
 class TextEngine(Protocol):
     """Evaluator of texts of one language."""
+
+    @property
+    def steps(self) -> int:
+        """Steps of the last evaluation; 0 if the language counts none."""
 
     def find_free_variables(self, text: str) -> FreeVariables:
         """Return the variables and fields that the text reads. Raises RefusedError."""
@@ -190,12 +196,20 @@ def answer_texts(engine: TextEngine, request: dict[str, Any]) -> str:
     """Answer a request in JSON.
 
     `{texts}` asks for the free variables and AST of each text, `{text, rows}` for its value
-    over each row.
+    over each row. The answers end with the row whose steps are more than a request may take.
     """
     if "texts" in request:
         return json.dumps({"texts": [_parse_text(engine, text) for text in request["texts"]]})
-    answers = [_evaluate_row(engine, request["text"], row) for row in request["rows"]]
-    return f'{{"answers":[{",".join(answers)}]}}'
+    answers: list[str] = []
+    steps = excess = 0
+    for row in request["rows"]:
+        answers.append(_evaluate_row(engine, request["text"], row))
+        steps += engine.steps
+        excess += max(0, engine.steps - FREE_STEPS)
+        if steps > MAX_STEPS:
+            break
+    exceeded = json.dumps(engine.steps > MAX_STEPS)
+    return f'{{"answers":[{",".join(answers)}],"steps":{excess},"exceeded":{exceeded}}}'
 
 
 def _parse_text(engine: TextEngine, text: str) -> dict[str, Any]:

@@ -11,7 +11,10 @@ from fanout.api.function_catalog import IN_PROCESS_FUNCTIONS, catalog_name, full
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.variants.function_requests import AllowedPrograms, KrmProgram
-from fanout.variants.functions.apply_replacements import APPLY_REPLACEMENTS
+from fanout.variants.functions.apply_replacements import (
+    APPLY_REPLACEMENTS,
+    APPLY_REPLACEMENTS_V0_1,
+)
 from fanout.variants.functions.apply_setters import APPLY_SETTERS
 from fanout.variants.functions.create_setters import CREATE_SETTERS
 from fanout.variants.functions.ensure_name_substring import ENSURE_NAME_SUBSTRING
@@ -48,13 +51,22 @@ FUNCTIONS_BY_NAME: Mapping[str, CatalogFunction] = {
 }
 
 
-def find_function(image: str) -> CatalogFunction | None:
-    """Return the in-process function for the image, whatever its tag, or None.
+# Versions whose outcome differs from that of the newest, by name and tag.
+_FUNCTIONS_BY_TAG: Mapping[tuple[str, str], CatalogFunction] = {
+    (APPLY_REPLACEMENTS.name, tag): APPLY_REPLACEMENTS_V0_1 for tag in ("v0.1", "v0.1.0", "v0.1.1")
+}
 
-    A bare name means the catalog, as it does for kpt; an image elsewhere is not one of
-    the catalog's.
+
+def find_function(image: str, tag: str = "") -> CatalogFunction | None:
+    """Return the in-process function for the image, or None.
+
+    `tag`: instead of the image's own. A tag counts only where that version of the catalog's
+    function has another outcome. A bare name means the catalog, as it does for kpt; an image
+    elsewhere is not one of the catalog's.
     """
-    return FUNCTIONS_BY_NAME.get(catalog_name(image))
+    name = catalog_name(image)
+    tag = tag or image.partition("@")[0].rpartition("/")[2].partition(":")[2]
+    return _FUNCTIONS_BY_TAG.get((name, tag)) or FUNCTIONS_BY_NAME.get(name)
 
 
 def find_script_function(image: str) -> StarlarkFunction | None:
@@ -86,7 +98,7 @@ def resolve_function(
     image, tag = str(entry.get("image") or ""), str(entry.get("tag") or "")
     # In-process functions come before allowed images: they need no container runtime, and their
     # results are shared between variants.
-    function = find_function(image)
+    function = find_function(image, tag)
     if function is not None:
         return function
     tagged_image = full_image(image, tag)

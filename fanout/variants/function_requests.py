@@ -63,6 +63,7 @@ class ResponseError:
 
     problem: str
     remedy: str = ""
+    is_final: bool = True  # False: the next pass requests it again
 
 
 FunctionRequest = SchemaRequest | ProgramRun | ScriptRun

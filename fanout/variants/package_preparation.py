@@ -1,17 +1,18 @@
 """Preparation of an upstream package: parsing and checks, once per revision."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
 from typing import Any, NamedTuple
 
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, Path, canonical_text
+from fanout.package.ignored_files import find_ignored
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import find_kptfile
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_keys import read_schemas
-from fanout.package.merge.merge_units import is_local_config
+from fanout.package.merge.merge_units import is_local_config, is_manifest
 from fanout.package.package_limits import SizeLimits, ValueCounter, find_unportable_files
 from fanout.package.tree_ids import TreeEntry, TreeTemplate
 from fanout.selection.cluster_objects import group_of
@@ -44,6 +45,7 @@ from fanout.variants.pipeline_steps import (
     DeclaredFunction,
     FunctionStep,
     Pipeline,
+    find_config_files,
     order_pipeline,
     read_pipelines,
 )
@@ -65,6 +67,14 @@ class StepResult(NamedTuple):
     result: FunctionResult
 
 
+class StepMatch(NamedTuple):
+    """Names of a function's configuration that an object has when the function runs."""
+
+    step: int
+    place: ObjectPlace
+    names: frozenset[str]
+
+
 @frozen
 class SharedRun:
     """Result of one pipeline for the objects that are equal for all targets."""
@@ -75,6 +85,9 @@ class SharedRun:
     blobs: Mapping[str, bytes]
     tree: TreeTemplate
     results: tuple[StepResult, ...] = ()
+    # By step the names that no object outside of varying files has, and those of objects in them.
+    unmatched: tuple[frozenset[str], ...] = ()
+    matches: tuple[StepMatch, ...] = ()
 
 
 @frozen
@@ -124,7 +137,6 @@ class PreparedPackage:
         return SizeCounter(self.limits, self.upstream.files, self.size, self.value_count)
 
 
-_SUFFIXES = (".yaml", ".yml", ".json")
 _REGULAR = ("100644", "100755")
 _SYMLINK = "120000"
 NO_SCOPES: Mapping[Kind, bool] = {}
@@ -145,18 +157,15 @@ def prepare_package(
     """
     _check_files(package, limits)
     counter = ValueCounter(limits.values)
-    manifests = {
-        path: Manifest.parse(package.files[path][1], path, counter)
-        for path in sorted(package.files)
-        if path.endswith(_SUFFIXES) or path.rpartition("/")[2] == KPTFILE
-    }
+    ignored = find_ignored(package.files) - {CONTEXT}
+    manifests = _parse_manifests(package, ignored, counter)
     _check_kptfile(package, manifests)
     # Added before the pipelines are read: a function may name the context as its configuration file
     # even where upstream does not ship one.
     has_context = holds_context(manifests.setdefault(CONTEXT, new_context()))
     functions = read_pipelines(manifests, limits.programs)
     config_files = frozenset(item.config_file for item in functions if item.config_file)
-    all_objects = _collect_objects(manifests, config_files)
+    all_objects = _collect_objects(manifests, config_files, ignored)
     points = find_injection_points((*place, part) for place, part in all_objects.items())
     objects = _function_objects(all_objects, config_files)
     local_config = frozenset(
@@ -196,6 +205,20 @@ def prepare_package(
         has_dependencies=any(_has_dependencies(part.value) for part in cluster_objects.values()),
         fingerprint=_compute_fingerprint(package, functions, declared_scopes),
     )
+
+
+def _parse_manifests(
+    package: UpstreamPackage, ignored: Collection[str], counter: ValueCounter
+) -> dict[str, Manifest]:
+    """Parse the files of objects, and those that are ignored but configure a function."""
+
+    def parse(paths: Iterable[str]) -> dict[str, Manifest]:
+        return {path: Manifest.parse(package.files[path][1], path, counter) for path in paths}
+
+    paths = [path for path in sorted(package.files) if is_manifest(path)]
+    manifests = parse(path for path in paths if path not in ignored)
+    config_files = find_config_files(manifests)
+    return manifests | parse(path for path in paths if path in config_files and path in ignored)
 
 
 def _compute_fingerprint(
@@ -245,12 +268,13 @@ def _check_kptfile(package: UpstreamPackage, manifests: Mapping[str, Manifest]) 
 
 
 def _collect_objects(
-    manifests: Mapping[str, Manifest], config_files: frozenset[str]
+    manifests: Mapping[str, Manifest], config_files: frozenset[str], ignored: Collection[str]
 ) -> dict[ObjectPlace, ManifestObject]:
     """Return all documents and List items, except in Lists that configure a function."""
     return {
         (file, number): manifest_object
         for file, manifest in manifests.items()
+        if file not in ignored
         for number, manifest_object in find_objects(manifest).items()
         if file not in config_files or not isinstance(manifest_object, ListItem)
     }

@@ -36,7 +36,15 @@ from fanout.variants.package_preparation import (
     refuse_errors,
     results_until_failure,
 )
-from fanout.variants.pipeline_run import WholePackageRun, is_visible, put_file, run_step, shared_run
+from fanout.variants.pipeline_run import (
+    WholePackageRun,
+    find_sought,
+    is_visible,
+    put_file,
+    report_unmatched,
+    run_step,
+    shared_run,
+)
 from fanout.variants.pipeline_steps import DeclaredFunction, FunctionStep, Pipeline
 from fanout.variants.render_model import (
     RenderedPackage,
@@ -151,16 +159,30 @@ def _run_per_object(
     # The shared run also covers the objects in which this target differs, with upstream's
     # content. Its findings in those are replaced by the findings in the target's own objects.
     findings = [item for item in shared.results if item.place not in overlays]
+    unmatched = {number: names for number, names in enumerate(shared.unmatched) if names}
+    if unmatched:
+        for match in shared.matches:
+            if match.place not in overlays and match.step in unmatched:
+                unmatched[match.step] -= match.names
     for file, manifest in manifests.items():
         data = rewrite_manifest(
-            manifest, _file_changes(prepared, shared, manifest, overlays, findings, size_counter)
+            manifest,
+            _file_changes(prepared, shared, manifest, overlays, findings, unmatched, size_counter),
         )
         if data is None:
             # A removed file leaves no row, so the template of the tree does not apply.
             tree = tree_id
         if data is None or file not in entries or data != prepared.upstream.files[file][1]:
             put_file(file, data, entries, blobs)
+    findings += [
+        StepResult(number, _BEHIND_ALL, report_unmatched(shared.steps[number][0], names))
+        for number, names in unmatched.items()
+        if names
+    ]
     return entries, blobs, tree, results_until_failure(findings)
+
+
+_BEHIND_ALL: ObjectPlace = ("\U0010ffff", 0)  # a place, for results about no object
 
 
 def _run_whole_package(
@@ -225,9 +247,13 @@ def _file_changes(
     manifest: Manifest,
     overlays: Mapping[ObjectPlace, Overlay],
     findings: list[StepResult],
+    unmatched: dict[int, frozenset[str]],
     size_counter: SizeCounter,
 ) -> dict[int, ObjectChanges]:
-    """Return the changes to the objects of one varying file by number. Append to `findings`."""
+    """Return the changes to the objects of one varying file by number.
+
+    Append to `findings`, and remove what the objects have from `unmatched`, by step.
+    """
     changes: dict[int, ObjectChanges] = {}
     for object_number in find_objects(manifest):
         place = (manifest.file, object_number)
@@ -236,6 +262,8 @@ def _file_changes(
             if place in prepared.objects:
                 for step_number, (step, facts) in enumerate(shared.steps):
                     if is_visible(prepared, step, place, overlay):
+                        if unmatched.get(step_number):
+                            unmatched[step_number] -= find_sought(step, overlay)
                         step_results = run_step(step, facts, manifest.file, overlay, size_counter)
                         if step_results:
                             findings += [

@@ -46,7 +46,13 @@ from fanout.variants.overlay import (
     replace_object,
     rewrite_manifest,
 )
-from fanout.variants.package_preparation import ObjectPlace, PreparedPackage, SharedRun, StepResult
+from fanout.variants.package_preparation import (
+    ObjectPlace,
+    PreparedPackage,
+    SharedRun,
+    StepMatch,
+    StepResult,
+)
 from fanout.variants.pipeline_steps import (
     ALL_OBJECTS,
     DeclaredFunction,
@@ -133,6 +139,32 @@ def run_step(
     return [_build_result(function.name, finding, file, overlay) for finding in findings]
 
 
+def list_sought(step: FunctionStep) -> frozenset[str]:
+    """Return the names that the function looks for in the objects."""
+    function = step.function
+    if isinstance(function, ExternalFunction) or function.matching is None or step.validates:
+        return frozenset()
+    return function.matching.list_names(step.config)
+
+
+def find_sought(step: FunctionStep, overlay: Overlay) -> frozenset[str]:
+    """Return those of the names that an object has, before the function runs on it."""
+    function = step.function
+    assert isinstance(function, CatalogFunction), "programs look for nothing that is known"
+    assert function.matching is not None, "only a function with names looks for any"
+    facts = PackageFacts(text=overlay)
+    return frozenset(function.matching.find_names(step.config, overlay.value, facts))
+
+
+def report_unmatched(step: FunctionStep, missing: frozenset[str]) -> FunctionResult:
+    """Return the result of the function about names that no object has."""
+    function = step.function
+    assert isinstance(function, CatalogFunction), "programs look for nothing that is known"
+    assert function.matching is not None, "only a function with names looks for any"
+    result = function.matching.build_result(function.name, step.config, missing)
+    return result._replace(file=step.where.file, line=step.where.line)
+
+
 def _build_result(
     function: str, finding: ObjectFinding, file: str, overlay: Overlay
 ) -> FunctionResult:
@@ -185,16 +217,25 @@ def _run_shared(
     overlays = prepared.new_overlays()
     steps_with_facts: list[tuple[FunctionStep, PackageFacts]] = []
     results: list[StepResult] = []
+    unmatched: list[frozenset[str]] = []
+    matches: list[StepMatch] = []
     size_counter = prepared.new_size_counter()
     for number, step in enumerate(steps):
+        missing = list_sought(step)
         # Anew for every step: facts name the objects of the package, which earlier steps may have
         # renamed or moved to another namespace.
         facts = collect_facts(prepared, step, overlays, responses)
         steps_with_facts.append((step, facts))
         for place, overlay in overlays.items():
             if is_visible(prepared, step, place, overlay):
+                if missing and (names := find_sought(step, overlay)):
+                    if place[0] in prepared.varying_files:
+                        matches.append(StepMatch(number, place, names))
+                    else:
+                        missing -= names
                 step_results = run_step(step, facts, place[0], overlay, size_counter)
                 results += [StepResult(number, place, result) for result in step_results]
+        unmatched.append(missing)
     changes_by_place = {place: overlay.collect_changes() for place, overlay in overlays.items()}
     entries = dict(prepared.entries)
     blobs: dict[str, bytes] = {}
@@ -214,7 +255,16 @@ def _run_shared(
     # (the package context that is added).
     no_entry = TreeEntry("100644", "0" * 40)  # stands for a file of the variant
     tree = TreeTemplate({**dict.fromkeys(varying, no_entry), **entries}, varying)
-    return SharedRun(tuple(steps_with_facts), varying_changes, entries, blobs, tree, tuple(results))
+    return SharedRun(
+        tuple(steps_with_facts),
+        varying_changes,
+        entries,
+        blobs,
+        tree,
+        tuple(results),
+        tuple(unmatched),
+        tuple(matches),
+    )
 
 
 def _package_facts(
@@ -362,8 +412,13 @@ class WholePackageRun:
                 self.results += (self._locate_result(step, item) for item in reported)
         except InvalidInput as problem:
             raise function_error(function, problem, step.where) from None
+        missing = list_sought(step)
         for place, overlay in visible.items():
+            if missing:
+                missing -= find_sought(step, overlay)
             self.results += run_step(step, facts, place[0], overlay, self.size_counter)
+        if missing:
+            self.results.append(report_unmatched(step, missing))
         if not step.validates:
             for path, item in added_objects:
                 self._add_object(step, f"{step.directory_prefix}{path}", item)

@@ -15,7 +15,7 @@ from fanout.api.text_fields import normalize_inside
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import canonical_text
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.kptfile import find_pipeline_problems
+from fanout.package.kptfile import find_pipeline_problems, pipeline_functions
 from fanout.package.manifest import Manifest
 from fanout.selection.variant_spec import FunctionSpec, VariantSpec
 from fanout.values import frozen, replace
@@ -119,6 +119,7 @@ class FunctionStep:
         """Return a key that is equal for steps with the same effect."""
         return (
             self.function.name,
+            self.function.version,
             self.config,
             self.directory_prefix,
             self.selection.key,
@@ -248,6 +249,23 @@ def read_pipelines(
     )
 
 
+def find_config_files(manifests: _Files) -> frozenset[str]:
+    """Return the files that the Kptfiles among the manifests name as a configuration."""
+    return frozenset(
+        _config_file(file[: -len(KPTFILE)], mapping(entry))
+        for file, manifest in manifests.items()
+        if file.rpartition("/")[2] == KPTFILE
+        for document in manifest.documents
+        for _, entry in pipeline_functions(document.value)
+        if mapping(entry).get("configPath")
+    )
+
+
+def _config_file(directory: str, entry: Object) -> str:
+    path = str(entry.get("configPath"))
+    return f"{directory}{normalize_inside(path) or path}"
+
+
 def _read_pipeline(
     file: str, manifests: _Files, programs: AllowedPrograms
 ) -> Iterator[DeclaredFunction]:
@@ -280,8 +298,8 @@ def _declare_function(
         selection = ObjectSelection.parse(entry)
     except InvalidInput as problem:
         raise _with_place(problem, where) from None
-    if path := entry.get("configPath"):
-        file = f"{directory}{normalize_inside(str(path)) or path}"
+    if entry.get("configPath"):
+        file = _config_file(directory, entry)
         documents = files[file].documents if file in files else ()
         if [type(document.value) for document in documents] != [dict]:
             raise InvalidInput(

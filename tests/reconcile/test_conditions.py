@@ -5,8 +5,10 @@ from typing import Any, cast
 
 import pytest
 from gates.worlds import draft, facts, stage, variant
+from reconcile.builders import NOW
 
 from fanout.gates.gate_facts import PolicyFacts
+from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.ports import Sandbox
 from fanout.reconcile.selection.propagation_conditions import MAX_ROUNDS, PropagationConditions
 from fanout.selection.variant_spec import ExpressionFailure
@@ -25,8 +27,12 @@ class StubSandbox:
     def closures(self, expressions: Sequence[str]) -> list[None]:
         return [None for _ in expressions]
 
-    def evaluate(self, _: object, rows: Sequence[Mapping[str, Any]]) -> list[list[object]]:
+    def evaluate(
+        self, _: object, rows: Sequence[Mapping[str, Any]], budget: EvaluationBudget | None
+    ) -> list[list[object]]:
         self.batches.append(len(rows))
+        if budget is not None and (refusal := budget.find_refusal("x")) is not None:
+            return [[refusal] * len(rows)]
         return [[self._answer(row) for row in rows]]
 
 
@@ -107,3 +113,13 @@ def test_what_exceeded_a_limit_is_asked_again_in_the_next_pass(reason, batches):
         for _ in range(2):
             assert released(conditions, 3) == []
     assert len(sandbox.batches) == batches
+
+
+def test_what_the_budget_of_one_policy_refuses_is_asked_for_another():
+    sandbox = StubSandbox("variant", answer=lambda row: True)
+    conditions = conditions_of(sandbox)
+    spent, whole = EvaluationBudget(NOW), EvaluationBudget(NOW)
+    spent.note_excess("y", "slow")
+    decision = conditions.decide(world(conditions, 3), spent)
+    assert [hold.reason for hold in decision.variants["v0000"].holds] == ["LimitExceeded"]
+    assert len(conditions.decide(world(conditions, 3), whole).stages["dev"].released) == 3

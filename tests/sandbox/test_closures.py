@@ -32,7 +32,8 @@ def compiled(text):
 def by_worker(text, row):
     """The answer that a child sends, as it sends it: `[value]`, or reason, problem and remedy."""
     part = encode_part(project_row(row, ENGINE.find_free_variables(text)))
-    return json.dumps(json.loads(answer_texts(ENGINE, {"text": text, "rows": [json.loads(part)]})))
+    response = json.loads(answer_texts(ENGINE, {"text": text, "rows": [json.loads(part)]}))
+    return json.dumps({"answers": response["answers"]})
 
 
 def sent(value):

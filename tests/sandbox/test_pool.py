@@ -3,11 +3,13 @@
 import os
 import signal
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from fanout.errors import Bug
+from fanout.plan.evaluation_budget import FIRST_PAUSE, EvaluationBudget
 from fanout.sandbox.evaluator import ProcessSandbox
 from fanout.sandbox.worker_limits import WorkerLimits
 from fanout.sandbox.worker_pool import (
@@ -24,7 +26,17 @@ TIGHT = WorkerLimits(cpu=1, memory=128, wall_seconds=0.6, processes=1)
 ROWS = [{"target": {"metadata": {"name": name}, "n": 1}} for name in ("a", "b")]
 LIST = "[" + ",".join(["1"] * 60) + "]"
 SUM = " + ".join(["a"] * 95)
-ENDLESS = f"[{LIST}].all(a, ({SUM}).all(b, {SUM} != []))"
+COSTLY = f"[{LIST}].all(a, ({SUM}).all(b, {SUM} != []))"  # in steps
+
+
+def lasting(factor):
+    """An expression that takes much time in few steps: RE2 has no automaton of that size."""
+    text, long = "'" + "x" * 100 + "'", " + ".join(["a"] * 40)
+    longer = " + ".join(["b"] * factor)
+    return f"[{text} + {text}].all(a, [{long}].all(b, !({longer}).matches('((x?){{30}}){{30}}y')))"
+
+
+ENDLESS = lasting(40)  # a quarter of a minute
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +138,78 @@ def test_processor_time_is_limited_on_its_own():
     assert fine == [1, 1]
 
 
+def test_steps_are_limited_and_the_verdict_is_kept_by_text_and_values():
+    """It is the same on every machine, so no repetition helps."""
+    text = "target.many.all(a, target.many.all(b, a + b >= 0))"
+    rows = [{"target": {"many": list(range(number))}} for number in (10, 1000, 20)]
+    counters = Counters()
+    with ProcessSandbox(WorkerLimits(), counters) as sandbox:
+        for _ in range(3):
+            [[few, many, some]] = sandbox.evaluate([text], rows)
+            assert few is True
+            assert many == ExpressionFailure("LimitExceeded", "it takes more than 500,000 steps")
+    assert some is True
+    # The last row is left at first: what exceeded a limit would cost the limit for each row.
+    assert counters.read()["evaluations"] == 3
+    assert counters.events.read(EventName.SANDBOX_KILL) == {}
+
+
+def test_steps_count_what_is_handled_too(tight):
+    [answers] = tight.evaluate([COSTLY], ROWS)
+    assert {it.problem for it in answers} == {"it takes more than 500,000 steps"}
+
+
+NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+CHEAP = "[target.n].map(n, n + 1)[0]"
+
+
+@pytest.mark.parametrize("costly", [COSTLY, ENDLESS], ids=["by steps", "by time"])
+def test_after_the_first_text_over_a_limit_the_others_of_a_budget_are_left(costly):
+    counters = Counters()
+    first, other = EvaluationBudget(NOW), EvaluationBudget(NOW)
+    with ProcessSandbox(TIGHT, counters) as sandbox:
+        texts = ["target.n", costly, CHEAP, f"{ENDLESS} && true"]
+        simple, broken, *left = sandbox.evaluate(texts, ROWS[:1], first)
+        assert simple == [1]
+        assert broken[0].reason == "LimitExceeded"
+        assert all("left for the next pass, because [" in it.problem for [it] in left)
+        assert sandbox.evaluate([CHEAP], ROWS[:1], other) == [[2]]
+        killed = counters.events.read(EventName.SANDBOX_KILL)
+        # What was answered stays answered, and what exceeded a limit waits for its time.
+        again = sandbox.evaluate([CHEAP, costly], ROWS, EvaluationBudget(NOW, first.pauses))
+        assert again[0] == [2, 2]
+        assert counters.events.read(EventName.SANDBOX_KILL) == killed
+
+
+def test_a_text_that_exceeded_a_limit_of_time_is_tried_again_after_its_pause():
+    budget = EvaluationBudget(NOW)
+    text = f"target.n == 1 || {lasting(4)}"
+    with ProcessSandbox(TIGHT, Counters()) as sandbox:
+        row = {"target": {"n": 2}}
+        [[broken]] = sandbox.evaluate([text], [row], budget)
+        assert broken.problem == "it took longer than 0.6 s"
+    with ProcessSandbox(WorkerLimits(cpu=60, wall_seconds=60), Counters()) as sandbox:
+        [[paused]] = sandbox.evaluate([text], [row], EvaluationBudget(NOW, budget.pauses))
+        assert paused == broken
+        later = EvaluationBudget(NOW + FIRST_PAUSE, budget.pauses)
+        assert sandbox.evaluate([text], [row], later) == [[True]]
+        assert later.pauses == {}
+
+
+def test_costly_texts_below_the_limit_end_a_budget_together():
+    rows = [{"target": {"many": list(range(150)), "n": number}} for number in range(40)]
+    text = "target.many.all(a, target.many.all(b, a + b >= 0)) && target.n >= 0"
+    limits = WorkerLimits(cpu=60, wall_seconds=60, processes=1)
+    with ProcessSandbox(limits, Counters()) as sandbox:
+        [answers] = sandbox.evaluate([text], rows, EvaluationBudget(NOW, {}, 1_000_000))
+        done = answers.count(True)
+        assert 5 < done < 20
+        assert all("left for the next pass" in it.problem for it in answers[done:])
+        [answers] = sandbox.evaluate([text], rows, EvaluationBudget(NOW, {}, 1_000_000))
+        assert answers[: 2 * done] == [True] * 2 * done
+        assert answers.count(True) < 40
+
+
 def test_a_duration_of_many_letters_is_no_work(tight):
     text = f"duration('{'a' * 200}!')"
     (values,) = tight.evaluate([text, ], ROWS)  # fmt: skip
@@ -178,7 +262,7 @@ def test_big_batches_are_shared_out_among_two_children():
 def test_a_limit_exceeded_in_a_big_batch_leaves_the_others_whole():
     limits = WorkerLimits(cpu=5, memory=128, wall_seconds=1.0, processes=2)
     rows = [{"target": {"n": number}} for number in range(ROWS_PER_WORKER)]
-    endless = ENDLESS.replace("!= []", "!= [target.n]")
+    endless = f"{ENDLESS} || target.n > 0"
     with ProcessSandbox(limits, Counters()) as sandbox:
         broken, fine = sandbox.evaluate([endless, "[target.n].map(n, n + 1)[0]"], rows)
     assert {each.reason for each in broken} == {"LimitExceeded"}

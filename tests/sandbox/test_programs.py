@@ -3,11 +3,13 @@
 import os
 import shutil
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from fanout.api.fanout_configuration import Functions
+from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.sandbox.function_runner import ProgramRunner, find_allowed_programs
 from fanout.sandbox.worker_limits import WorkerLimits as ScriptLimits
 from fanout.telemetry.event_counters import EventName
@@ -176,6 +178,29 @@ def test_many_run_beside_each_other_and_are_answered_in_order(executable):
     assert counters.read()["programs"] == 8
 
 
+def test_after_the_first_program_that_takes_too_long_the_others_of_a_budget_are_left(executable):
+    slow, quick = executable("sleep 60", "slow"), executable("exec cat", "quick")
+    paths = [{"path": path} for path in (slow, quick)]
+    functions = Functions.model_validate({**ALLOWED, "wallSeconds": 1, "executables": paths})
+    programs = find_allowed_programs(functions).executables
+    runner = ProgramRunner(functions, 1, Counters(), ScriptLimits())
+    now = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+    budget = EvaluationBudget(now)
+    runs = [ProgramRun(programs[slow], b""), ProgramRun(programs[quick], b"a")]
+    broken, left = runner.run(runs, budget)
+    assert isinstance(broken, ResponseError)
+    assert isinstance(left, ResponseError)
+    assert (broken.problem, broken.is_final) == ("it took longer than 1 s", False)
+    assert "it was not run: it is left for the next pass, because slow exceeded" in left.problem
+    # In the next pass the other one is run, and the slow one when its pause is over.
+    counters = runner.counters.events.read(EventName.SANDBOX_KILL)
+    paused, done = runner.run(runs, EvaluationBudget(now, budget.pauses))
+    assert isinstance(paused, ResponseError)
+    assert "tried again from 2026-03-02T09:01:00Z" in paused.remedy
+    assert done == ProgramOutput(0, b"a", "")
+    assert runner.counters.events.read(EventName.SANDBOX_KILL) == counters
+
+
 # ---- containers, with a stand-in for the runtime -------------------------------------------------
 
 
@@ -227,7 +252,7 @@ def test_an_image_runs_without_network_privileges_or_anything_to_write_to(podman
 
 def test_a_container_that_takes_too_long_is_removed(podman):
     answer = run_image("example.com/slow:v1", wallSeconds=1)
-    assert answer == ResponseError("it took longer than 1 s")
+    assert answer == ResponseError("it took longer than 1 s", is_final=False)
     first, last = (podman / "told").read_text().splitlines()
     name = first.split()[first.split().index("--name") + 1]
     assert last == f"rm --force {name}"

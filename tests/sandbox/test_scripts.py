@@ -1,11 +1,13 @@
 """Scripts in Starlark, run in real child processes: what they may do, and where they end."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.sandbox.function_runner import run_scripts
 from fanout.sandbox.starlark_worker import StarlarkEngine
 from fanout.sandbox.worker_limits import WorkerLimits
@@ -179,3 +181,23 @@ def test_no_more_than_some_lines_are_handed_on():
     assert isinstance(answer, ScriptOutput)
     assert len(answer.printed) == 50
     assert {len(line) for line in answer.printed} == {300}
+
+
+NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+LONG = "for i in range(1000000000):\n  pass"
+
+
+@pytest.mark.parametrize("source", [LONG, ENDLESS[0][1]], ids=["by steps", "by memory"])
+def test_after_the_first_script_over_a_limit_the_others_of_a_budget_are_left(source):
+    budget, events = EvaluationBudget(NOW), EventCounters()
+    scripts = [script("y = 1"), script(source), script("z = 1"), script(source, thing())]
+    first, broken, left, again = run_scripts(scripts, LIMITS, events, budget)
+    assert first == ScriptOutput([])
+    assert isinstance(broken, ResponseError)
+    assert isinstance(left, ResponseError)
+    assert isinstance(again, ResponseError)
+    assert "the script was not run: it is left for the next pass, because" in left.problem
+    assert "tried again from 2026-03-02T09:01:00Z" in again.remedy
+    # The number of instructions is the same on every machine.
+    assert [it.is_final for it in (broken, left, again)] == [source == LONG, False, False]
+    assert run_scripts(scripts[2:3], LIMITS, events, EvaluationBudget(NOW)) == [ScriptOutput([])]

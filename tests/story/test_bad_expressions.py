@@ -13,6 +13,7 @@ import pytest
 from fleet import PROMOTION, WHERE, Fleet, Result
 
 from fanout.reconcile import reconcile_wording
+from fanout.reconcile.pass_scope import PassMode
 
 LIMITS = """\
 apiVersion: fanout.dev/v1alpha1
@@ -27,7 +28,7 @@ EXPRESSIONS = [
     ("is not text", "number", "1 + 2", "ExpressionError", "a number where a string is needed"),
     ("reads what is not there", "absent", "target.spec.nothing", "ExpressionError", "no field"),
     ("loops", "loops", "string(target.spec.many.all(a, target.spec.many.all(b, a + b >= 0)))",
-     "LimitExceeded", "more than 1 s of processor time"),
+     "LimitExceeded", "it takes more than 500,000 steps"),
     ("explodes", "explodes", "string(target.spec.many.map(a, target.spec.long + string(a)).size())",
      "LimitExceeded", "memory"),
     ("leads out of the repository", "dots", "'a/../b'", "InvalidPath", "the segment '..'"),
@@ -146,6 +147,87 @@ def test_who_asks_for_no_stage_at_all_has_drafts_and_no_failure(tmp_path: Path):
     assert swept.code == 0
     assert "default/ams is in no stage; choose one of: dev, prod" in swept.err
     assert policy_status(fleet, "drafts")["failedVariants"] == 0
+
+
+SPINS = "string(target.spec.many.all(a, target.spec.many.all(b, a + b >= {})))"
+FIRST, SECOND = SPINS.format(0), SPINS.format(-1)
+COSTLY = f"""\
+apiVersion: fanout.dev/v1alpha1
+kind: UpstreamPolicy
+metadata: {{name: costly}}
+spec:
+  upstream: {{repository: blueprints, package: monitoring, revision: {{semver: ">=1 <9"}}}}
+  targets:
+  - objectSelector:
+      apiVersion: infra.example.com/v1
+      kind: Cluster
+      matchLabels: {{tier: dev}}
+    template:
+      stage: dev
+      downstream: {{repository: edge, package: costly/ams}}
+      labelExprs: [{{key: a, valueExpr: {json.dumps(FIRST)}}}]
+  - objectSelector:
+      apiVersion: infra.example.com/v1
+      kind: Cluster
+      matchLabels: {{tier: prod}}
+    template:
+      stage: dev
+      downstream: {{repository: edge, packageExpr: "['costly'].map(c, c + '/ber')[0]"}}
+      labelExprs: [{{key: a, valueExpr: {json.dumps(SECOND)}}}]
+  stages: [{{name: dev}}]
+"""
+
+
+@pytest.fixture
+def costly(tmp_path: Path) -> Fleet:
+    """A company with a sound policy, and one with two costly expressions before a cheap one."""
+    fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("prod", "edge")})
+    for name, tier in (("ams", "dev"), ("ber", "prod")):
+        fleet.site(name, tier, "edge", many=list(range(1000)))
+    fleet.write("policy-costly.yaml", COSTLY)
+    return fleet
+
+
+def costly_sweep(fleet: Fleet) -> tuple[int, list[str]]:
+    """Sweep in a fresh program; answers the number of evaluations, and the two messages."""
+    with fleet.opened() as program:
+        sandbox: Any = program.world.sandbox  # shared, with counters of its own
+        before = sandbox._counters.read().get("evaluations", 0)
+        report = program.sweep(PassMode())
+        [result] = [it for it in report.pass_plan.policies if it.resolved_policy.name == "costly"]
+        failures = sorted(result.resolved_policy.failures, key=lambda it: it.target)
+        count = sandbox._counters.read()["evaluations"] - before
+    assert [it.reason for it in failures] == ["LimitExceeded", "LimitExceeded"]
+    return count, [it.problem for it in failures]
+
+
+def test_costly_expressions_of_one_policy_do_not_add_up(costly: Fleet):
+    """In each pass, also of a new process, one of them costs its limit."""
+    field = "spec.targets[{}].template.labelExprs[0].valueExpr: "
+    count, [ams, ber] = costly_sweep(costly)
+    assert costly.repos["edge"].drafts() == ["sites/ams/monitoring", "sites/ber/monitoring"]
+    assert count == 1
+    assert f"{field.format(0)}{FIRST}: it takes more than 500,000 steps" in ams
+    assert "['costly'].map(c, c + '/ber')[0]: it is left for the next pass, because" in ber
+    assert f"because {FIRST} exceeded a limit: it takes more than 500,000 steps" in ber
+    count, [ams, ber] = costly_sweep(costly)
+    assert count == 2  # the cheap one, and the second
+    assert f"{field.format(1)}{SECOND}: it takes more than 500,000 steps" in ber
+    count, messages = costly_sweep(costly)
+    assert count == 0
+    assert all("it takes more than 500,000 steps" in it for it in messages)
+    assert "left for the next pass" not in "".join(messages)
+
+
+def test_validate_has_the_same_budget_and_promises_no_instant(costly: Fleet):
+    # Other texts than in other tests: the verdicts by steps are kept with the shared sandbox.
+    other = SPINS.format(-2)
+    costly.write("policy-costly.yaml", COSTLY.replace(FIRST, other).replace("'costly'", "'c'"))
+    result = costly.run("validate")
+    assert result.code == 2
+    assert f"{other}: it takes more than 500,000 steps; " in result.out
+    assert "it is left for the next pass, because" in result.out
+    assert "tried again" not in result.out
 
 
 def test_validate_names_what_does_not_compile(story: Story):

@@ -49,3 +49,17 @@ def test_what_is_written_is_the_whole_package(fleet: Fleet, tmp_path: Path):
     written = {str(it.relative_to(tmp_path / "out")) for it in (tmp_path / "out").rglob("*")}
     assert written >= {"Kptfile", "README.md", "package-context.yaml", "two.yaml"}
     assert (tmp_path / "out" / "two.yaml").read_text() == MORE["two.yaml"]
+
+
+def test_what_a_krmignore_names_is_in_the_draft_and_not_printed(tmp_path: Path):
+    fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+    chart = "replicas: {{ .Values.replicas }}\n"
+    fleet.release("v2", {".krmignore": "chart\n", "chart/web.yaml": chart, "chart/x.yaml": chart})
+    swept = fleet.sweep()
+    assert (swept.code, swept.err) == (0, "")
+    [draft] = fleet.repos["edge"].refs("refs/heads/drafts/")
+    assert fleet.repos["edge"].file(draft, "sites/ams/chart/web.yaml") == chart
+    told = fleet.run("render", "sites/ams")
+    assert told.code == 0
+    assert "{{" not in told.out
+    assert "chart/web.yaml" in told.err

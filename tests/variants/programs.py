@@ -24,7 +24,7 @@ class Shop:
         self.work = work
         self.seen = []
 
-    def run(self, questions):
+    def run(self, questions, budget=None):
         return [self._run(question) for question in questions]
 
     def _run(self, question):

@@ -205,6 +205,20 @@ def test_it_is_asked_once_for_the_same_objects():
     assert len(shop.seen) == 1
 
 
+def test_an_error_that_is_not_final_is_requested_again_in_the_next_pass():
+    answers = [ResponseError("slow", is_final=False), ResponseError("broken"), None]
+    shop = Shop(lambda whole: answers.pop(0))
+    answering = FunctionResultCache(shop)
+    for problem in ("slow", "slow"):
+        with pytest.raises(InvalidInput, match=problem):
+            run({"Kptfile": kptfile("exec: fn"), "w.yaml": WEB}, answering=answering, limits=LIMITS)
+    for _ in range(2):
+        answering.begin_pass()
+        with pytest.raises(InvalidInput, match="broken"):
+            run({"Kptfile": kptfile("exec: fn"), "w.yaml": WEB}, answering=answering, limits=LIMITS)
+    assert len(shop.seen) == 2
+
+
 # ---- results -------------------------------------------------------------------------------------
 
 

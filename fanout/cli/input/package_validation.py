@@ -1,6 +1,6 @@
 """Validation of a package in a directory, with every error at once."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import format_value
@@ -9,6 +9,7 @@ from fanout.cli.settings import Settings
 from fanout.cli.startup import build_function_runner, load_configuration
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, Path, format_path, get_value
+from fanout.package.ignored_files import find_ignored
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import find_kptfile, find_kptfile_problems, pipeline_functions
 from fanout.package.manifest import Document, Manifest
@@ -26,7 +27,7 @@ from fanout.variants.injection_points import InjectionPoint, find_injection_poin
 from fanout.variants.manifest_objects import find_duplicates, find_objects
 from fanout.variants.package_preparation import find_errors
 from fanout.variants.package_rendering import render_package
-from fanout.variants.pipeline_steps import read_pipelines
+from fanout.variants.pipeline_steps import find_config_files, read_pipelines
 
 
 @frozen
@@ -85,21 +86,18 @@ def validate_package(files: Files, runtime: PackageFunctions) -> PackageFindings
     find.
     """
     warnings: tuple[FunctionResult, ...] = ()
-    manifests: dict[str, Manifest] = {}
     faults: list[InvalidInput] = []
-    counter = ValueCounter()
-    for path, (_, data) in files.items():
-        if is_manifest(path):
-            try:
-                manifests[path] = Manifest.parse(data, path, counter)
-            except InvalidManifest as error:
-                faults += error.problems
-            # The rest would have to be parsed for its errors, which is what the limit is against.
-            except InvalidInput as error:
-                return PackageFindings([*faults, error])
+    try:
+        ignored = find_ignored(files)
+        counter = ValueCounter()
+        manifests = _parse(files, files.keys() - ignored, counter, faults)
+        # kpt reads these although they are ignored.
+        configurations = _parse(files, find_config_files(manifests) & ignored, counter, faults)
+    except InvalidInput as error:
+        return PackageFindings([*faults, error])
     if KPTFILE not in files:
         faults.append(_invalid_package("there is no Kptfile", "add one, as `kpt pkg init` does"))
-    faults += _check_kptfiles(manifests, runtime)
+    faults += _check_kptfiles(manifests | configurations, runtime)
     duplicates = find_duplicates(manifests, files)
     faults += (it.error for it in duplicates if not it.is_build_input)
     for find in (_check_names, _check_points):
@@ -113,6 +111,24 @@ def validate_package(files: Files, runtime: PackageFunctions) -> PackageFindings
             faults += map(_to_error, find_errors(results))
             warnings = tuple(result for result in results if result.severity == "warning")
     return PackageFindings(sorted(faults, key=lambda it: (it.where.file, it.where.line)), warnings)
+
+
+def _parse(
+    files: Files, paths: Collection[str], counter: ValueCounter, faults: list[InvalidInput]
+) -> dict[str, Manifest]:
+    """Parse the manifests among these files, and add the errors of those that cannot be read.
+
+    Raises InvalidInput beyond a limit: the rest would have to be parsed for its errors, which is
+    what the limit is against.
+    """
+    manifests: dict[str, Manifest] = {}
+    for path, (_, data) in files.items():
+        if path in paths and is_manifest(path):
+            try:
+                manifests[path] = Manifest.parse(data, path, counter)
+            except InvalidManifest as error:
+                faults += error.problems
+    return manifests
 
 
 def _to_error(result: FunctionResult) -> InvalidInput:

@@ -15,6 +15,7 @@ from fanout.cli.settings import Settings
 from fanout.cli.startup import open_program
 from fanout.cli.terminal import print_message
 from fanout.gates.gate_wording import format_names
+from fanout.package.ignored_files import find_ignored
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_units import LOCAL_CONFIG
 from fanout.variants.manifest_objects import find_objects
@@ -76,7 +77,11 @@ def command(settings: Settings, variant: str, to: Path | None) -> None:
     if to is not None:
         write_files(require_new_directory(to), {}, files)
         return
-    printed = {path: format_applicable(path, files[path][1]) for path in sorted(files)}
+    ignored = find_ignored(files)
+    printed = {
+        path: format_applicable(path, files[path][1]) if path not in ignored else ""
+        for path in sorted(files)
+    }
     for path, text in printed.items():
         write_stdout(f"---\n# {path}\n{text}" if text else "")
     omitted = format_names(path for path, text in printed.items() if not text)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
+from fanout.package.ignored_files import find_ignored
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import find_package, package_directories
 from fanout.package.merge.merge_units import (
@@ -85,8 +86,9 @@ def find_identities(files: Files) -> set[tuple[str, Identity]]:
 def _iter_manifests(
     files: Files, directory: str, directories: set[str], reader: DocumentReader
 ) -> Iterator[MergeFile]:
+    ignored = find_ignored(files)
     for path, (_, data) in files.items():
-        if not is_manifest(path) or path.rpartition("/")[2] == KPTFILE:
+        if not is_manifest(path) or path.rpartition("/")[2] == KPTFILE or path in ignored:
             continue
         if find_package(path, directories) == directory and (file := reader.parse(path, data)):
             yield file
@@ -132,7 +134,10 @@ def remove_stale_marks(files: Files, identities: Collection[tuple[str, Identity]
     """
     reader, directories = DocumentReader(), {directory for directory, _ in identities}
     changed: dict[str, tuple[str, bytes]] = {}
+    ignored = find_ignored(files)
     for path, (mode, data) in files.items():
+        if path in ignored:
+            continue
         file = reader.parse(path, data) if b"kpt-merge" in data and is_manifest(path) else None
         if file is None:
             continue

@@ -8,7 +8,7 @@ strings.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fanout.package.field_edits import Path, format_path
@@ -95,15 +95,17 @@ _SUSPECT_NAME: Final = re.compile(
 _KEPT_AS_IS: Final = "kept unchanged"
 
 
-def find_doubtful_files(sides: tuple[Files, Files, Files], reader: DocumentReader) -> Iterator[str]:
+def find_doubtful_files(
+    sides: tuple[Files, Files, Files], reader: DocumentReader, ignored: Collection[str]
+) -> Iterator[str]:
     """Yield a note for each local file that is no KRM, and each name that is no string.
 
-    `sides`: origin, upstream and local files. Unchanged files are not read: their notes
-    were given when they were new.
+    `sides`: origin, upstream and local files. Those that are `ignored` hold no objects. Unchanged
+    files are not read: their notes were given when they were new.
     """
     origin, upstream, local = sides
     for path in sorted({*upstream, *local}):
-        if not is_manifest(path) or is_json(path):
+        if not is_manifest(path) or is_json(path) or path in ignored:
             continue
         original = origin.get(path)
         if original is None and path not in upstream:

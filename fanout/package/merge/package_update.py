@@ -16,6 +16,7 @@ from fanout.api.reasons import Reason
 from fanout.api.text_fields import pluralize
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, REMOVE, Edit, apply_edits, get_value, same_json
+from fanout.package.ignored_files import find_ignored
 from fanout.package.json_manifest import is_json
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import find_package, package_directories
@@ -77,6 +78,7 @@ class PackageMerge:
     conflicts: list[MergeConflict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     sealed_files: set[str] = field(default_factory=set)  # files that are one value
+    ignored: frozenset[str] = frozenset()  # files that a side's `.krmignore` names
 
 
 def merge_packages(
@@ -97,6 +99,7 @@ def merge_packages(
         return MergeResult(dict(upstream))
     reader = DocumentReader()
     merge = PackageMerge(choices, _collect_schemas(sides, reader), reader)
+    merge.ignored = frozenset().union(*map(find_ignored, sides))
     directories = set().union(*map(package_directories, sides))
     whole_packages = _decide_subpackages(sides, directories, merge)
     for directory, paths in _paths_by_package(sides, directories).items():
@@ -110,7 +113,7 @@ def merge_packages(
     # Last, because only the complete result shows whether a file and a directory have
     # one name.
     _resolve_path_collisions(sides, merge)
-    merge.notes += find_doubtful_files(sides, reader)
+    merge.notes += find_doubtful_files(sides, reader, merge.ignored)
     files = dict(sorted(merge.files.items()))
     return MergeResult(files, tuple(merge.conflicts), tuple(merge.notes))
 
@@ -239,7 +242,7 @@ def _merge_one_package(
     # An object may move between files, so in general all changed files have to be read.
     # Most revisions move none: then the files that only the local side changed are
     # taken as bytes.
-    if _have_same_objects(upstream_changed, manifests):
+    if _have_same_objects(set(upstream_changed) - merge.ignored, manifests):
         merge.files |= {path: sides[2][path] for path in only_local_changed if path in sides[2]}
         merge.files |= {
             path: sides[1][path] for path in upstream_changed if _is_unchanged_locally(path, sides)
@@ -296,6 +299,11 @@ def _parse_manifest(path: str, sides: PackageSides, merge: PackageMerge) -> Pars
         return None
     contents = [files.get(path) for files in sides]
     parsed = [merge.reader.parse(path, content[1]) if content else None for content in contents]
+    if path in merge.ignored:
+        # Bytes, but a MAC over them is one all the same.
+        if any(find_seal(it.value.data) for file in parsed if file for it in file.documents):
+            merge.sealed_files.add(path)
+        return None
     unread = [side for side, c, f in zip(_SIDE_NAMES, contents, parsed, strict=True) if c and not f]
     if unread:
         if not is_json(path):

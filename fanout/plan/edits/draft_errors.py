@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
+from fanout.package.ignored_files import find_ignored
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import find_kptfile, find_kptfile_problems
 from fanout.package.manifest import Manifest
@@ -75,11 +76,16 @@ def _suspect_files(
     changed = {path: it for path, it in files.items() if reference.get(path) != it}
     if _kptfile_paths(files) != _kptfile_paths(reference):
         return files
+    # What a `.krmignore` does not name any more may have any fault.
+    ignored = find_ignored(files)
+    if ignored != find_ignored(reference) & files.keys():
+        return files
     # Checking every file of every draft would dominate a pass. Unchanged files can
     # only matter where an object was added that one of them may contain too.
     no_new_objects = all(
         _object_counts(path, it[1], limits) <= _reference_objects(path, reference, limits)
         for path, it in changed.items()
+        if path not in ignored
     )
     return changed if no_new_objects else files
 
@@ -107,8 +113,9 @@ def _find_faults(
     """Yield the faults of the suspect files, each with the key by which it is compared."""
     manifests: dict[str, Manifest] = {}
     counter = ValueCounter(limits.values)
+    ignored = find_ignored(files)
     for path, (mode, data) in suspects.items():
-        fault = _file_fault(path, mode, data, manifests, counter)
+        fault = _file_fault(path, mode, data, None if path in ignored else manifests, counter)
         if fault is not None:
             yield (path, mode, data), fault
     for path, problem in find_unportable_files(files):
@@ -125,10 +132,11 @@ def _find_faults(
 
 
 def _file_fault(
-    path: str, mode: str, data: bytes, manifests: dict[str, Manifest], counter: ValueCounter
+    path: str, mode: str, data: bytes, manifests: dict[str, Manifest] | None, counter: ValueCounter
 ) -> InvalidInput | None:
     """Return why a file cannot be used, or None; valid manifests are added to `manifests`.
 
+    Without them the file is bytes.
     Raises InvalidInput if the package has more values than `counter` accepts.
     """
     if mode not in _REGULAR_MODES:
@@ -142,7 +150,7 @@ def _file_fault(
         line = data.count(b"\n", 0, marked.start()) + 1
         problem = "the markers of a merge conflict were committed"
         return _draft_broken(problem, "decide the conflict and remove them", _where(path, line))
-    if is_manifest(path):
+    if manifests is not None and is_manifest(path):
         try:
             manifests[path], value_count = _parse_manifest(data, path, counter.limit)
         except InvalidManifest as error:

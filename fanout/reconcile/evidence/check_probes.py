@@ -13,6 +13,7 @@ from typing import Any
 
 from fanout.gates.gate_facts import CheckReading
 from fanout.pending_inputs import ExpressionRequest, complete
+from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.evidence.check_readings import read_check
 from fanout.plan.evidence.due_checks import find_due_checks
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
@@ -37,9 +38,15 @@ class CheckProber:
     _responses: dict[ProbeQuery, ProbeResponse | ProbeFailure] = field(default_factory=dict)
 
     def read_checks(
-        self, resolved_policy: ResolvedPolicy, variants: Sequence[ObservedVariant]
+        self,
+        resolved_policy: ResolvedPolicy,
+        variants: Sequence[ObservedVariant],
+        budget: EvaluationBudget | None,
     ) -> Readings:
-        """Return by variant the readings of checks about its published or released package."""
+        """Return by variant the readings of checks about its published or released package.
+
+        `budget`: what the expressions of the policy may cost.
+        """
         if resolved_policy.upstream_policy is None:
             return {}
         due_checks = list(
@@ -57,7 +64,7 @@ class CheckProber:
                 partial(read_check, due_check, self.objects, responses, self.readable_namespaces)
                 for due_check in due_checks
             ],
-            partial(self._obtain, values),
+            partial(self._obtain, values, budget),
         )
         readings_by_variant: dict[str, list[CheckReading]] = {}
         for due_check, check_reading in zip(due_checks, check_readings, strict=True):
@@ -67,9 +74,11 @@ class CheckProber:
     def _obtain(
         self,
         values: dict[ExpressionRequest, Any],
+        budget: EvaluationBudget | None,
         requests: Sequence[ExpressionRequest | ProbeQuery],
     ) -> None:
-        self._evaluate(values, [it for it in requests if isinstance(it, ExpressionRequest)])
+        expressions = [it for it in requests if isinstance(it, ExpressionRequest)]
+        self._evaluate(values, budget, expressions)
         self._send_probes([it for it in requests if isinstance(it, ProbeQuery)])
 
     def _send_probes(self, probes: list[ProbeQuery]) -> None:
@@ -84,7 +93,10 @@ class CheckProber:
             self._responses.update(zip(probes, self.probes.ask(probes), strict=True))
 
     def _evaluate(
-        self, values: dict[ExpressionRequest, Any], requests: Sequence[ExpressionRequest]
+        self,
+        values: dict[ExpressionRequest, Any],
+        budget: EvaluationBudget | None,
+        requests: Sequence[ExpressionRequest],
     ) -> None:
         """Add the value of each expression, evaluated in one batch per text.
 
@@ -102,6 +114,7 @@ class CheckProber:
                 if request.text == text:
                     row = request.variables
                     alike[tuple(id(row.get(name)) for name in names_of_text)].append(request)
-            [column] = self.sandbox.evaluate([text], [it[0].variables for it in alike.values()])
+            rows = [it[0].variables for it in alike.values()]
+            [column] = self.sandbox.evaluate([text], rows, budget)
             for group, value in zip(alike.values(), column, strict=True):
                 values.update(dict.fromkeys(group, value))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.ports import Sandbox
+from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.memo.ownership_memo import have_same_paths
 from fanout.reconcile.selection.policy_index import PolicyIndex
 from fanout.reconcile.selection.policy_resolution import (
@@ -34,8 +35,10 @@ class PolicyResolution:
 class ResolutionMemo:
     """Resolves policies, from one declaration to the next; one per process."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox, budgets: BudgetStore | None = None) -> None:
+        """`budgets`: of what the policies' expressions may cost."""
         self._sandbox = sandbox
+        self._budgets = budgets
         self._declared = DeclaredObjects()
         self._policies: tuple[ResolvedPolicy, ...] = ()
         self._index = PolicyIndex()
@@ -55,7 +58,9 @@ class ResolutionMemo:
             self._index.update(self._policies)
         unchanged = self._find_unchanged(declared, changes)
         previous = {it.key: it for it in self._policies}
-        self._policies = resolve_policies(declared, self._sandbox, self._policies, unchanged)
+        self._policies = resolve_policies(
+            declared, self._sandbox, self._policies, unchanged, self._budgets
+        )
         previous_declared, self._declared = self._declared, declared
         resolved_again = [it for it in self._policies if previous.get(it.key) is not it]
         # Before the index is updated: who read an object that is gone is to know.

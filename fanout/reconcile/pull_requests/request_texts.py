@@ -19,6 +19,7 @@ from fanout.plan.pull_requests.template_variables import (
 from fanout.plan.records.policy_status import RequestKey
 from fanout.ports import Sandbox
 from fanout.reconcile import reconcile_wording as wording
+from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.telemetry.error_isolation import BARRIER
@@ -43,6 +44,7 @@ class RequestTextBuilder:
     change_reader: PackageChangeReader
     sandbox: Sandbox
     declared: DeclaredObjects
+    budgets: BudgetStore
 
     def build_texts(
         self,
@@ -92,7 +94,9 @@ class RequestTextBuilder:
         try:
             with BARRIER:
                 [rendered] = self.sandbox.render(
-                    [template], [build_variables(content) for content in contents.values()]
+                    [template],
+                    [build_variables(content) for content in contents.values()],
+                    self.budgets.get_budget(promotion),
                 )
         except FanoutError as error:
             return {}, [wording.warn_default_text(where, error.reason, str(error))]

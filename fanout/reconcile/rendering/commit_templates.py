@@ -11,6 +11,7 @@ from fanout.plan.publication_messages import PublicationGroup, group_publication
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.ports import Sandbox
 from fanout.reconcile import reconcile_wording as wording
+from fanout.reconcile.budget_store import BudgetStore
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.telemetry.error_isolation import BARRIER
 from fanout.values import frozen
@@ -31,6 +32,7 @@ def build_commit_messages(
     promotions: Mapping[tuple[str, str], Sequence[PromotionPolicy]],
     sandbox: Sandbox,
     declared: DeclaredObjects,
+    budgets: BudgetStore,
 ) -> CommitMessages:
     """Build the message of each publication whose PromotionPolicies give a template.
 
@@ -46,7 +48,9 @@ def build_commit_messages(
         try:
             with BARRIER:
                 [filled_texts] = sandbox.render(
-                    [template], [context for _, context in publications_and_contexts]
+                    [template],
+                    [context for _, context in publications_and_contexts],
+                    budgets.get_budget(promotion),
                 )
         except FanoutError as error:
             warnings.append(wording.warn_default_message(where, error))

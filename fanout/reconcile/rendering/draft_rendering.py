@@ -9,6 +9,7 @@ from fanout.errors import Bug, FanoutError
 from fanout.gates.rollback_pins import Pin
 from fanout.pending_inputs import InputPending, complete
 from fanout.plan.due_drafts import DueDrafts
+from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.selected_variant import SelectedVariant
@@ -88,18 +89,18 @@ class DraftRenderer:
             )
 
     def render_due(
-        self, variants: Sequence[SelectedVariant], due: DueDrafts
+        self, variants: Sequence[SelectedVariant], due: DueDrafts, budget: EvaluationBudget | None
     ) -> tuple[RenderedVariant, ...]:
-        """Return the variants with the renderings that are due.
+        """Return the variants of a policy with the renderings that are due.
 
-        A failure is the outcome of its variant.
+        A failure is the outcome of its variant. `budget`: what scripts and programs may cost.
         """
         timing = self.counters.times.phase("rendering")
         with timing, self.progress.task("rendering", len(due.written)) as advance:
             rendered_variants: list[RenderedVariant] = []
             for start in range(0, len(variants), BATCH_SIZE):
                 rendered_variants += self._render_batch(
-                    variants[start : start + BATCH_SIZE], due, advance
+                    variants[start : start + BATCH_SIZE], due, advance, budget
                 )
                 # Between batches only: within one, a repeated rendering needs every answer it got
                 # before, or it would ask again without end.
@@ -107,7 +108,11 @@ class DraftRenderer:
             return tuple(rendered_variants)
 
     def _render_batch(
-        self, variants: Sequence[SelectedVariant], due: DueDrafts, advance: Callable[[], None]
+        self,
+        variants: Sequence[SelectedVariant],
+        due: DueDrafts,
+        advance: Callable[[], None],
+        budget: EvaluationBudget | None,
     ) -> list[RenderedVariant]:
         """Render a batch; function results and schemas that it needs are requested together."""
         due_variants = [it for it in variants if it.spec.name in due.written]
@@ -121,7 +126,7 @@ class DraftRenderer:
         rendered_variants = iter(
             complete(
                 [partial(render, variant) for variant in due_variants],
-                self.function_results.obtain,
+                partial(self.function_results.obtain, budget=budget),
             )
         )
         return [

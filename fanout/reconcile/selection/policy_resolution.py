@@ -25,6 +25,7 @@ from fanout.plan.observation.repository_state import repository_identity
 from fanout.plan.records.policy_records import RecordsKey
 from fanout.ports import Sandbox
 from fanout.reconcile import reconcile_wording as wording
+from fanout.reconcile.budget_store import BudgetStore
 from fanout.selection.target_selection import (
     TargetInventory,
     VariantTarget,
@@ -47,6 +48,8 @@ from fanout.values import frozen, replace
 
 PolicyKey = tuple[str, str, bool]
 """Namespace and name of a policy (True) or of a hand-written variant (False)."""
+_Evaluate = Callable[[Sequence[str], Sequence[Mapping[str, Any]]], list[list[Any]]]
+"""Evaluation of expressions over rows, within the budget of one policy."""
 
 
 @frozen
@@ -114,13 +117,15 @@ def resolve_policies(
     sandbox: Sandbox,
     previous: Sequence[ResolvedPolicy] = (),
     unchanged: Collection[PolicyKey] = (),
+    budgets: BudgetStore | None = None,
 ) -> tuple[ResolvedPolicy, ...]:
     """Resolve all policies and hand-written variants, in order of name.
 
     `previous`: result for earlier declarations; unchanged targets are not evaluated again.
-    `unchanged`: keys of those among them that no change concerns. A failure becomes the `error` of
-    its policy or variant.
+    `unchanged`: keys of those among them that no change concerns. `budgets`: of the policies'
+    expressions; None: each is whole. A failure becomes the `error` of its policy or variant.
     """
+    budgets = budgets or BudgetStore()
     previous_by_key = {it.key: it for it in previous}
     usable_by_namespace = {
         namespace: usable_repositories(namespace, declared.repositories)
@@ -140,11 +145,14 @@ def resolve_policies(
         # Of an earlier policy of this name nothing can be reused.
         if previous_result is not None and previous_result.declaration is not declaration:
             previous_result = None
-        outcome = run_isolated(
-            partial(_resolve_package_variant, declaration, declared, usable)
-            if isinstance(declaration, PackageVariant)
-            else partial(_resolve_policy, declaration, declared, usable, sandbox, previous_result)
-        )
+        if isinstance(declaration, PackageVariant):
+            work = partial(_resolve_package_variant, declaration, declared, usable)
+        else:
+            evaluate = partial(sandbox.evaluate, budget=budgets.get_budget(declaration))
+            work = partial(
+                _resolve_policy, declaration, declared, usable, evaluate, previous_result
+            )
+        outcome = run_isolated(work)
         if isinstance(outcome, FanoutError):
             return with_error(_unresolved(declaration), outcome)
         return outcome
@@ -190,7 +198,7 @@ def _resolve_policy(
     policy: UpstreamPolicy,
     declared: DeclaredObjects,
     repository_by_name: Mapping[str, Repository],
-    sandbox: Sandbox,
+    evaluate: _Evaluate,
     previous: ResolvedPolicy | None,
 ) -> ResolvedPolicy:
     meta = policy.metadata
@@ -210,12 +218,12 @@ def _resolve_policy(
     # Two rounds of expressions: all other fields may read the repository, so the repository's
     # own expression is evaluated first and cannot see it.
     repository_by_target, failures_without_repository = _with_values(
-        sandbox,
+        evaluate,
         partial(_resolve_repositories, policy, changed_targets, repository_by_name, declared),
     )
     targets_with_repository = [it for it in changed_targets if it.key in repository_by_target]
     spec_by_target = _with_values(
-        sandbox, partial(_build_variants, policy, targets_with_repository, repository_by_target)
+        evaluate, partial(_build_variants, policy, targets_with_repository, repository_by_target)
     )
     target_by_key = {target.key: target for target in targets}
     spec_by_target |= unchanged
@@ -449,15 +457,15 @@ def _locate_unclear(
     return replace(spec, offline_error=f"{where}: {spec.offline_error}")
 
 
-def _with_values(sandbox: Sandbox, resolve: Callable[[Responses], Value]) -> Value:
+def _with_values(evaluate: _Evaluate, resolve: Callable[[Responses], Value]) -> Value:
     """Return the result of `resolve`, given the values of the expressions that it requests."""
     responses: dict[ExpressionBatch, list[list[Any]]] = {}
 
-    def evaluate(batches: Sequence[ExpressionBatch]) -> None:
+    def obtain(batches: Sequence[ExpressionBatch]) -> None:
         for batch in batches:
-            responses[batch] = sandbox.evaluate(batch.expressions, batch.rows)
+            responses[batch] = evaluate(batch.expressions, batch.rows)
 
-    [result] = complete([partial(resolve, responses)], evaluate)
+    [result] = complete([partial(resolve, responses)], obtain)
     return result
 
 

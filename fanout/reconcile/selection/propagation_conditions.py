@@ -17,6 +17,7 @@ from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.gate_rules import UNKNOWN, PropagationCondition, Variables
 from fanout.package.field_edits import canonical_text
 from fanout.pending_inputs import ExpressionRequest, InputPending, complete
+from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.ports import Sandbox
 from fanout.reconcile import reconcile_wording as wording
 from fanout.selection.variant_spec import ExpressionFailure
@@ -42,6 +43,8 @@ class PropagationConditions:
     _variables_by_text: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _answers: dict[tuple[str, str], object] = field(default_factory=dict)  # text, what it reads
 
+    _over_limit: set[tuple[str, str]] = field(default_factory=set)  # keys of such answers
+    _budget: EvaluationBudget | None = None  # of the policy that was asked last
     _default_answer: object = UNKNOWN  # the answer to what nobody has asked
 
     def prepare(self, texts: Iterable[str]) -> None:
@@ -59,34 +62,37 @@ class PropagationConditions:
             )
 
     def begin_pass(self) -> None:
-        """Begin a pass: drop answers over a limit, and all if there are too many.
-
-        A limit may have been exceeded because the machine was busy, so it is evaluated again.
-        """
+        """Begin a pass: drop answers over a limit, and all if there are too many."""
         # Dropped between passes only: the rounds of one pass rely on the answers before them.
         if len(self._answers) > MAX_ANSWERS:
             self._answers.clear()
-        answers = self._answers.items()
-        keys_over_limit = [
-            key
-            for key, it in answers
-            if isinstance(it, ExpressionFailure) and it.reason == _LIMIT_REASON
-        ]
-        for key in keys_over_limit:
-            del self._answers[key]
+        self._drop_over_limit()
+
+    def _drop_over_limit(self) -> None:
+        """Drop answers over a limit: a budget decides when the text is tried again."""
+        for key in self._over_limit:
+            self._answers.pop(key, None)
+        self._over_limit.clear()
 
     def get_condition(self, text: str) -> PropagationCondition:
         """Return the condition for the gates."""
         self.prepare([text])
         return PropagationCondition(text, self._callable_by_text[text])
 
-    def decide(self, facts: PolicyFacts) -> PolicyEvaluation:
+    def decide(
+        self, facts: PolicyFacts, budget: EvaluationBudget | None = None
+    ) -> PolicyEvaluation:
         """Return the decision of the gates with all their questions answered.
 
+        `budget`: what the conditions of the policy may cost; None: each is limited by itself.
         Gates continue with a guess where an answer is missing, so an answer may raise further
         questions. After `MAX_ROUNDS` rounds the remaining questions have no answer in this
         pass, and hold.
         """
+        # What another policy's budget refused, this one's may allow.
+        if budget is not self._budget:
+            self._drop_over_limit()
+            self._budget = budget
         try:
             [decision] = complete(
                 [partial(_evaluate_completely, facts)], self._evaluate_requests, MAX_ROUNDS
@@ -126,9 +132,12 @@ class PropagationConditions:
                     self._row_key(request.text, variables)
                 ] = variables
         for text, row_by_key in rows_by_text.items():
-            [answers] = self.sandbox.evaluate([text], list(row_by_key.values()))
-            answered_rows = zip(row_by_key, answers, strict=True)
-            self._answers |= {(text, part): answer for part, answer in answered_rows}
+            rows = list(row_by_key.values())
+            [answers] = self.sandbox.evaluate([text], rows, self._budget)
+            for part, answer in zip(row_by_key, answers, strict=True):
+                self._answers[text, part] = answer
+                if isinstance(answer, ExpressionFailure) and answer.reason == _LIMIT_REASON:
+                    self._over_limit.add((text, part))
 
 
 def _evaluate_completely(facts: PolicyFacts) -> PolicyEvaluation:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from fanout.api.stages import Check, Stage
 from fanout.api.text_fields import format_value
 from fanout.gates.evaluation_results import StageAggregates
+from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.ports import Sandbox
 from fanout.reconcile import validation_wording as wording
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
@@ -35,7 +36,7 @@ def find_stage_expression_failures(
     Only expressions that read `target`, and conditions that read the counts of their stage as
     they are before a rollout: the revision and the answer to a check are known in a pass only.
     """
-    policy = resolved_policy.upstream_policy
+    policy, budget = resolved_policy.upstream_policy, EvaluationBudget()
     for index, stage in enumerate(policy.spec.stages if policy is not None else ()):
         variants = [
             it
@@ -50,7 +51,7 @@ def find_stage_expression_failures(
             for it in variants
         ]
         expressions, counting = _select_evaluable(dict(_find_expressions(stage)), sandbox)
-        values = sandbox.evaluate(list(expressions.values()), rows) if expressions else []
+        values = sandbox.evaluate(list(expressions.values()), rows, budget) if expressions else []
         for (field, text), row_values in zip(expressions.items(), values, strict=True):
             is_condition = field.startswith(_CONDITION)
             reads_counts = field in counting

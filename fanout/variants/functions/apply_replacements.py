@@ -8,15 +8,18 @@ A field path is `spec.containers.[name=app].env.*.value`; a label selector is
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
+from fanout.api.text_fields import pluralize
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING, BlockedPath, get_value, with_value
 from fanout.package.yaml_scalars import format_scalar
 from fanout.selection.cluster_objects import group_of
-from fanout.values import frozen
+from fanout.values import frozen, replace
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     Change,
@@ -460,12 +463,18 @@ class _Survey:
     """Drafts of all objects, by the identity of their `text`, which no two objects share."""
 
     drafts: dict[int, _ObjectDraft]
+    skips_missing: bool  # a missing field is skipped; False: refused
     unmatched_targets: list[ReplacementTarget] = field(default_factory=list)  # select no object
+    # By field path of the configuration and as written: the objects without it, and with it.
+    skipped: dict[tuple[str, str], Counter[bool]] = field(default_factory=dict)
 
 
-def _run_replacements(config: _Config, items: Sequence[VisibleObject]) -> _Survey:
+def _run_replacements(
+    config: _Config, items: Sequence[VisibleObject], *, skips_missing: bool = False
+) -> _Survey:
     survey = _Survey(
-        {id(item.text): _ObjectDraft(item.value, item.file, item.size_limiter) for item in items}
+        {id(item.text): _ObjectDraft(item.value, item.file, item.size_limiter) for item in items},
+        skips_missing,
     )
     drafts = survey.drafts.values()
     for number, replacement in enumerate(config):
@@ -476,7 +485,7 @@ def _run_replacements(config: _Config, items: Sequence[VisibleObject]) -> _Surve
                 survey.unmatched_targets.append(target)
             for draft in targeted:
                 try:
-                    _replace_fields(draft, target, value)
+                    _replace_fields(draft, target, value, survey)
                 except UnfitObject as unfit:
                     # Raised in `_changes` of this object instead of here, where the pipeline can
                     # name its file and line.
@@ -524,13 +533,21 @@ def _to_text(value: object, config_field: str) -> str:
     return value if isinstance(value, str) else "" if value is None else format_scalar(value)
 
 
-def _replace_fields(draft: _ObjectDraft, target: ReplacementTarget, value: object) -> None:
+def _replace_fields(
+    draft: _ObjectDraft, target: ReplacementTarget, value: object, survey: _Survey
+) -> None:
     """Set the value at the target's fields. Raises UnfitObject, which names the missing field."""
     for number, (parts, text) in enumerate(zip(target.paths, target.path_texts, strict=True)):
+        config_field = f"{target.config_field}.fieldPaths[{number}]"
+        if survey.skips_missing and not target.options.create:
+            is_present = any(True for _ in find_paths(draft.value, parts))
+            survey.skipped.setdefault((config_field, text), Counter())[is_present] += 1
+            if not is_present:
+                continue
         try:
             _set_field(draft, parts, value, target.options)
         except UnfitObject as unfit:
-            problem = f"{target.config_field}.fieldPaths[{number}] ({text}): {unfit.problem}"
+            problem = f"{config_field} ({text}): {unfit.problem}"
             raise UnfitObject(unfit.path, problem, unfit.remedy, unfit.reason) from None
 
 
@@ -590,11 +607,20 @@ def _changes(_config: _Config, _item: Object, facts: PackageFacts) -> Iterator[C
 def _report_package(
     _config: _Config, _items: Sequence[VisibleObject], facts: PackageFacts
 ) -> Iterator[FunctionResult]:
-    """Report targets that select no object, which the catalog's function ignores silently."""
+    """Report targets that select nothing, which the catalog's function ignores silently."""
     for target in facts.survey.unmatched_targets:
         rejected = ", or all of them are rejected" if target.reject else ""
         problem = f"no object is selected by {target.select}{rejected}"
         yield FunctionResult(problem, "warning", field=f"{target.config_field}.select")
+    for (config_field, path), numbers in facts.survey.skipped.items():
+        if not numbers[False]:
+            continue
+        objects = pluralize(numbers[False], "selected object")
+        problem = (
+            f"{objects} without {path}, which v0.1 of the function skips and newer ones refuse"
+        )
+        # A path that fits some kinds and not others is often meant.
+        yield FunctionResult(problem, "info" if numbers[True] else "warning", field=config_field)
 
 
 APPLY_REPLACEMENTS = CatalogFunction(
@@ -606,4 +632,11 @@ APPLY_REPLACEMENTS = CatalogFunction(
     includes_local=True,
     survey=_run_replacements,
     report_package=_report_package,
+)
+
+# Up to v0.1.1 the catalog's function was built with a kustomize that skips missing fields.
+APPLY_REPLACEMENTS_V0_1 = replace(
+    APPLY_REPLACEMENTS,
+    version="1 of v0.1",
+    survey=partial(_run_replacements, skips_missing=True),
 )

@@ -12,6 +12,7 @@ from fanout.variants.functions.function_config import infer_value, parse_data
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     Change,
+    Matching,
     Object,
     PackageFacts,
     Path,
@@ -95,6 +96,14 @@ def _passes_through(_name: str, text: str) -> bool:
     return _PLAIN_TEXT.match(text) is not None and isinstance(resolve_scalar(text), str)
 
 
+def _find_names(config: SortedTexts, _item: Object, facts: PackageFacts) -> Iterator[str]:
+    """Yield the given setters that the object has."""
+    assert facts.text is not None
+    given_names = dict(config).keys()
+    for _, pattern in find_setter_patterns(facts.text):
+        yield from given_names & set(setter_names(pattern))
+
+
 APPLY_SETTERS = CatalogFunction(
     "apply-setters",
     "2",
@@ -104,4 +113,7 @@ APPLY_SETTERS = CatalogFunction(
     includes_local=True,
     depends_on=_depends_on,
     passes_through=_passes_through,
+    matching=Matching(
+        lambda config: frozenset(dict(config)), _find_names, "no field has a setter {}".format
+    ),
 )

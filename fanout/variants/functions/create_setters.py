@@ -12,12 +12,13 @@ from fanout.variants.functions.function_interface import (
     CatalogFunction,
     Change,
     LineComment,
+    Matching,
     Object,
     ObjectFinding,
     PackageFacts,
     Path,
 )
-from fanout.variants.functions.setter_patterns import SETTER_PREFIX
+from fanout.variants.functions.setter_patterns import SETTER_PREFIX, setter_names
 
 
 @frozen
@@ -122,6 +123,16 @@ def _find_setters(
         yield from _find_setters(config, child, (*path, at), facts)
 
 
+def _list_names(config: _Config) -> frozenset[str]:
+    return frozenset(name for _, name in (*config.scalars, *config.lists))
+
+
+def _find_names(config: _Config, item: Object, facts: PackageFacts) -> Iterator[str]:
+    """Yield the setters whose values the object has."""
+    for _, comment, _ in _find_setters(config, item, (), facts):
+        yield from setter_names(comment)
+
+
 CREATE_SETTERS = CatalogFunction(
     "create-setters",
     "3",
@@ -130,4 +141,5 @@ CREATE_SETTERS = CatalogFunction(
     reads_text=True,
     includes_local=True,
     check_object=_check_object,
+    matching=Matching(_list_names, _find_names, "no field has the value of the setter {}".format),
 )

@@ -139,6 +139,25 @@ class PackageFacts:
 
 
 @frozen
+class Matching:
+    """Names that a function looks for in the objects, so that it can say which no object has."""
+
+    list_names: Callable[[Any], frozenset[str]]  # names in a configuration
+    # Yields those that an object has, before the function changes it.
+    find_names: Callable[[Any, Object, PackageFacts], Iterator[str]]
+    describe: Callable[[str], str]  # a sentence about names that no object has
+
+    def build_result(self, function: str, config: Any, missing: frozenset[str]) -> FunctionResult:
+        """Return the result about names that no object has.
+
+        It is a warning if there are no others. One configuration may serve several packages, so
+        one that is used in part is often meant.
+        """
+        severity = "warning" if missing == self.list_names(config) else "info"
+        return FunctionResult(self.describe(", ".join(sorted(missing))), severity, function)
+
+
+@frozen
 class CatalogFunction:
     """A function of the catalog that runs inside fanout.
 
@@ -173,6 +192,7 @@ class CatalogFunction:
     depends_on: Callable[[Any, Object, PackageFacts], Iterator[object]] | None = None
     # Returns whether a setting, by name and text, is only passed through.
     passes_through: Callable[[str, str], bool] = lambda _name, _text: True
+    matching: Matching | None = None
     uses_scopes: bool = False  # it depends on the scopes of kinds
     # Returns the request it needs before it runs; the response is in the facts.
     build_request: Callable[[Any], FunctionRequest] | None = None

@@ -15,6 +15,7 @@ from fanout.variants.functions.function_config import is_function_kind, parse_fi
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     Change,
+    Matching,
     Object,
     PackageFacts,
     kind_values,
@@ -104,6 +105,16 @@ def _depends_on(config: _Config, item: Object, facts: PackageFacts) -> Iterator[
     yield from (image for _, image in find_fields(config.fields, item))
 
 
+def _find_names(config: _Config, item: Object, _facts: PackageFacts) -> Iterator[str]:
+    """Yield the image to be replaced if a container of the object has it."""
+    if item.get("kind") != "CustomResourceDefinition":
+        for _, image in find_fields(config.fields, item):
+            if image is MISSING or (
+                isinstance(image, str) and _split_image(image)[0] == config.name
+            ):
+                yield config.name
+
+
 SET_IMAGE = CatalogFunction(
     "set-image",
     "1",
@@ -111,4 +122,7 @@ SET_IMAGE = CatalogFunction(
     _changes,
     depends_on=_depends_on,
     passes_through=lambda name, _text: name != "name",
+    matching=Matching(
+        lambda config: frozenset({config.name}), _find_names, "no container has the image {}".format
+    ),
 )

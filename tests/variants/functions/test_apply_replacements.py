@@ -243,3 +243,48 @@ def test_the_older_kind_of_its_configuration_is_understood():
     )
     text = run(files)["target.yaml"]
     assert Manifest.parse(text.encode(), "x").documents[0].value["metadata"]["name"] == "web"
+
+
+VERSIONS = [
+    ("v0.1.1 skips", "gcr.io/kpt-fn/apply-replacements:v0.1.1", True),
+    ("v0.1 skips", "apply-replacements:v0.1", True),
+    ("v0.1.0 skips", "ghcr.io/kptdev/krm-functions-catalog/apply-replacements:v0.1.0", True),
+    ("v0.1.2 refuses", "apply-replacements:v0.1.2", False),
+    ("the newest refuses", "apply-replacements", False),
+    ("a digest refuses", f"apply-replacements@sha256:{'0' * 64}", False),
+]
+
+
+@pytest.mark.parametrize(("image", "skips"), rows(VERSIONS))
+def test_a_missing_field_is_skipped_by_old_versions(image, skips):
+    files = {**files_with(copy("spec.none")), "Kptfile": configured_by(image)}
+    if not skips:
+        with pytest.raises(InvalidInput, match="the object has no such field"):
+            run(files)
+        return
+    result = rendered(files)
+    assert run(files) == {}
+    assert [(it.severity, it.sentence) for it in result.results] == [
+        (
+            "warning",
+            (
+                "apply-replacements: config.yaml:6: replacements[0].targets[0].fieldPaths[0]:"
+                " 1 selected object without spec.none, which v0.1 of the function skips and newer"
+                " ones refuse"
+            ),
+        )
+    ]
+
+
+def test_a_field_that_some_objects_lack_is_set_in_the_others():
+    files = {
+        **files_with(copy("spec.replicas", select="{version: v1}")),
+        "Kptfile": kptfile("{image: apply-replacements, tag: v0.1.1, configPath: config.yaml}"),
+    }
+    found = run(files)
+    assert "replicas: web" in found["target.yaml"]
+    [result] = rendered(files).results
+    assert (result.severity, result.message.split(",")[0]) == (
+        "info",
+        "2 selected objects without spec.replicas",
+    )
