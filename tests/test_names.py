@@ -57,7 +57,7 @@ GLOSSARY = """
     hold holds integrity isolation memo memos migrate moment move moves next noop observation
     observed observer order pass pending per pin pins pristine record recorded recording records
     report reported scenario scenarios selected shard simulation soak stated sweep
-    tallied tally timetable undecided variant variants vendor vocabulary world
+    tallied tally timetable trace traces undecided variant variants vendor vocabulary world
 """
 
 # Terms of programs and of data.

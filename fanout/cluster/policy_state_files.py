@@ -271,7 +271,7 @@ class RecordFile:
 
 
 @frozen
-class RecordListing:
+class RecordFileListing:
     """Files below `records` by file name, or by path where no record is expected.
 
     `directories` has the content of each directory by its id, for the next listing.
@@ -281,7 +281,9 @@ class RecordListing:
     directories: Mapping[str, Mapping[str, TreeEntry]] = field(default_factory=dict)
 
 
-def list_records(reader: ObjectReader, tree: str | None, previous: RecordListing) -> RecordListing:
+def list_records(
+    reader: ObjectReader, tree: str | None, previous: RecordFileListing
+) -> RecordFileListing:
     """Return the files below the tree of `records`; directories of `previous` are not read again.
 
     Raises InvalidInput for a tree that exceeds the limits.
@@ -302,11 +304,11 @@ def list_records(reader: ObjectReader, tree: str | None, previous: RecordListing
                 continue
             is_placed = path in (name, f"flat/{name}") or path == _sharded_path(name)
             file = RecordFile(f"{RECORDS_DIRECTORY}/{path}", entry)
-            # A second file of one name is told: nobody could know which of them counts.
+            # A second file of one name is an error: nobody could know which of them counts.
             files[name if is_placed and name not in files else path] = file
         if max(len(files), number) > STATE_LIMITS.files:
             raise STATE_LIMITS.too_many_error()
-    return RecordListing(files, directories)
+    return RecordFileListing(files, directories)
 
 
 @frozen
@@ -316,7 +318,7 @@ class FirstCommitHistory:
     head: str = ""
     tree: str | None = None  # of `records` at the head
     first_commits: Mapping[str, FirstCommit] = field(default_factory=dict)  # by file name
-    listing: RecordListing = field(default_factory=RecordListing)  # of `tree`
+    listing: RecordFileListing = field(default_factory=RecordFileListing)  # of `tree`
 
 
 def build_message(subject: str, names: Iterable[str]) -> str:

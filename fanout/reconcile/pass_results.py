@@ -29,6 +29,7 @@ from fanout.plan.publication_messages import CommitSettings
 from fanout.plan.pull_requests.other_requests import OtherStatus
 from fanout.plan.records.policy_records import PolicyRecords, RecordEntry, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus, RefusedPushLine
+from fanout.plan.records.trace_changes import DueTrace
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.edits.package_damage import describe_faults, find_lost_renderings
@@ -92,6 +93,14 @@ class PolicyResult:
     error: FanoutError | None = None  # stops this policy only
     upstream_failure: FanoutError | None = None  # why its upstream repository was not listed
     template_warnings: tuple[str, ...] = ()  # of templates of its pull requests
+    traces: tuple[DueTrace, ...] = ()  # of records, that repositories do not have yet
+    # by key of the remote: why a trace could not be written
+    trace_errors: Mapping[str, FanoutError] = field(default_factory=dict)
+
+    @property
+    def unwritten_traces(self) -> tuple[PassProblem, ...]:
+        """Repositories that could not take the trace of a record."""
+        return tuple(_find_unwritten_traces(self))
 
     @property
     def records(self) -> tuple[RecordEntry, ...]:
@@ -316,6 +325,7 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
                 failed=False,
                 gone=True,
             )
+    yield from policy_result.unwritten_traces
     if policy_result.error is not None:
         return  # the policy's error is the reason for all its holds
     observed_variants = [it.selected.observed for it in policy_result.variants]
@@ -341,6 +351,22 @@ def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
     ]
     target_names = policy_result.target_names if problems else {}
     yield from (replace(it, target_name=target_names[target]) for target, it in problems)
+
+
+def _find_unwritten_traces(policy_result: PolicyResult) -> Iterator[PassProblem]:
+    """Yield the repositories that could not take the trace of a record."""
+    for write in policy_result.traces:
+        remote = write.state.remote
+        error = policy_result.trace_errors.get(remote.key, write.state.failure)
+        if error is not None and write.trace is not None:
+            yield PassProblem(
+                policy=policy_result.title,
+                subject=remote.url,
+                reason=str(error.reason),
+                sentence=wording.describe_unwritten_trace(write.trace.record, remote.url, error),
+                noun="repository",
+                failed=False,
+            )
 
 
 def _find_forge_failures(

@@ -1,6 +1,6 @@
 """Evaluation of one policy: revisions, variants, renderings, gate decisions, plan."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY
 from datetime import datetime
 
@@ -29,6 +29,8 @@ from fanout.plan.gates.variant_facts import (
     build_preliminary_facts,
     facts_after_pass,
 )
+from fanout.plan.observation.record_trace import RecordTrace
+from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.policy_plan import PolicyPlan, plan_policy, sort_actions
 from fanout.plan.pull_requests.declined_requests import mark_declined
@@ -45,6 +47,13 @@ from fanout.plan.records.policy_records import (
     last_acceptance,
 )
 from fanout.plan.records.policy_status import RecordedStatus
+from fanout.plan.records.trace_changes import (
+    DueTrace,
+    find_due_traces,
+    find_last_stop,
+    find_lost_traces,
+    trace_path,
+)
 from fanout.plan.removal.move_cleanup import (
     CleanupPermission,
     PolicyCleanup,
@@ -93,6 +102,7 @@ from fanout.reconcile.records.lost_records import (
 )
 from fanout.reconcile.records.rewound_records import (
     RecordBaseline,
+    refuse_lost_traces,
     refuse_missing_records,
     refuse_rewound_branch,
 )
@@ -136,6 +146,10 @@ class PolicyEvaluator:
 
         The plan is None if an error stops the policy as a whole; the error is in the result.
         """
+        result, plan = self._evaluate_contained(inputs)
+        return replace(result, traces=self._find_due_traces(inputs)), plan
+
+    def _evaluate_contained(self, inputs: PolicyInputs) -> tuple[PolicyResult, PolicyPlan | None]:
         status = RecordedStatus()
         try:
             with BARRIER:
@@ -234,6 +248,7 @@ class PolicyEvaluator:
         refuse_missing_records(resolved_policy.title, inputs.policy_state, variants)
         # By observed heads: repositories may show no trace of the lost records.
         refuse_rewound_branch(resolved_policy.title, inputs.policy_state.rewound)
+        refuse_lost_traces(resolved_policy.title, self._find_lost_traces(inputs))
         gate_records = with_removals(
             build_gate_records(find_own_records(inputs), self.now), status.removed
         )
@@ -551,6 +566,30 @@ class PolicyEvaluator:
         if self.setup.new_records:
             return RecordBaseline(record_names, self.now, self.now)
         return RecordBaseline(record_names, decision.at if decision is not None else None, self.now)
+
+    def _find_lost_traces(
+        self, inputs: PolicyInputs
+    ) -> Iterator[tuple[RepositoryState, RecordTrace]]:
+        key = inputs.resolved_policy.records_key
+        states = [
+            it for it in inputs.path_ownership.own_states if trace_path(key) in it.record_traces
+        ]
+        if not states:
+            return iter(())
+        baseline = self._build_record_baseline(inputs)
+        return find_lost_traces(states, key, baseline.record_names, baseline.accepted_at)
+
+    def _find_due_traces(self, inputs: PolicyInputs) -> tuple[DueTrace, ...]:
+        """Return the traces to write; none of records that are incomplete or were put back."""
+        state = inputs.policy_state
+        is_unsure = state.failure is not None or state.unreadable or state.outdated or state.rewound
+        if is_unsure or any(self._find_lost_traces(inputs)):
+            return ()
+        return find_due_traces(
+            inputs.path_ownership.own_states,
+            inputs.resolved_policy.records_key,
+            find_last_stop(state.records),
+        )
 
     def _variant_memo(self, inputs: PolicyInputs) -> VariantMemo:
         return self.policy_memo.variant_memo(inputs.resolved_policy.key)

@@ -435,6 +435,22 @@ def describe_reset_records(sentence: str, others: int, head: str) -> str:
     return f"{sentence}{more}: the records were reset to an older state (commit {head})"
 
 
+def describe_lost_trace(record: str, url: str) -> str:
+    """Describe a record that a repository names, and that is not on record."""
+    return (
+        f"record {record} stopped something and is named in {url}, but it is not on record: the"
+        " records were reset to an older state"
+    )
+
+
+def describe_unwritten_trace(record: str, url: str, error: object) -> str:
+    """Describe a record that a repository does not name yet."""
+    return (
+        f"record {record} counts, but {url} does not name it yet, by which restored records are"
+        f" noticed ({error}); the next pass tries again"
+    )
+
+
 def describe_early_record(kind: str, name: str, by: str, instant: str) -> str:
     """Describe a record that is dated in the future."""
     return (

@@ -50,6 +50,14 @@ def vendor_ref(install: str) -> str:
     return f"refs/heads/fanout/{install}/rendered"
 
 
+def record_traces_ref(install: str) -> str:
+    """Return the ref of the branch that names the last record of each policy that stops something.
+
+    `_records` is not a valid namespace: the records themselves may be in the same repository.
+    """
+    return f"refs/heads/fanout/{install}/_records"
+
+
 def tag_ref(path: str, number: int) -> str:
     """Return the ref of a published variant's tag, as kpt and Porch read it."""
     return f"refs/tags/{path}/v{number}"

@@ -180,7 +180,7 @@ def test_a_promotion_that_is_carried_out_leaves_nothing_to_do(drafted: Fleet):
     assert drafted.published() == {BER: "v3", CPH: "v3"}
 
 
-@pytest.mark.parametrize("case", ["rollback", "promote"])
+@pytest.mark.parametrize("case", ["rollback", "promote", "suspend"])
 def test_killed_anywhere_and_run_again_it_comes_to_the_same(
     case: str, request: pytest.FixtureRequest
 ):

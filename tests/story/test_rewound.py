@@ -6,11 +6,7 @@ from pathlib import Path
 import pytest
 from companies import company
 from fleet import POLICY, Fleet
-
-BOOK = "refs/heads/fanout/default/default/monitoring"
-WHY = ("--reason", "restored", "--by", "Ann <ann@example.com>")
-SUSPEND = ("suspend", "monitoring", "--stage", "prod", *WHY)
-ACCEPT = ("accept-records", "monitoring", *WHY)
+from rewinding import ACCEPT, BOOK, SUSPEND, WHY, head, held, moved, put_back
 
 
 @company
@@ -20,35 +16,6 @@ def fleet(root: Path) -> Fleet:
     made.write("policy.yaml", POLICY.replace(", soak: 1h", ""))
     made.settle()
     return made
-
-
-def head(fleet: Fleet) -> str:
-    return fleet.records().refs()[BOOK]
-
-
-def put_back(fleet: Fleet, commit: str) -> None:
-    fleet.records().git("update-ref", BOOK, commit)
-
-
-def moved(fleet: Fleet, state: str) -> Fleet:
-    """The same company, from another machine: records and nothing else of the state directory."""
-    fresh = fleet.root / state
-    fresh.mkdir()
-    shutil.copytree(fleet.records().path, fresh / "records.git")
-    fleet.state = state
-    return fleet
-
-
-def held(fleet: Fleet) -> str:
-    """Sweep; nothing moves, and the policy is held."""
-    before = fleet.refs()
-    swept = fleet.sweep()
-    assert swept.code == 3
-    assert fleet.refs() == before
-    explained = fleet.run("explain", "monitoring", "-o", "json").json
-    assert explained["status"]["state"] == "Stopped"
-    assert explained["status"]["blockers"][0]["reason"] == "RecordsRewound"
-    return swept.err
 
 
 def test_a_dry_run_shows_what_would_be_accepted_and_accepts_nothing(fleet: Fleet):

@@ -6,6 +6,7 @@ Run again, it must answer like the first run, and record nothing (design §3).
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from functools import reduce
 from typing import Any
 
@@ -33,8 +34,11 @@ from fanout.cli.terminal import print_message
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_rules import ApprovalRule
+from fanout.plan.observation.record_trace import RecordTrace
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_records import RecordEntry
+from fanout.plan.records.trace_changes import find_due_traces
+from fanout.reconcile.execution.trace_execution import write_traces
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassMode
 from fanout.values import frozen, replace
@@ -181,6 +185,31 @@ class RecordSession:
             if record.kind == "Decision" or is_overruled:
                 return None
         return None
+
+
+def with_trace(item: PolicyResult, name: str, at: datetime) -> PolicyResult:
+    """Return the policy with the traces that are due after a record that stops something.
+
+    With "" as its name nothing was recorded, and those of an earlier run may be due.
+    """
+    if not name:
+        return item
+    key, trace = item.resolved_policy.records_key, RecordTrace(name, at)
+    return replace(item, traces=find_due_traces(item.repository_states, key, trace))
+
+
+def write_record_traces(program: Program, items: Collection[PolicyResult]) -> None:
+    """Write the traces that are due, and print which repositories cannot take them.
+
+    For verbs that run no pass, which would do it. On a cluster the controller does, and a dry run
+    writes nothing.
+    """
+    if program.overlay is not None:
+        return
+    errors = write_traces(program.world, [trace for item in items for trace in item.traces])
+    for item in items:
+        for problem in replace(item, trace_errors=errors).unwritten_traces:
+            print_message(f"warning: {problem.sentence}", program.settings.color)
 
 
 @contextmanager

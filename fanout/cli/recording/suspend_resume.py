@@ -23,6 +23,8 @@ from fanout.cli.recording.record_session import (
     RecordSession,
     format_recorded,
     open_recording,
+    with_trace,
+    write_record_traces,
 )
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program
@@ -63,6 +65,8 @@ def build_suspension_command(action: Action, help_text: str) -> click.Command:
             item = find_recordable_policy(program, request.policy)
             recorded = _record_for_policy(RecordSession(program, item, request, author), action)
             _print_recorded(recorded, settings)
+            stop = recorded.name if action is Action.SUSPEND else ""
+            write_record_traces(program, [with_trace(item, stop, settings.now())])
             print_consequences(program, item.resolved_policy)
         return exit_code_after(0, effect=recorded.has_effect)
 
@@ -134,6 +138,7 @@ def _record_all(
     failed: list[str] = []
     recorded = unchanged = 0
     effect = False
+    stopped: list[PolicyResult] = []
     declared, namespace = program.read_declared(), program.settings.namespace
     for item in program.observe(PassMode(namespace=program.settings.namespace)).policies:
         try:
@@ -142,10 +147,14 @@ def _record_all(
         except FanoutError as error:
             failed.append(f"{item.title}: {error}")
             continue
+        stop = result.name if action is Action.SUSPEND else ""
+        stopped.append(with_trace(item, stop, program.settings.now()))
         effect = effect or result.has_effect
         recorded += bool(result.name)
         unchanged += not result.name
         _print_recorded(result, program.settings, f" for {item.title}")
+    # At once, because policies share repositories.
+    write_record_traces(program, stopped)
     if program.settings.dry_run:
         print_new_records(program)
     if are_policies_unread(declared, namespace):

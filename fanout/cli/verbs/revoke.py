@@ -9,7 +9,11 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.recording.approval_eligibility import format_not_entitled, is_approver
 from fanout.cli.recording.dry_run import print_consequences, print_recorded
 from fanout.cli.recording.record_options import RecordRequest, policy_argument, with_request
-from fanout.cli.recording.record_session import open_record_session
+from fanout.cli.recording.record_session import (
+    open_record_session,
+    with_trace,
+    write_record_traces,
+)
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
 from fanout.gates.approval_index import find_revoked
@@ -46,12 +50,14 @@ def command(settings: Settings, request: RecordRequest, approval: str) -> ExitCo
         facts = item.facts
         if facts and name in find_revoked(facts.records.approvals, facts.stages):
             print_message(f"nothing to do: {name} is already revoked", settings.color)
+            write_record_traces(session.program, [item])
             return ExitCode.OK
         rule = _find_rule(item, revoked_approval)
         groups = session.find_groups(rule) if rule is not None else frozenset()
         spec = {**revoked_approval.spec, "revokes": name}
         revoked = session.append("Approval", spec, groups)
         print_recorded(settings, f"approval.fanout.dev/{revoked} revokes {name}")
+        write_record_traces(session.program, [with_trace(item, revoked, settings.now())])
         print_consequences(session.program, item.resolved_policy)
     # Whoever gave an approval may revoke it, also after leaving the group of approvers.
     is_own = normalize_person(f"{author.name} <{author.email}>") == normalize_person(

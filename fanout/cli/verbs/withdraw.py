@@ -14,7 +14,11 @@ from fanout.cli.recording.record_options import (
     reason_option,
     with_request,
 )
-from fanout.cli.recording.record_session import open_record_session
+from fanout.cli.recording.record_session import (
+    open_record_session,
+    with_trace,
+    write_record_traces,
+)
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import print_message
 from fanout.gates.active_decisions import DecisionStatus
@@ -55,6 +59,7 @@ def command(settings: Settings, request: RecordRequest, record_name: str) -> Exi
         status = _find_status(item, name, settings.now())
         if inactive_sentence := _INACTIVE_SENTENCES.get(status):
             print_message(f"nothing to do: {name} {inactive_sentence}", settings.color)
+            write_record_traces(session.program, [item])
             return exit_code_after(0, effect=status is DecisionStatus.WITHDRAWN)
         spec = {
             key: value
@@ -64,6 +69,7 @@ def command(settings: Settings, request: RecordRequest, record_name: str) -> Exi
         spec |= {"action": WITHDRAW, "withdraws": name, "reason": request.reason}
         withdrawal = session.append("Decision", spec)
         print_recorded(settings, f"decision.fanout.dev/{withdrawal} withdraws {name}")
+        write_record_traces(session.program, [with_trace(item, withdrawal, settings.now())])
         print_consequences(session.program, item.resolved_policy)
     return ExitCode.OK
 

@@ -15,6 +15,7 @@ from fanout.errors import FanoutError, InvalidInput
 from fanout.package.tree_ids import TreeEntry
 from fanout.plan.draft_trailers import DraftTrailers
 from fanout.plan.observation.forge_state import ForgeState
+from fanout.plan.observation.record_trace import RecordTrace
 from fanout.plan.publication_statement import PublicationStatement
 from fanout.selection.ref_names import tag_ref
 from fanout.values import frozen
@@ -397,6 +398,8 @@ class RepositoryState:
     # by path: newest statement of the vendor branch
     publication_statements: Mapping[str, PublicationStatement] = field(default_factory=dict)
     last_statements: str = ""  # newest vendor commit that has statements; "": there is none
+    # by path in their branch: last records that stop something
+    record_traces: Mapping[str, RecordTrace] = field(default_factory=dict)
     default_branch: str = ""  # short name; asked for where the target branch is missing
     forge: ForgeState | None = None  # None: the repository has no forge
     failure: FanoutError | None = None

@@ -36,6 +36,7 @@ from fanout.plan.repository_changes import (
 )
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.execution.refused_pushes import PushResults, push_changes
+from fanout.reconcile.execution.trace_execution import write_traces
 from fanout.reconcile.observation.moved_tags import find_lost_tags
 from fanout.reconcile.pass_results import PassPlan, PassReport
 from fanout.reconcile.pass_scope import PassMode, PassSubject, subject_of
@@ -200,6 +201,7 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     Raises Conflict, before anything is pushed, when records moved. A policy whose releases cannot
     be recorded is stopped before anything of it is pushed.
     """
+    pass_plan = _write_traces(world, pass_plan)
     if not pass_plan.plan:
         return PassReport(pass_plan)
     pass_plan = without_failed_policies(pass_plan, _find_holds(world, pass_plan))
@@ -235,6 +237,15 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     pass_plan = with_policy_errors(pass_plan, {**unsettled_errors, **unwritten_errors})
     warnings = tuple(_yield_warnings(request_outcomes))
     return PassReport(pass_plan, outcomes, warnings, lost_race, pushes.untried)
+
+
+def _write_traces(world: World, pass_plan: PassPlan) -> PassPlan:
+    """Write the traces of records that are due, before anything else is pushed."""
+    errors = write_traces(world, [it for result in pass_plan.policies for it in result.traces])
+    if not errors:
+        return pass_plan
+    policies = [replace(it, trace_errors=errors) if it.traces else it for it in pass_plan.policies]
+    return replace(pass_plan, policies=tuple(policies))
 
 
 def _yield_warnings(request_outcomes: RequestOutcomes) -> Iterator[str]:

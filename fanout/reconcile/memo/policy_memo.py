@@ -131,6 +131,7 @@ class PolicyMemo:
             plan is None
             or plan.actions
             or plan.planned != plan.recorded
+            or result.traces
             or not isinstance(listing, RefListing)
             or any(it.failure or (it.forge and it.forge.failure) for it in states)
             or not _is_reusable(result)

@@ -18,7 +18,7 @@ from fanout.reconcile.selection.policy_resolution import (
     repository_key,
     repository_place,
 )
-from fanout.selection.ref_names import drafts_prefix, vendor_ref
+from fanout.selection.ref_names import drafts_prefix, record_traces_ref, vendor_ref
 
 
 def build_remote(repository: Repository) -> Remote:
@@ -108,7 +108,12 @@ def _upstream_refs(resolved_policy: ResolvedPolicy) -> tuple[str, ...]:
 
 def list_downstream_refs(repository: Repository, install: str) -> tuple[str, ...]:
     """Return the refs of a downstream repository that a pass reads."""
-    return (full_branch_name(repository), f"{drafts_prefix(install)}*", vendor_ref(install))
+    return list_read_refs(full_branch_name(repository), install)
+
+
+def list_read_refs(branch: str, install: str) -> tuple[str, ...]:
+    """Return the refs of a downstream repository that a pass reads, by its branch."""
+    return branch, f"{drafts_prefix(install)}*", vendor_ref(install), record_traces_ref(install)
 
 
 def join_upstream_path(repository: Repository, package: str) -> str:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from fanout.api.promotion_policy import normalize_person
 from fanout.errors import FanoutError, InvalidInput
-from fanout.package.package_limits import add_package
+from fanout.package.package_limits import SizeLimits, add_package
 from fanout.plan.draft_trailers import NO_VALUE, DraftTrailers, parse_trailers
 from fanout.plan.edits.draft_errors import find_new_faults
 from fanout.plan.edits.edit_merge import PackageFiles
@@ -20,6 +20,7 @@ from fanout.plan.edits.merge_disputes import (
     parse_disputes,
     settled_keys,
 )
+from fanout.plan.observation.record_trace import RecordTrace, parse_trace
 from fanout.plan.observation.repository_state import (
     Commit,
     OpenDraft,
@@ -45,14 +46,22 @@ from fanout.reconcile.observation.publication_reader import (
     read_statement_index,
 )
 from fanout.reconcile.observation.removal_draft_reader import read_removal_draft
+from fanout.reconcile.observation.repository_listing import list_read_refs
 from fanout.reconcile.observation.stage_draft_reader import StagePackage, read_stage_draft
-from fanout.selection.ref_names import drafts_prefix, is_removal_draft, is_stage_draft, vendor_ref
+from fanout.selection.ref_names import (
+    drafts_prefix,
+    is_removal_draft,
+    is_stage_draft,
+    record_traces_ref,
+    vendor_ref,
+)
 from fanout.telemetry.error_isolation import BARRIER
 from fanout.values import frozen, replace
 
 _Draft = TypeVar("_Draft")
 _DraftKey = tuple[str, str, str]
 _TAG_PATTERN = re.compile(r"refs/tags/(.+)/v([1-9][0-9]*)")
+_TRACE_LIMITS = SizeLimits(files=100_000, depth=1, file_size=4096)
 _MAX_EDIT_COMMITS = 64  # commits by people on top of a draft
 _MAX_CARRIED_COMMITS = 1024  # commits by people in all drafts that a draft took over
 
@@ -73,6 +82,8 @@ class _RepositoryMemo:
     commit_times: dict[str, int] = field(default_factory=dict)
     observed_paths: list[str] = field(default_factory=list)  # paths whose state is observed
     statements: StatementIndex = field(default_factory=StatementIndex)
+    traces_commit: str = ""
+    traces: Mapping[str, RecordTrace] = field(default_factory=dict)  # of that commit
     state: RepositoryState | None = None
     # by ref, commit and head of the target branch; None: the draft has no commit of fanout
     drafts: dict[_DraftKey, OpenDraft | None] = field(default_factory=dict)
@@ -121,9 +132,7 @@ class RepositoryObserver:
         if isinstance(listing, FanoutError):
             return RepositoryState(remote=remote, branch=branch, refs={}, failure=listing)
         refs, wanted_paths = listing.refs, sorted(set(paths))
-        listing_request = RefListingRequest(
-            remote, (branch, f"{drafts_prefix(self.install)}*", vendor_ref(self.install))
-        )
+        listing_request = RefListingRequest(remote, list_read_refs(branch, self.install))
         try:
             with BARRIER:
                 return read_with_recovery(
@@ -154,6 +163,7 @@ class RepositoryObserver:
             self.git, listing_request, refs, self.install, memo.other_paths
         )
         state = self._read_changed(memo, remote, branch, refs, paths, pushes_tags)
+        memo.observed_paths = paths
         if not state.head and refs:
             # What is missing was perhaps renamed.
             memo.state = replace(state, default_branch=self.git.read_default_branch(remote))
@@ -185,9 +195,9 @@ class RepositoryObserver:
             memo.statements = read_statement_index(reader, vendor, memo.statements)
             times = [_read_time(memo, reader, oid) for oid in (head, vendor)]
             drafts = {it: _get_draft(memo, reader, prefix, it, tips[it], head) for it in own_refs}
+            traces = _read_traces(memo, reader, refs.get(record_traces_ref(self.install), ""))
         # Without this a long-running process would keep the paths of every commit it ever saw.
         _drop_stale(memo, head, vendor, tips)
-        memo.observed_paths = paths
         all_drafts = drafts | shared_drafts | removal_drafts
         published = _filter_trees(pristine, "published/", package_paths)
         obsolete = _find_absent(on_branch, _removed_paths(removal_drafts.values()))
@@ -217,6 +227,7 @@ class RepositoryObserver:
             publication_numbers=_find_highest_numbers(refs, memo.statements.by_path),
             publication_statements=memo.statements.by_path,
             last_statements=memo.statements.newest_commit,
+            record_traces=traces,
         )
         return memo.state
 
@@ -231,6 +242,21 @@ def _read_paths(
     if missing_paths:
         states.update(reader.paths(commit, missing_paths))
     return states
+
+
+def _read_traces(
+    memo: _RepositoryMemo, reader: ObjectReader, commit: str
+) -> Mapping[str, RecordTrace]:
+    """Return the traces of records by path; a file that is none is left out."""
+    if memo.traces_commit != commit:
+        entries = reader.entries(reader.commit(commit).tree, _TRACE_LIMITS) if commit else {}
+        contents = {
+            path: reader.blob(entry.oid, _TRACE_LIMITS.file_size) for path, entry in entries.items()
+        }
+        traces = {path: parse_trace(data) for path, data in contents.items()}
+        memo.traces = {path: trace for path, trace in traces.items() if trace is not None}
+        memo.traces_commit = commit
+    return memo.traces
 
 
 def _read_time(memo: _RepositoryMemo, reader: ObjectReader, commit: str) -> int:

@@ -14,21 +14,22 @@ from fanout.ports import GitStore
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.ownership.path_ownership import trailer_owner
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
-from fanout.selection.ref_names import vendor_ref
+from fanout.selection.ref_names import record_traces_ref, vendor_ref
 
 
 def refuse_lost_records(
     blank_reason: str, listings: Mapping[str, RefListing | FanoutError], install: str
 ) -> None:
-    """Raise InvalidInput if a repository has the rendering branch of this installation.
+    """Raise InvalidInput if a repository has a branch that this installation alone writes.
 
     `blank_reason`: why nothing at all is on record. Other branches below `drafts/` may
     belong to anybody.
     """
-    vendor = vendor_ref(install)
+    own_refs = (vendor_ref(install), record_traces_ref(install))
     for remote, listing in sorted(listings.items()):
-        if not isinstance(listing, FanoutError) and vendor in listing.refs:
-            branch = vendor.removeprefix("refs/heads/")
+        refs = () if isinstance(listing, FanoutError) else listing.refs
+        for ref in (it for it in own_refs if it in refs):
+            branch = ref.removeprefix("refs/heads/")
             raise InvalidInput(
                 wording.describe_found_branch(blank_reason, url_of_remote(remote), branch),
                 reason="RecordsLost",
@@ -71,7 +72,11 @@ def find_bootstrap_repositories(
     }
     return frozenset(
         own_keys
-        | {it.identity for it in repository_states.values() if vendor_ref(install) in it.refs}
+        | {
+            it.identity
+            for it in repository_states.values()
+            if {vendor_ref(install), record_traces_ref(install)} & it.refs.keys()
+        }
     )
 
 

@@ -3,14 +3,17 @@
 A release is recorded before its publication is pushed, and the publication names its
 records in the trailer `Fanout-Records`. If the newest publication of a variant has that
 trailer but neither the record nor the release exists, the records are older than the
-repositories (design §3, "Order of effects").
+repositories (design §3, "Order of effects"). The same holds for a record that stops something
+and left a trace in a repository.
 """
 
-from collections.abc import Container
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from fanout.errors import InvalidInput
 from fanout.plan.draft_trailers import NO_VALUE, parse_last_record
+from fanout.plan.observation.record_trace import RecordTrace
+from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_records import PolicyRecords, RewoundBranch
 from fanout.plan.records.policy_status import PublishedLine
@@ -26,7 +29,7 @@ _MAX_LISTED = 5  # missing records in a message
 class RecordBaseline:
     """State of a policy's records that publications are compared with."""
 
-    record_names: Container[str]
+    record_names: Collection[str]
     accepted_at: datetime | None  # time of the last decision that accepted the records
     now: datetime
 
@@ -120,6 +123,18 @@ def refuse_missing_records(
             wording.describe_reset_records(
                 sentences[0], len(sentences) - 1, policy_state.head[:12]
             ),
+            reason="RecordsRewound",
+            remedy=wording.format_reset_remedy(wording.RECORDS_RESTORATION, title),
+        )
+
+
+def refuse_lost_traces(
+    title: str, lost_traces: Iterable[tuple[RepositoryState, RecordTrace]]
+) -> None:
+    """Raise InvalidInput if a repository names a record that is not on record."""
+    for state, trace in lost_traces:
+        raise InvalidInput(
+            wording.describe_lost_trace(trace.record, state.remote.url),
             reason="RecordsRewound",
             remedy=wording.format_reset_remedy(wording.RECORDS_RESTORATION, title),
         )

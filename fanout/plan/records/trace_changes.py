@@ -1,0 +1,121 @@
+"""Traces of records in the repositories of a policy: which are due, and their commits.
+
+A record that stops something leaves one outside the records repository, too. All else may be
+forgotten with restored records without anything being published that a person had stopped.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from fanout.api.gate_vocabulary import Action
+from fanout.plan.observation.record_trace import RecordTrace, format_trace
+from fanout.plan.observation.repository_state import (
+    CommitIdentity,
+    FileCommit,
+    RepositoryChange,
+    RepositoryState,
+)
+from fanout.plan.records.policy_records import RecordEntry, RecordsKey
+from fanout.selection.ref_names import record_traces_ref
+from fanout.values import frozen
+
+# A decision to accept older records is among them: by it an even older copy is noticed.
+_STOPPING_ACTIONS = frozenset(
+    {Action.SUSPEND, Action.ROLLBACK, Action.SKIP, Action.WITHDRAW, Action.ACCEPT_RECORDS}
+)
+_NO_POLICY = "_"  # not a valid object name
+
+
+@frozen
+class DueTrace:
+    """Trace that a repository does not have; None: that of records that are given up is removed."""
+
+    state: RepositoryState
+    path: str
+    trace: RecordTrace | None
+
+
+def is_stopping(kind: str, spec: Mapping[str, Any]) -> bool:
+    """Return whether a record stops or takes back something."""
+    if kind == "Approval":
+        return bool(spec.get("revokes"))
+    return kind == "Decision" and spec["action"] in _STOPPING_ACTIONS
+
+
+def trace_path(key: RecordsKey) -> str:
+    """Return the path of the trace of these records in its branch."""
+    return f"{key.namespace}/{key.policy or _NO_POLICY}"
+
+
+def find_last_stop(records: Sequence[RecordEntry]) -> RecordTrace | None:
+    """Return the trace of the last record that stops something."""
+    stops = (
+        RecordTrace(it.name, it.at) for it in reversed(records) if is_stopping(it.kind, it.spec)
+    )
+    return next(stops, None)
+
+
+def find_lost_traces(
+    states: Iterable[RepositoryState],
+    key: RecordsKey,
+    record_names: Collection[str],
+    accepted_at: datetime | None,
+) -> Iterator[tuple[RepositoryState, RecordTrace]]:
+    """Yield traces of records that are not on record, and that nobody has given up since."""
+    for state in states:
+        trace = state.record_traces.get(trace_path(key))
+        if trace is None or trace.record in record_names:
+            continue
+        if accepted_at is None or accepted_at < trace.at:
+            yield state, trace
+
+
+def find_due_traces(
+    states: Iterable[RepositoryState], key: RecordsKey, last_stop: RecordTrace | None
+) -> tuple[DueTrace, ...]:
+    """Return the traces that repositories do not have yet; in those that cannot be read, too."""
+    path = trace_path(key)
+    name = last_stop.record if last_stop is not None else ""
+    due: list[DueTrace] = []
+    for state in states:
+        present = state.record_traces.get(path)
+        # The first branch of an empty repository would become its default one.
+        is_usable = state.head or state.failure is not None
+        if is_usable and (present.record if present is not None else "") != name:
+            due.append(DueTrace(state, path, last_stop))
+    return tuple(due)
+
+
+def build_trace_changes(
+    writes: Iterable[DueTrace], install: str, identity: CommitIdentity
+) -> tuple[RepositoryChange, ...]:
+    """Build one commit for each repository that can be read, on top of its branch of traces."""
+    by_remote: dict[str, dict[str, DueTrace]] = {}
+    for write in writes:
+        if write.state.failure is None:
+            by_remote.setdefault(write.state.remote.key, {})[write.path] = write
+    return tuple(
+        _build_change([by_path[it] for it in sorted(by_path)], install, identity)
+        for _, by_path in sorted(by_remote.items())
+    )
+
+
+def _build_change(
+    writes: Sequence[DueTrace], install: str, identity: CommitIdentity
+) -> RepositoryChange:
+    state, ref = writes[0].state, record_traces_ref(install)
+    head = state.refs.get(ref, "")
+    times = [int(it.trace.at.timestamp()) for it in writes if it.trace is not None]
+    commit = FileCommit(
+        ref=ref,
+        parent=head,
+        content_by_path={it.path: format_trace(it.trace) for it in writes if it.trace is not None},
+        dropped_paths=tuple(it.path for it in writes if it.trace is None),
+        message="Name the last records that stop something\n",
+        # Not the clock: a push that is repeated makes the same commit.
+        timestamp=max(times, default=state.head_time),
+    )
+    return RepositoryChange(
+        remote=state.remote, identity=identity, expected={ref: head}, files=(commit,)
+    )
