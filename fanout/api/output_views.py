@@ -48,7 +48,7 @@ class StageViewStatus(Model):
         default="",  # of a stage that an earlier version has written
         description="State of the stage; the first that applies of `Stopped` with the whole"
         " policy, `Halted` by too many failures, `Failed`, `Suspended`, `Passed` and `Pending`."
-        " For a variant written by hand, its own state."
+        " For a variant written by hand, its own state.",
     )
     verdict: VerdictLabel = Field(description="Verdict of this stage for its candidate.")
     gate: VerdictLabel = Field(

@@ -69,8 +69,9 @@ class WatchedCluster:
         self._records.stop()
 
     def connect(self, loop: RunLoop) -> None:
-        """Wake a loop after each change."""
+        """Wake a loop after each change, and when the API server is back."""
         self._loop = loop
+        self._connection.on_return(loop.notify_return)
 
     def open_secrets(self, administrator_secrets: Secrets, redactor: Redactor) -> Secrets:
         """Return the Secrets of namespaces, with those of the administrator."""
