@@ -211,6 +211,11 @@ class Program:
     overlay: RecordOverlay | None = None  # the records of a dry run, or of a cluster
     record_creator: RecordCreator | None = None  # of a command on a cluster
 
+    @property
+    def records_url(self) -> str:
+        """URL of the records repository."""
+        return _records_url(self.settings, self.configuration)[0]
+
     def read_declared(self) -> DeclaredObjects:
         """Read the declared objects."""
         with self.world.counters.times.phase("files"):

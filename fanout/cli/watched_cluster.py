@@ -5,7 +5,7 @@ taken in, restrictions are read again before a publication, and completed deleti
 """
 
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ import structlog
 
 from fanout.api.reasons import Reason
 from fanout.cli.continuous_operation import build_dependencies
-from fanout.cli.declarations import open_cluster_connection
+from fanout.cli.declarations import find_default_namespace, open_cluster_connection
 from fanout.cli.lazy_import import load_module
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program
@@ -45,6 +45,7 @@ class WatchedCluster:
         """Watch nothing yet."""
         self._connection = connection
         self._loop: RunLoop | None = None
+        self.find_obstacle: Callable[[], str] = lambda: ""
         self.admission_problem: FanoutError | None = None  # as of the last intake
         self._source = load_module("kube.watched_objects").WatchedObjects(
             connection, self._notify_loop
@@ -69,8 +70,9 @@ class WatchedCluster:
         self._records.stop()
 
     def connect(self, loop: RunLoop) -> None:
-        """Wake a loop after each change."""
+        """Wake a loop after each change, and when the API server is back."""
         self._loop = loop
+        self._connection.on_return(loop.notify_return)
 
     def open_secrets(self, administrator_secrets: Secrets, redactor: Redactor) -> Secrets:
         """Return the Secrets of namespaces, with those of the administrator."""
@@ -81,7 +83,17 @@ class WatchedCluster:
 
     @contextmanager
     def run_observers(self, program: Program, observers: list[LoopObserver]) -> Iterator[None]:
-        """Write statuses and release completed deletions while open. Adds the observers."""
+        """Write statuses and release completed deletions while open. Adds the observers.
+
+        Of several installations in the cluster one writes statuses.
+        """
+        lease = load_module("kube.installation_lease").InstallationLease(
+            self._connection,
+            find_default_namespace(program.settings),
+            program.world.setup.install,
+            program.records_url,
+        )
+        self.find_obstacle = lease.find_obstacle
         writer = load_module("kube.status_writer").ApiStatusWriter(
             self._connection, socket.gethostname()
         )
@@ -89,9 +101,10 @@ class WatchedCluster:
             writer,
             lambda: self.admission_problem,
             ObjectFindings(program.world.sandbox).find_errors,
+            lease.find_obstacle,
         )
         observers += (DeletionObserver(self._finalizers), thread)
-        with thread.run():
+        with lease.renewed(self.notify_records), thread.run():
             yield
 
     def build_dependencies(
@@ -195,6 +208,9 @@ class _Operation:
 
         Those that were taken in during the last pass are among them.
         """
+        # The status of a record says where it is: two installations would take it in twice.
+        if self._cluster.find_obstacle():
+            return IntakeReport(frozenset(), is_complete=False)
         self._delete_expired(now)
         changed, self._changed = self._changed | self._take_in(now), frozenset()
         is_complete = not self._problems and self._cluster.admission_problem is None
@@ -208,6 +224,8 @@ class _Operation:
             self._cluster.notify_records()
 
     def _take_in(self, now: datetime) -> frozenset[PassSubject]:
+        if self._cluster.find_obstacle():
+            return frozenset()
         result = self._intake.take_in(now)
         problems = set(result.problems)
         if result.admission_problem is not None:

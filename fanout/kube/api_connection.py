@@ -6,10 +6,11 @@ clients take five times the processor time and twice the memory for a list of cu
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import sleep
+from threading import Lock
+from time import monotonic, sleep
 from typing import Any
 
 import kubernetes.client
@@ -26,6 +27,7 @@ CONNECT_TIMEOUT = 10.0  # seconds
 READ_TIMEOUT = 90.0  # seconds without a byte
 MAX_ATTEMPTS, MAX_WAIT = 5, 5.0  # where the server asks for another attempt; seconds
 CONNECTIONS = 8  # over which many objects are written at once
+RETURN_PAUSE = 5.0  # seconds in which the end of an outage is announced once
 POOL_SIZE = 32  # connections that are kept: a watch takes one, and writes take others
 JSON_TYPE = "application/json"
 APPLY_TYPE = "application/apply-patch+yaml"  # server-side apply; JSON is YAML
@@ -51,6 +53,9 @@ class ApiConnection:
     def __init__(self, client: Any) -> None:
         """Use a client of the kubernetes library."""
         self._client = client
+        self._lock = Lock()
+        self._returned_at = -RETURN_PAUSE  # by the monotonic clock
+        self._listeners: list[Callable[[], object]] = []  # to the end of an outage
 
     def get(self, path: str, accept: str = JSON_TYPE) -> Any:
         """Return the JSON value at a path of the API, which may have a query.
@@ -83,6 +88,28 @@ class ApiConnection:
             yield self._read_events(path, response)
         finally:
             response.response.close()
+
+    def on_return(self, listener: Callable[[], object]) -> None:
+        """Call `listener` whenever an outage of the API server has ended, on any thread."""
+        with self._lock:
+            self._listeners.append(listener)
+
+    def ignore_return(self, listener: Callable[[], object]) -> None:
+        """Call `listener` no more."""
+        with self._lock:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+    def announce_return(self) -> None:
+        """Tell all listeners that an outage has ended: somebody who was refused is served again."""
+        with self._lock:
+            # All watches return one after the other, and each tells.
+            if monotonic() < self._returned_at + RETURN_PAUSE:
+                return
+            self._returned_at = monotonic()
+            listeners = tuple(self._listeners)
+        for listener in listeners:
+            listener()
 
     @property
     def address(self) -> str:

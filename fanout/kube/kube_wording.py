@@ -98,3 +98,12 @@ def describe_undated(kind: str, name: str) -> str:
 def describe_missing_finalizer(finalizer: str, error: FanoutError) -> str:
     """Say that an object has no finalizer, without which its deletion would leave packages."""
     return f"the finalizer {finalizer} cannot be added, so nothing is written: {error.problem}"
+
+
+def describe_other_installation(holder: str, lease: str, own: str) -> str:
+    """Say that another installation of the cluster writes all statuses."""
+    return (
+        f"installation {holder} (Lease {lease}) writes the statuses of this cluster and takes its"
+        f" records in, and installation {own} does not; stop one of them, which counts as ended a"
+        " minute later"
+    )

@@ -51,6 +51,7 @@ def digest_object(item: Any) -> ObjectDigest:
             {
                 "labels": meta.get("labels"),
                 "annotations": {k: it for k, it in annotations.items() if k != _LAST_APPLIED},
+                "ownerReferences": meta.get("ownerReferences"),
                 "spec": spec,
             }
         )

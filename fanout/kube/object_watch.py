@@ -64,7 +64,9 @@ class ObjectWatch(Generic[Value]):
         self._changes = 0
         self._must_list = True
         self._watching_since = inf  # by the monotonic clock
+        self._attempts = 0  # that failed, in a row
         self._stopped = Event()
+        self._retry = Event()  # ends a pause
 
     def start(self) -> None:
         """List the objects, and start the thread that watches them.
@@ -74,11 +76,14 @@ class ObjectWatch(Generic[Value]):
         """
         with suppress(Denied, NotServed):  # as the failure
             self.refresh()
+        self._connection.on_return(self._retry.set)
         Thread(target=self._run, name=f"watch {self._path}", daemon=True).start()
 
     def stop(self) -> None:
         """End the watch; the thread ends with the next event at the latest."""
         self._stopped.set()
+        self._connection.ignore_return(self._retry.set)
+        self._retry.set()
 
     def count_changes(self) -> int:
         """Return how often the values or their failure have changed so far."""
@@ -178,14 +183,16 @@ class ObjectWatch(Generic[Value]):
     # ---- on the thread of the watch ------------------------------------------------------------
 
     def _run(self) -> None:
-        attempts, last_problem = 0, ""
+        last_problem = ""
         while not self._stopped.is_set():
+            # What is announced during the attempt ends the pause after it.
+            self._retry.clear()
             self._watching_since = inf
             failure = self._watch_once()
             # One that a proxy cuts every minute works, and its end is no failed attempt. One that
             # ends at once is an attempt that failed, whatever the response was.
             is_lasting = monotonic() - self._watching_since >= MIN_WATCH
-            attempts = 0 if is_lasting else attempts + 1
+            self._attempts = 0 if is_lasting else self._attempts + 1
             if failure is None:
                 last_problem = ""
             else:
@@ -195,7 +202,7 @@ class ObjectWatch(Generic[Value]):
                 # A storage that was restored may count its versions from another number.
                 self._must_list = True
             if failure is not None or not is_lasting:
-                self._stopped.wait(_choose_pause(attempts))
+                self._retry.wait(_choose_pause(self._attempts))
 
     def _watch_once(self) -> FanoutError | None:
         """Watch the objects until it ends, listed before if necessary; return why it failed."""
@@ -222,6 +229,9 @@ class ObjectWatch(Generic[Value]):
         separator = "&" if "?" in self._path else "?"
         with self._connection.watch(f"{self._path}{separator}{query}") as events:
             self._set_watch_failure(None)
+            if self._attempts:
+                self._connection.announce_return()
+                self._retry.clear()  # or one that ends at once would be begun without a pause
             self._watching_since = monotonic()
             for event in events:
                 if self._stopped.is_set():

@@ -25,7 +25,7 @@ _ROLES_BY_RECORD = {
 # Those that the controller alone reads or writes.
 _CONTROLLER_GROUPS = frozenset(
     {"admissionregistration.k8s.io", "apiextensions.k8s.io", "authentication.k8s.io"}
-    | {"authorization.k8s.io", "events.k8s.io"}
+    | {"authorization.k8s.io", "coordination.k8s.io", "events.k8s.io"}
 )
 
 _CREDENTIALS_REMEDY = "check the credentials of the kubeconfig file"

@@ -47,6 +47,12 @@ _KINDS = ("Repository", "UpstreamPolicy", "PackageVariant", "PromotionPolicy")
 _VARIANT = "PackageVariant"
 _EVENTS_PATH = "/apis/events.k8s.io/v1/namespaces/{}/events"
 _CONTROLLER = f"{GROUP}/controller"
+# Fields of the metadata that fanout writes, and what there is without them.
+_METADATA: Mapping[str, Callable[[], object]] = {
+    "labels": dict,
+    "annotations": dict,
+    "ownerReferences": list,
+}
 
 
 class ApiStatusWriter:
@@ -349,13 +355,13 @@ def _find_type(served: ServedKinds, kind: str) -> ResourceType:
 
 
 def _build_content(content: Mapping[str, Any]) -> dict[str, Any]:
-    metadata = {field: content[field] for field in ("labels", "annotations") if field in content}
+    metadata = {field: content[field] for field in _METADATA if field in content}
     return {"metadata": metadata, "spec": content["spec"]}
 
 
 def _list_fields(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an object that a policy makes, by their paths."""
-    metadata = {f"/metadata/{it}": content.get(it, {}) for it in ("labels", "annotations")}
+    metadata = {f"/metadata/{it}": content.get(it, empty()) for it, empty in _METADATA.items()}
     return {**metadata, "/spec": content["spec"]}
 
 

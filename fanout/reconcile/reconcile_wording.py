@@ -524,6 +524,16 @@ def describe_unusable_place(variant: str, path: str, place: str) -> str:
     return f"{variant} is at {path} in {place}, for which the namespace has no Repository"
 
 
+def advise_orphaning(subject: str) -> str:
+    """Advise how to end a deletion whose Repository is gone; `subject`: words for kubectl."""
+    change = '{"spec": {"deletionPolicy": "Orphan"}}'
+    return (
+        f"to leave the package as it is, run `kubectl patch {subject} --type=merge -p '{change}'`;"
+        " or declare the Repository again with this URL and branch, which cannot be done in a"
+        " namespace that is being deleted"
+    )
+
+
 def describe_new_edits(edits: str) -> str:
     """Describe edits that were made after a person confirmed the removal."""
     return f"{edits} changed during the removal"

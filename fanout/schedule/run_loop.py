@@ -124,6 +124,7 @@ class RunLoop:
         self._poll_at = self._read_at = self._resume_at = self._hooks_at = 0.0
         # Of the changes that are not read yet, and of the last one.
         self._first_woken_at = self._woken_at = inf
+        self._returned_at = -inf  # of the API server, after an outage
         self._repository_index = RepositoryIndex()
         # Of repositories that no pass has resolved yet, as predicates of their URLs.
         self._early_hooks: deque[Callable[[str], bool]] = deque(maxlen=MAX_EARLY_HOOKS)
@@ -177,6 +178,16 @@ class RunLoop:
         if not subjects:  # that of the records, or one of a round that failed
             self._resume_at = 0.0
             self._queue.wake()
+
+    def notify_return(self) -> None:
+        """End the pauses after failures, because the API server answers again. For any thread."""
+        self._returned_at = monotonic()
+        self._resume_at = self._records_at = 0.0
+        self._queue.wake()
+
+    def _choose_pause(self, failures: int, since: float) -> float:
+        """Return the pause after an attempt that began at `since`, and some failures before it."""
+        return compute_pause(0 if self._returned_at >= since else failures)
 
     def health(self) -> LoopHealth:
         """Return the present state of the loop. For any thread."""
@@ -299,7 +310,7 @@ class RunLoop:
                 keys = (*keys, *self._take_in())
                 made_pass = self._serve(keys, timer)
         except FanoutError as error:
-            failure, pause = error, compute_pause(self._failures)
+            failure, pause = error, self._choose_pause(self._failures, started)
             self._failures += 1
             self._resume_at = monotonic() + pause
             self._loop_log.log_failed_pass(error, pause)
@@ -373,8 +384,9 @@ class RunLoop:
         """Take in the records that wait; return the keys of the policies they are about."""
         if self._dependencies.take_in is None:
             return ()
+        started = monotonic()
         taken = self._dependencies.take_in(self._dependencies.clock())
-        pause = compute_pause(self._intake_failures)
+        pause = self._choose_pause(self._intake_failures, started)
         self._records_at = inf if taken.is_complete else monotonic() + pause
         self._intake_failures = 0 if taken.is_complete else self._intake_failures + 1
         keys = [TriggerKey(Trigger.RECORDS, *subject) for subject in sorted(taken.subjects)]

@@ -36,12 +36,15 @@ class StatusThread:
         writer: StatusWriter,
         find_problem: Callable[[], FanoutError | None] = lambda: None,
         find_errors: Callable[[DeclaredObjects], ErrorsByObject] = lambda _: {},
+        find_obstacle: Callable[[], str] = lambda: "",
     ) -> None:
         """Create the observer; `run` starts the thread.
 
         `find_problem` returns a problem that all policies are to show, `find_errors` the errors of
-        declared objects. The loop's thread calls all functions.
+        declared objects. The loop's thread calls both. `find_obstacle` returns why nothing is
+        written, or "".
         """
+        self._find_obstacle = find_obstacle
         self._find_errors = find_errors
         self._find_problem = find_problem
         self._writer = writer
@@ -117,6 +120,10 @@ class StatusThread:
         # Before the first round nothing is known to be declared, and all would seem obsolete.
         if not self._queue.version:
             return ""
+        obstacle = self._find_obstacle()
+        if obstacle:
+            self._queue.take(())  # events are not kept; what waits stays
+            return obstacle
         batch = self._queue.take({*self._writer.find_changed(), *self._failed})
         results = [self._writer.record(batch.events)]
         results.append(self._writer.write(self._list_objects(batch), self._await_turn))

@@ -54,6 +54,7 @@ def clear_objects(server: KubeServer) -> None:
 
     In all namespaces, whoever created them: a controller, and a pass, reads all of them.
     """
+    server.clear("coordination.k8s.io/v1", "Lease")  # those of the server itself are made again
     used = [server.clear(API_VERSION, kind) for kind in KINDS]
     used.append(server.clear("infra.example.com/v1", "Cluster"))
     for namespace in set().union(*used):

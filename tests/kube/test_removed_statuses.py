@@ -1,15 +1,36 @@
-"""Statuses that somebody takes away from objects that people declare, on a real kube-apiserver."""
+"""Owners of variants, and statuses that somebody takes away, on a real kube-apiserver."""
 
 import copy
 from typing import Any
 
 import pytest
 from kube.status_world import StatusWorld
-from kube.test_statuses import versions
+from kube.test_statuses import SITES, versions
 from kube.test_statuses import world as world_of_statuses
 
 pytestmark = pytest.mark.kube
 world = world_of_statuses  # the fixture
+
+
+def test_a_policy_owns_its_variants(world: StatusWorld):
+    with world.process():
+        world.settle()
+    policy = world.server.get(
+        {
+            "apiVersion": "fanout.dev/v1alpha1",
+            "kind": "UpstreamPolicy",
+            "metadata": {"name": "monitoring", "namespace": world.namespace},
+        }
+    )
+    owner = {
+        "apiVersion": "fanout.dev/v1alpha1",
+        "kind": "UpstreamPolicy",
+        "name": "monitoring",
+        "uid": policy["metadata"]["uid"],
+        "controller": True,
+    }
+    variants = world.variants().values()
+    assert [it["metadata"]["ownerReferences"] for it in variants] == [[owner]] * len(SITES)
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,10 @@ def add_label(variant: dict[str, Any]) -> None:
     variant["metadata"]["labels"]["team"] = "shop"
 
 
+def remove_owner(variant: dict[str, Any]) -> None:
+    del variant["metadata"]["ownerReferences"]
+
+
 def change_status(variant: dict[str, Any]) -> None:
     variant["status"]["state"] = "Ready"
 
@@ -193,6 +197,7 @@ def add_condition(variant: dict[str, Any]) -> None:
         (change_spec, ""),
         (add_to_spec, ""),
         (add_label, ""),
+        (remove_owner, ""),
         (change_status, "/status"),
         (add_condition, "/status"),
     ],

@@ -5,10 +5,12 @@ The server itself is asked by `test_object_watch.py`; it does not end a watch ev
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Thread
+from functools import partial
+from threading import Event, Thread
 from typing import Any
 
 import pytest
+from kube.record_fleet import wait_until
 
 from fanout.errors import FanoutError, Unavailable
 from fanout.kube import object_watch
@@ -21,6 +23,10 @@ from fanout.kube.watched_objects import WatchedObjects
 CUT = Unavailable("a load balancer closed the connection")
 
 
+def read_text(item: Any) -> str:
+    return str(item["spec"]["text"])
+
+
 def cluster(text: str, version: int) -> dict[str, Any]:
     meta = {"name": "a", "namespace": "n", "resourceVersion": str(version)}
     return {"metadata": meta, "spec": {"text": text}}
@@ -30,6 +36,7 @@ class Played(ApiConnection):
     """A connection with played responses: a list, and watches that end."""
 
     def __init__(self, seconds: float, error: FanoutError | None) -> None:
+        super().__init__(None)
         self.seconds, self.error = seconds, error
         self.clock = 1000.0
         self.lists = self.watches = 0
@@ -66,6 +73,9 @@ class Pauses:
     def wait(self, seconds: float) -> None:
         self.seconds.append(seconds)
 
+    def clear(self) -> None:
+        """Do nothing: no pause is ended early."""
+
 
 def watch_played(
     monkeypatch: pytest.MonkeyPatch, seconds: float, error: FanoutError | None, attempts: int = 12
@@ -76,7 +86,7 @@ def watch_played(
     monkeypatch.setattr(object_watch, "choose_pause", lambda low, high: high)
     watch = ObjectWatch(connection, "/sites", lambda item: item["spec"]["text"], lambda: None)
     pauses = Pauses(connection, attempts)
-    watch._stopped = pauses  # type: ignore[assignment]
+    watch._stopped = watch._retry = pauses  # type: ignore[assignment]
     watch._run()
     return pauses.seconds, connection.lists
 
@@ -105,6 +115,74 @@ def test_watches_that_end_at_once_are_attempts_although_nothing_failed(
     pauses, lists = watch_played(monkeypatch, 0, None)
     assert pauses[:4] == [1, 2, 4, 8]
     assert lists == 1, "the version of the last event is still good"
+
+
+class Outage(Played):
+    """A connection that answers nothing until the outage ends, and then with watches that stay."""
+
+    def __init__(self) -> None:
+        super().__init__(0, None)
+        self.is_out = True
+        self.paths: list[str] = []  # of the watches that are open
+        self.end = Event()
+
+    def get(self, path: str, accept: str = "") -> Any:
+        if self.is_out:
+            raise CUT
+        return super().get(path)
+
+    @contextmanager
+    def watch(self, path: str) -> Iterator[Iterator[Any]]:
+        if self.is_out:
+            raise CUT
+
+        def events() -> Iterator[Any]:
+            self.end.wait()
+            yield from ()
+
+        self.paths.append(path.partition("?")[0])
+        yield events()
+
+
+def test_a_watch_that_returns_ends_the_pauses_of_all_others(monkeypatch: pytest.MonkeyPatch):
+    connection, returns = Outage(), list[str]()
+    # One that tries soon, and one that has failed often.
+    seconds = {"/soon": 0.01, "/late": 3600.0}
+    watches = {it: ObjectWatch(connection, it, read_text, lambda: None) for it in seconds}
+    paused = Event()
+
+    def wait(name: str, retry: Event, pause: float) -> bool:
+        if name == "/late":
+            paused.set()
+        return Event.wait(retry, seconds[name])
+
+    for name, it in watches.items():
+        monkeypatch.setattr(it._retry, "wait", partial(wait, name, it._retry))
+    connection.on_return(lambda: returns.append("the loop"))
+    threads = [Thread(target=it._run, daemon=True) for it in watches.values()]
+    for it in watches.values():
+        connection.on_return(it._retry.set)
+    for thread in threads:
+        thread.start()
+    assert paused.wait(60)
+    connection.is_out = False
+    wait_until(lambda: sorted(connection.paths) == ["/late", "/soon"], "a watch waits")
+    assert returns == ["the loop"], "once, although both returned"
+    for it in watches.values():
+        it.stop()
+    connection.end.set()
+    for thread in threads:
+        thread.join()
+
+
+def test_a_watch_that_is_cut_and_begun_again_is_no_outage(monkeypatch: pytest.MonkeyPatch):
+    connection, returns = Played(60, CUT), list[str]()
+    connection.on_return(lambda: returns.append("the loop"))
+    monkeypatch.setattr(object_watch, "monotonic", lambda: connection.clock)
+    watch = ObjectWatch(connection, "/sites", read_text, lambda: None)
+    watch._stopped = watch._retry = Pauses(connection, 12)  # type: ignore[assignment]
+    watch._run()
+    assert not returns
 
 
 def test_the_pauses_of_many_watches_differ(monkeypatch: pytest.MonkeyPatch):

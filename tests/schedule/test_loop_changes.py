@@ -134,3 +134,37 @@ def test_an_observer_gets_what_the_keys_of_its_round_were_derived_from(files):
     with play:
         play.until(lambda: len(observer.ends) == 2)
     assert observer.declared == [["a"], ["a", "b"]]
+
+
+def test_a_server_that_answers_again_ends_the_pause_after_a_failure(files, monkeypatch):
+    files.policy("a")
+    monkeypatch.setattr(module, "FIRST_PAUSE", 3600.0)
+    monkeypatch.setattr(module, "MAX_PAUSE", 3600.0)
+
+    def answer(number, now):
+        if number == 1:
+            raise Unavailable("the API server cannot be reached")
+        return report(now)
+
+    with Play(files, answer=answer) as play:
+        play.until(lambda: play.loop.health().failure)
+        play.loop.notify_return()
+        play.until(lambda: len(play.modes) == 2)
+    assert not play.loop.health().failure
+
+
+def test_a_server_that_answers_again_has_records_taken_in(files, monkeypatch):
+    monkeypatch.setattr(module, "FIRST_PAUSE", 3600.0)
+    monkeypatch.setattr(module, "MAX_PAUSE", 3600.0)
+    attempts = []
+
+    def take_in(now):
+        attempts.append(now)
+        return IntakeReport(is_complete=len(attempts) > 1)
+
+    play = Play(files)
+    play.loop._dependencies = replace(play.loop._dependencies, take_in=take_in)
+    with play:
+        play.until(lambda: play.loop.health().ended_rounds)
+        play.loop.notify_return()
+        play.until(lambda: len(attempts) == 2)

@@ -176,3 +176,18 @@ def test_a_round_that_fails_at_first_shows_policies_alone(fleet: Fleet):
         await_true(lambda: bool(writer.names("UpstreamPolicy")), "the failure is not shown")
         await_true(lambda: thread.is_idle, "it does not come to rest")
     assert not writer.names("PackageVariant")
+
+
+def test_nothing_is_written_while_there_is_an_obstacle_and_all_of_it_afterwards(fleet: Fleet):
+    writer, obstacle = PlayedWriter(), ["another installation writes"]
+    thread = StatusThread(writer, find_obstacle=lambda: obstacle[0])
+    with fleet.opened(long_running=True) as program:
+        rounds = Rounds(fleet, program, thread)
+        for _ in range(3):
+            rounds.play(changes=False)
+        assert thread.show() == "another installation writes"
+        assert writer.written == []
+        obstacle[0] = ""
+        assert thread.show() == ""
+    assert writer.names("UpstreamPolicy") == {"monitoring"}
+    assert len(writer.names("PackageVariant")) == 3

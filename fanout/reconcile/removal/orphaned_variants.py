@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from fractions import Fraction
 
+from fanout.api.object_meta import GROUP
 from fanout.api.reasons import Reason
 from fanout.api.upstream_policy import REMOVAL_LIMIT, UpstreamPolicy
 from fanout.declared.declared_objects import DeclaredObjects
@@ -255,7 +256,13 @@ def plan_removals(
         it.name: _build_removals(resolved_policy, path_ownership, it) for it in orphans
     }
     gate_inputs = tuple(
-        _build_gate_input(it, removals_by_name[it.name], path_ownership, removal_inputs.install)
+        _build_gate_input(
+            resolved_policy,
+            it,
+            removals_by_name[it.name],
+            path_ownership,
+            removal_inputs.install,
+        )
         for it in orphans
     )
     removal_decision = _evaluate_gate(resolved_policy, gate_inputs, removal_inputs)
@@ -376,6 +383,7 @@ def _build_removals(
 
 
 def _build_gate_input(
+    resolved_policy: ResolvedPolicy,
     orphan_locations: OrphanLocations,
     removal_steps: Sequence[PackageRemoval],
     path_ownership: PathOwnership,
@@ -391,7 +399,7 @@ def _build_gate_input(
         published_at=published.at if published is not None else None,
         local_edits=tuple(edited),
         trees=frozenset(edited.values()),
-        held=_unreachable_hold(orphan_locations, removal_steps, path_ownership)
+        held=_unreachable_hold(resolved_policy, orphan_locations, removal_steps, path_ownership)
         or _foreign_branch_hold(removal_steps, install),
     )
 
@@ -408,6 +416,7 @@ def _foreign_branch_hold(removal_steps: Sequence[PackageRemoval], install: str) 
 
 
 def _unreachable_hold(
+    resolved_policy: ResolvedPolicy,
     orphan_locations: OrphanLocations,
     removal_steps: Sequence[PackageRemoval],
     path_ownership: PathOwnership,
@@ -425,12 +434,19 @@ def _unreachable_hold(
     if not missing_places or all(removal.keeps_package for removal in removal_steps):
         return None
     name, path = missing_places[0]
+    problem = wording.describe_unusable_place(orphan_locations.name, path, name)
     return Hold(
-        Reason.UNKNOWN_REPOSITORY,
-        f"{wording.describe_unusable_place(orphan_locations.name, path, name)};"
-        f" {wording.REPOSITORY_REMEDY}",
-        AUTHOR,
+        Reason.UNKNOWN_REPOSITORY, f"{problem}; {_advise_repository(resolved_policy)}", AUTHOR
     )
+
+
+def _advise_repository(resolved_policy: ResolvedPolicy) -> str:
+    """Return what lets go of a package whose Repository is gone."""
+    declaration = resolved_policy.declaration
+    if declaration is None or not declaration.is_being_deleted:
+        return wording.REPOSITORY_REMEDY
+    meta, kind = declaration.metadata, declaration.kind.lower()
+    return wording.advise_orphaning(f"{kind}.{GROUP} {meta.name} -n {meta.namespace}")
 
 
 def read_confirmations(records: Iterable[RecordEntry]) -> tuple[RemovalConfirmation, ...]:
@@ -488,6 +504,11 @@ def summarize_orphans(
     The remedy is "" where nobody has to confirm the removal.
     """
     orphan_count, limit = wording.describe_orphans(len(orphans)), removal_decision.limit
+    holds = (hold for it in orphans for hold in removal_decision.holds.get(it.name, ()))
+    unreachable = [it for it in holds if it.reason == Reason.UNKNOWN_REPOSITORY]
+    # No confirmation lets a package go whose repository is not declared.
+    if len(unreachable) == len(orphans):
+        return Reason.UNKNOWN_REPOSITORY, f"{orphan_count}: {unreachable[0].sentence}", ""
     if limit is None:
         return Reason.TARGET_GONE, orphan_count, ""
     edited = " --edited" if find_edited(removal_decision) else ""

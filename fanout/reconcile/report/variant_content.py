@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fanout.api.git_repository import Repository
+from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.report.view_meta import Plain, variant_labels, without_none
@@ -25,6 +26,7 @@ def build_content(policy_result: PolicyResult, variant: RenderedVariant) -> Plai
         {
             "labels": variant_labels(policy_result, variant),
             "annotations": dict(spec.annotations),
+            "ownerReferences": _build_owners(policy),
             "spec": _without_empty(
                 {
                     "upstream": {
@@ -48,6 +50,19 @@ def build_content(policy_result: PolicyResult, variant: RenderedVariant) -> Plai
             ),
         }
     )
+
+
+def _build_owners(policy: UpstreamPolicy) -> list[Plain]:
+    """Return the policy as the owner of its variants, for tools that show what belongs to what.
+
+    It holds up no deletion (`blockOwnerDeletion`). A policy that is being deleted has no variants
+    with content, so that those that wait for their removal are left alone.
+    """
+    meta = policy.metadata
+    if meta.uid is None:  # declared in a file
+        return []
+    owner = {"apiVersion": policy.api_version, "kind": policy.kind, "name": meta.name}
+    return [{**owner, "uid": meta.uid, "controller": True}]
 
 
 def _build_changes(spec: VariantSpec) -> Plain:
