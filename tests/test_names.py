@@ -27,7 +27,8 @@ FIELD = """
     freight function functions git group groups head heads health history hook hooks http
     identity image interpreter jsonpath
     import in injectable injection injector jinja join json junit kargo key keys kind kinds kpt
-    kptfile krm kube kubeconform kubernetes label labels list manifest manifests map mapping merge
+    kptfile krm kube kubeconform kubernetes label labels lease
+    list manifest manifests map mapping merge
     merged merger mirror name names namespace object objects on operator operators origin orphan
     orphaned outage
     overlay overridable override owned owner ownership pack package packages patch path
@@ -56,7 +57,8 @@ GLOSSARY = """
     decisions eligibility evidence facts fanout flight forecast gate gates grant growth held
     hold holds integrity isolation memo memos migrate moment move moves next noop observation
     observed observer order pass pending per pin pins pristine record recorded recording records
-    report reported scenario scenarios selected shard simulation soak stated sweep
+    installation
+    report reported scenario scenarios selected sets shard simulation soak stated sweep
     tallied tally timetable trace traces undecided variant variants vendor vocabulary world
 """
 
@@ -108,7 +110,8 @@ ENGLISH = """
     described difference disabled dry earlier effect ended ensure exceeded exclusive expected
     explain explanation external filled first free get guarded holder ignored invalid large local
     located lost malformed match matchable matching misplaced moved no not open other pair plain
-    planned played player refused returned side spelling suggestions too uncertain undeclared
+    planned played player refusals
+    refused returned side spelling suggestions too uncertain undeclared
     unfit unknown unmatched unreadable unsuitable unsupported varying visible wait waiting winner
     wording written
 """
