@@ -15,6 +15,8 @@ from fanout.selection.variant_spec import ExpressionFailure
 from fanout.values import frozen
 
 STEPS_PER_PASS = 10_000_000  # a few seconds, beyond what is free in each evaluation
+STEPS_PER_SECOND = 2_000_000  # that the time of a request counts as, where steps say less
+FREE_SECONDS = 0.5  # of each request, which takes some hundredths of a second
 FIRST_PAUSE = timedelta(minutes=1)
 MAX_PAUSE = timedelta(hours=1)
 MAX_PAUSES = 256  # texts of one owner; beyond, the one that was paused first is tried again
@@ -53,11 +55,14 @@ class EvaluationBudget:
         problem = f"it is left for the next pass, because {self._end}"
         return ExpressionFailure(Reason.LIMIT_EXCEEDED, problem, "simplify that first")
 
-    def spend(self, steps: int) -> None:
-        """Count steps that were taken beyond the free ones."""
-        self._steps -= steps
+    def spend(self, steps: int, seconds: float = 0.0) -> None:
+        """Count steps that were taken beyond the free ones, or the time of a request.
+
+        Time counts where steps tell little: in templates, patterns and large values.
+        """
+        self._steps -= max(steps, int((seconds - FREE_SECONDS) * STEPS_PER_SECOND))
         if self._steps < 0 and not self._end:
-            self._end = f"those before it took more than {STEPS_PER_PASS:,} steps"
+            self._end = f"those before it took more than {STEPS_PER_PASS:,} steps, or as much time"
 
     def note_excess(self, text: str, problem: str) -> ExpressionFailure:
         """Note that the text exceeded a limit; return its failure."""

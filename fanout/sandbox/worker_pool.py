@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -273,6 +274,7 @@ class WorkerPool:
             if budget is not None and (refusal := budget.find_refusal(text)) is not None:
                 failures[text] = refusal
                 continue
+            start = time.monotonic()
             try:
                 response = self.send_request(number, task.as_request())
             except WorkerEndedError as end:
@@ -284,7 +286,7 @@ class WorkerPool:
                 failures[text] = _note_excess(text, answers[-1][1], budget)
                 continue
             if budget is not None:
-                budget.spend(response["steps"])
+                budget.spend(response["steps"], time.monotonic() - start)
             if len(answers) < len(task.rows):
                 pending.appendleft(EvaluationTask(text, task.rows[len(answers) :]))
 

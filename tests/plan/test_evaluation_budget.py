@@ -62,6 +62,16 @@ def test_many_costly_texts_end_a_budget_without_one_over_a_limit():
     assert next_pass(budget, timedelta(seconds=1)).find_refusal("a") is None
 
 
+def test_the_time_of_a_request_counts_where_steps_say_less():
+    budget = EvaluationBudget(NOW)
+    for _ in range(1000):
+        budget.spend(0, 0.4)
+    assert budget.find_refusal("a") is None
+    for _ in range(4):
+        budget.spend(0, 2.0)
+    assert budget.find_refusal("a") is not None
+
+
 def test_without_an_instant_nothing_is_paused():
     budget = EvaluationBudget()
     assert budget.note_excess("a", "slow").remedy == "simplify it"

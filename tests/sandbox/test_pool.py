@@ -210,6 +210,16 @@ def test_costly_texts_below_the_limit_end_a_budget_together():
         assert answers.count(True) < 40
 
 
+def test_time_counts_where_steps_tell_little():
+    budget = EvaluationBudget(NOW, {}, 500_000)
+    limits = WorkerLimits(cpu=60, wall_seconds=60, processes=1)
+    with ProcessSandbox(limits, Counters()) as sandbox:
+        [done], [left] = sandbox.evaluate([lasting(8), CHEAP], ROWS[:1], budget)
+    assert done is True
+    assert "left for the next pass, because those before it took" in left.problem
+    assert budget.pauses == {}
+
+
 def test_a_duration_of_many_letters_is_no_work(tight):
     text = f"duration('{'a' * 200}!')"
     (values,) = tight.evaluate([text, ], ROWS)  # fmt: skip
