@@ -145,7 +145,7 @@ def sign(fleet: ForgeFleet, by: str) -> None:
 
 
 @pytest.fixture
-def refused(fleet) -> ForgeFleet:
+def refused(fleet: ForgeFleet) -> ForgeFleet:
     """Bob has requested changes, and whoever else may approve has approved."""
     policy = (fleet.root / fleet.policies / "policy.yaml").read_text(encoding="utf-8")
     fleet.write("policy.yaml", policy.replace("atLeast: 2", "atLeast: 1"))
