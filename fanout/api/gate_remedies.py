@@ -44,7 +44,7 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
     ),
     Reason.CHANGES_REQUESTED: Remedy(
         "A review of the pull request by an approver requests changes of this revision. It holds "
-        "the check however many other people approve, also after the draft is written anew.",
+        "the check however many other people approve, also after the draft is rewritten.",
         "Settle with the reviewer, who then approves on the forge or runs `fanout approve POLICY "
         "--stage STAGE --revision REVISION`, or dismiss the review on the forge. A new revision "
         "replaces what the review is about.",

@@ -184,19 +184,20 @@ class ForgeReader:
         of_head = [it for it in opened if it.head_branch == ref.removeprefix(_BRANCH)]
         own = next((it for it in of_head if it.base_branch == base), None)
         number = closed_number or _recorded_number(repository, ref)
-        if own is None:
-            moved = [it for it in of_head if it.author == self.memo.login]
-            own = next((it for it in moved if it.number == number), None) or next(iter(moved), None)
-        if own is None and number is not None:
+        moved = [it for it in of_head if own is None and it.author == self.memo.login]
+        if moved:
+            own = next((it for it in moved if it.number == number), moved[0])
+        elif own is None and number is not None:
             own = forge.request(name, number)
-        # Merged to another branch it has published nothing.
-        if own is not None and own.base_branch != base and own.state is RequestState.MERGED:
-            own = None
-        own_number = own.number if own is not None else None
+        if own is not None and own.base_branch != base:
+            # Merged to another branch it has published nothing. Where the branch itself is missing,
+            # as after a renaming, nothing can be set back.
+            is_lost = own.state is RequestState.MERGED or not repository.state.head
+            own = None if is_lost else own
         return HeadMemo(
             facts=self._read_facts(repository, ref, own) if own is not None else None,
             foreign_requests=tuple(
-                it for it in of_head if it.base_branch != base and it.number != own_number
+                it for it in of_head if it.base_branch != base and it not in moved
             ),
             listed_commit=repository.state.refs.get(ref, ""),
             base_commit=repository.state.head,
