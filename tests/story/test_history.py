@@ -394,7 +394,7 @@ def test_releases_of_older_versions_name_decisions_and_assume_no_automation(flee
             lines.append((path, f"{mode} {kind} {oid}"))
         trees = {
             name: records.git(
-                "mktree", input="".join(f"{row}\t{path.split('/')[1]}\n" for path, row in lines
+                "mktree", input="".join(f"{row}\t{path.rpartition('/')[2]}\n" for path, row in lines
                                         if path.startswith(f"{name}/"))
             )
             for name in sorted({path.split("/")[0] for path, _ in lines})

@@ -80,13 +80,25 @@ def test_drafts_alone_show_that_there_were_records(fleet: Fleet):
     assert fleet.refs() == before
 
 
+TRACES = "refs/heads/fanout/default/_records"
+
+
+def drop(refs: dict[str, str]) -> dict[str, str]:
+    return {ref: oid for ref, oid in refs.items() if ref != TRACES}
+
+
+def without_traces(fleet: Fleet) -> dict[str, dict[str, str]]:
+    return {name: drop(refs) for name, refs in fleet.refs().items()}
+
+
 def test_who_says_so_begins_anew(frozen: Fleet):
     before, published = frozen.refs(), frozen.published()
     shutil.rmtree(frozen.records().path)
     assert frozen.plan("--new-records").code == 0
     assert not frozen.records().path.exists()
     assert frozen.sweep("--new-records").code == 0
-    assert frozen.refs() == before
+    assert without_traces(frozen) == {name: drop(refs) for name, refs in before.items()}
+    assert frozen.repos["edge"].files(TRACES) == [], "the suspension is given up there, too"
     assert frozen.published() == published
     assert frozen.states()["sites/ber"] == "Drafted"
     assert frozen.sweep().out == "nothing to do\n", "it is said once"

@@ -42,6 +42,7 @@ def test_records_are_written_and_read_with_the_token(fleet: ForgeFleet):
     assert not (fleet.root / "state" / "records.git").exists()
     assert fleet.run(*SUSPEND).code == 0
     assert any(it.startswith("records/") for it in records.files(BOOK))
+    assert "refs/heads/fanout/default/_records" in fleet.repos["edge"].refs()
     fleet.state = "another"
     assert fleet.sweep().code == 0
     assert set(fleet.states().values()) == {"Suspended"}

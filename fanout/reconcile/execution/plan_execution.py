@@ -241,7 +241,8 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
 
 def _write_traces(world: World, pass_plan: PassPlan) -> PassPlan:
     """Write the traces of records that are due, before anything else is pushed."""
-    errors = write_traces(world, [it for result in pass_plan.policies for it in result.traces])
+    with world.counters.times.phase("writing"):
+        errors = write_traces(world, [it for result in pass_plan.policies for it in result.traces])
     if not errors:
         return pass_plan
     policies = [replace(it, trace_errors=errors) if it.traces else it for it in pass_plan.policies]
