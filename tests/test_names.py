@@ -27,7 +27,8 @@ FIELD = """
     freight function functions git group groups head heads health history hook hooks http
     identity image interpreter jsonpath
     import in injectable injection injector jinja join json junit kargo key keys kind kinds kpt
-    kptfile krm kube kubeconform kubernetes label labels list manifest manifests map mapping merge
+    kptfile krm kube kubeconform kubernetes label labels lease list manifest manifests map mapping
+    merge
     merged merger mirror name names namespace object objects on operator operators origin orphan
     orphaned outage
     overlay overridable override owned owner ownership pack package packages patch path
@@ -115,7 +116,7 @@ ENGLISH = """
 # Programs that host repositories, and the calls to them.
 FORGES = """
     breaker call circuit closing deferred enforcement estimate gitea governor host hosts
-    installations limited
+    installation installations limited
     queued rate request requests review sliding
 """
 ALLOWED = frozenset(f"{FIELD} {GLOSSARY} {TECHNICAL} {ENGLISH} {FORGES}".split())
