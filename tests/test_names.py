@@ -118,7 +118,7 @@ ENGLISH = """
 # Programs that host repositories, and the calls to them.
 FORGES = """
     breaker call circuit closing deferred enforcement estimate gitea governor host hosts
-    installations limited
+    installation installations limited
     queued rate request requests review sliding
 """
 ALLOWED = frozenset(f"{FIELD} {GLOSSARY} {TECHNICAL} {ENGLISH} {FORGES}".split())

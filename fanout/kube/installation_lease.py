@@ -22,6 +22,7 @@ from fanout.values import frozen
 
 LEASE_TIME = timedelta(seconds=60)  # after the last renewal the installation counts as ended
 RENEWAL_PAUSE = 15.0  # seconds
+_GRACE = 5.0  # seconds that a renewal has when the process ends
 LABEL = f"{GROUP}/lease"
 _API_VERSION = "coordination.k8s.io/v1"
 
@@ -79,7 +80,7 @@ class InstallationLease:
             yield
         finally:
             self._stopped.set()
-            thread.join()
+            thread.join(_GRACE)
 
     def _run(self, notify: Callable[[], None]) -> None:
         while not self._stopped.wait(RENEWAL_PAUSE):

@@ -116,7 +116,7 @@ def begin_in_base(
 def statuses(twin: Any) -> dict[str, Any]:
     kinds = ("UpstreamPolicy", "PackageVariant", "Repository", "PromotionPolicy")
     return {
-        f"{kind}/{it['metadata']['name']}": it.get("status")
+        f"{kind}/{it['metadata']['name']}": (it["metadata"]["resourceVersion"], it.get("status"))
         for kind in kinds
         for it in twin.server.list(OWN, kind, twin.namespace)
     }

@@ -7,6 +7,10 @@ import pytest
 from companies import company
 from fleet import POLICY, Fleet
 
+from fanout.cli.output.graph.state_color import STATE_COLORS
+from fanout.gates.evaluation_results import StageState, VariantState
+from fanout.reconcile.pass_results import STOPPED
+
 ANN = ("--by", "Ann <ann@x.org>", "--reason", "WHY")
 SITES = {
     "ams": ("dev", "edge"),
@@ -119,6 +123,10 @@ def test_a_variant_written_by_hand_has_its_own_word(tmp_path: Path):
         explained = fleet.run("explain", "lone", "-o", "json").json["status"]
         said = {it["state"] for it in (view, variant, stage, explained)}
         assert len(said) == 1, said
+        for language in ("text", "mermaid", "dot", "svg"):
+            drawn = fleet.run("graph", "lone", "-o", language)
+            assert drawn.code == 0, drawn.err
+            assert view["state"] in drawn.out
         fleet.sweep()
     assert said == {"Drafted"}
 
@@ -135,3 +143,7 @@ def test_a_plan_has_the_stages_in_their_order(tmp_path: Path, options: tuple[str
     else:
         stages = [it.split()[2] for it in planned.out.splitlines() if it.startswith("WriteDraft")]
     assert stages == ["test", "prod"]
+
+
+def test_every_state_has_a_color():
+    assert {*StageState, *VariantState, STOPPED} == STATE_COLORS.keys()
