@@ -298,8 +298,8 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
     ),
     Reason.PUSH_REFUSED: Remedy(
         "The server takes the connection and refuses the push: a rule protects the branch or the "
-        "tag, forbids a name, forced pushes or unsigned commits, a hook says no, a ref is in the "
-        "way, a quota is used up, or the account may only read.",
+        "tag, forbids a name, forced pushes or unsigned commits, a hook rejects it, a ref is in "
+        "the way, a quota is used up, or the account may only read.",
         "Read the message of the server. Let its administrators change the rule, or allow the "
         "account of fanout what the rule forbids. Each pass tries again; what the server takes "
         "of a repository is pushed without the rest.",

@@ -196,7 +196,7 @@ SENTENCES = [
      " run: no schema")),
     (wording.format_restore_remedy(""), "restore it (`git revert`)"),
     (wording.format_restore_remedy("fanout promote web"),
-     "restore it (`git revert`), or publish the next draft over it: fanout promote web"),
+     "restore it (`git revert`), or publish the next draft over it: `fanout promote web`"),
     (wording.format_target_remedy("web", "ams"),
      "remove its target and run `fanout remove web ams --reason WHY`"),
     (wording.format_rendering_remedy("sites/ams", "vendor"),
