@@ -187,7 +187,7 @@ CHANGES = [
     (
         "the name of its target branch",
         lambda fleet, number: fleet.rename_branch("edge", "main", "trunk"),
-        lambda facts: facts.request.base_branch == "trunk",
+        lambda facts: facts is None,
     ),
 ]
 
