@@ -69,6 +69,7 @@ class Killer:
                     assert outcome() == wanted, f"killed before effect {last}"
                     for repo in self.fleet.repos.values():
                         repo.fsck()
+        shutil.rmtree(kept)  # the next line of this company has another beginning
         return effects
 
 
