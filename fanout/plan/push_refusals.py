@@ -146,12 +146,12 @@ def show_refusals(
             if refused
             else stage
         )
-    gone = (
+    without_target = (
         VariantEvaluation(name, "", "", VariantState.HELD, holds=(hold,))
         for name, hold in holds.items()
         if name not in variants
     )
-    every = [*(variants[name] for name in holds if name in variants), *gone]
+    every = [*(variants[name] for name in holds if name in variants), *without_target]
     policy_holds = (*_group(every, holds), *decision.holds)
     return replace(decision, stages=stages, variants=variants, holds=policy_holds)
 

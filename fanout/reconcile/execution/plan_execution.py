@@ -170,8 +170,8 @@ def finish_pass(
 
 def _find_partly_pushed(world: World, report: PassReport) -> frozenset[PassSubject]:
     """Return the policies of which another pass may push more at once."""
-    found = () if world.makes_rounds else report.partly_pushed
-    return frozenset(PassSubject(*it) for it in found)
+    policies = () if world.makes_rounds else report.partly_pushed
+    return frozenset(PassSubject(*it) for it in policies)
 
 
 def _find_merged_subjects(report: PassReport) -> frozenset[PassSubject]:

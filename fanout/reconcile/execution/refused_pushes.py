@@ -76,9 +76,9 @@ def push_changes(world: World, pass_plan: PassPlan) -> PushResults:
     left_out_refs: dict[tuple[str, str], FanoutError | None] = {}
     untried: set[tuple[str, str]] = set()
     for remote, search in searches.items():
-        for item, found in search.errors.items():
-            left_out |= {(remote, member): found for member in item.members}
-            left_out_refs |= {(remote, ref): found for ref in item.refs}
+        for item, refusal in search.errors.items():
+            left_out |= {(remote, member): refusal for member in item.members}
+            left_out_refs |= {(remote, ref): refusal for ref in item.refs}
         if search.pushed is not None:
             results[remote] = search.pushed
             untried |= search.list_untried()
@@ -188,12 +188,15 @@ class _Search:
         """Return two parts of the sets, the one first that the server rather takes."""
         if len(group) == 1:
             return [group]
-        known = [it for it in group if not it.members.isdisjoint(self.recorded)]
+        refused_before = [it for it in group if not it.members.isdisjoint(self.recorded)]
         publications = [it for it in group if it.publishes]
         half = group[: len(group) // 2]
-        first = next(it for it in (known, publications, half) if 0 < len(it) < len(group))
+        parts = (refused_before, publications, half)
+        first = next(it for it in parts if 0 < len(it) < len(group))
         rest = [it for it in group if it not in first]
-        return [tuple(rest), tuple(first)] if first is known else [tuple(first), tuple(rest)]
+        return (
+            [tuple(rest), tuple(first)] if first is refused_before else [tuple(first), tuple(rest)]
+        )
 
     def list_untried(self) -> frozenset[tuple[str, str]]:
         """Return the policies with sets that the server refused together with others only."""
