@@ -8,10 +8,20 @@ write is not an error: the next process computes the result again.
 import hashlib
 import os
 from contextlib import suppress
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from fanout.message_commands import DISTRIBUTION
+
 HEADER_SIZE: Final = 65  # bytes of the first line: the digest
+
+
+@cache  # the metadata of a distribution is a mail header, which takes a millisecond to parse
+def installed_version(distribution: str = DISTRIBUTION) -> str:
+    """Return the version of an installed distribution; raises PackageNotFoundError for others."""
+    return version(distribution)
 
 
 def read_cache_file(path: Path, writer_version: str) -> bytes | None:

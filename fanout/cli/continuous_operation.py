@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
 from functools import partial
-from importlib.metadata import version
 from types import FrameType
 from typing import Any
 
@@ -27,7 +26,7 @@ from fanout.cli.startup import Program
 from fanout.cli.terminal import is_colored
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.declared.declared_objects import DeclaredObjects
-from fanout.message_commands import DISTRIBUTION
+from fanout.disk_cache import installed_version
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.notifications.notifier import Notifier
 from fanout.reconcile.pass_results import PassReport
@@ -200,7 +199,7 @@ def _serve(
         )
         world = program.world
         metrics = module.RunMetrics(
-            version(DISTRIBUTION),
+            installed_version(),
             world.counters,
             loop.health,
             world.forges.remaining_calls,

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,11 +32,11 @@ from fanout.cluster.record_overlay import RecordOverlay
 from fanout.cluster.records_repository import LocalRepository, RecordsRepository
 from fanout.cluster.sweep_log_store import SweepLogStore
 from fanout.declared.declared_objects import DeclaredObjects
+from fanout.disk_cache import installed_version
 from fanout.errors import InvalidInput
 from fanout.git.mirror import create_bare
 from fanout.git.mirror_store import MirrorStore
 from fanout.git.remote_workers import COMMAND_PATIENCE, ROUND_PATIENCE, RemoteTimeout
-from fanout.message_commands import DISTRIBUTION
 from fanout.plan.actions import ActionResult
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.observation.observed_request import RepositoryName
@@ -387,11 +386,11 @@ def open_program(
 def _build_reconciler(
     settings: Settings, configuration: FanoutConfiguration, world: World, *, long_running: bool
 ) -> Reconciler:
-    key = f"{version(DISTRIBUTION)}\0{configuration.install_id}"
+    key = f"{installed_version()}\0{configuration.install_id}"
     request_memos = RequestMemos(settings.state_dir / "forges", key)
     budgets = BudgetStore(
         settings.state_dir / "pauses.json",
-        f"{version(DISTRIBUTION)}\0{configuration.sandbox}\0{configuration.functions}",
+        f"{installed_version()}\0{configuration.sandbox}\0{configuration.functions}",
     )
     return Reconciler(world, request_memos, budgets=budgets, long_running=long_running)
 
@@ -404,7 +403,7 @@ def _open_noop_snapshot(
         world,
         reconciler.digest_unchanged_requests,
         settings.state_dir / "rest",
-        f"{version(DISTRIBUTION)}\0{url}\0{configuration.model_dump_json()}",
+        f"{installed_version()}\0{url}\0{configuration.model_dump_json()}",
     )
 
 

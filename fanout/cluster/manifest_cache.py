@@ -12,12 +12,10 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from fanout.disk_cache import HEADER_SIZE, read_cache_file, write_cache_file
-from fanout.message_commands import DISTRIBUTION
+from fanout.disk_cache import HEADER_SIZE, installed_version, read_cache_file, write_cache_file
 from fanout.selection.cluster_objects import ObjectsByKind
 
 CACHE_LIMIT: Final = 256 << 20  # bytes of all entries; 20,000 objects of 1 kB need 12 MB
@@ -96,13 +94,8 @@ def compute_cache_key(digest: bytes, namespace: str, *, as_json: bool) -> str:
     """Compute the cache key of a file from its digest and all else its objects depend on."""
     # The version invalidates all entries with every release: a fixed parser may read the
     # same bytes differently.
-    inputs = f"{_FORMAT} {_version()} {namespace} {as_json} {digest.hex()}"
+    inputs = f"{_FORMAT} {installed_version()} {namespace} {as_json} {digest.hex()}"
     return hashlib.sha256(inputs.encode()).hexdigest()
-
-
-@cache
-def _version() -> str:
-    return version(DISTRIBUTION)
 
 
 def _pack_objects(kinds: ObjectsByKind) -> bytes:

@@ -11,14 +11,12 @@ that a worker serialized (design §9, §12).
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
 from typing import Any, Self
 
-from fanout.disk_cache import read_cache_file, write_cache_file
+from fanout.disk_cache import installed_version, read_cache_file, write_cache_file
 from fanout.errors import Bug
-from fanout.message_commands import DISTRIBUTION
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.sandbox.expression_closures import ASK, build_closure
 from fanout.sandbox.free_variables import (
@@ -90,7 +88,7 @@ def _load_entries(path: Path) -> dict[str, Any]:
 
 def _cache_version() -> str:
     """Return the versions that the entries depend on: fanout's format of celpy's trees."""
-    return f"{AST_FORMAT} {version(DISTRIBUTION)} {version('cel-python')}"
+    return f"{AST_FORMAT} {installed_version()} {installed_version('cel-python')}"
 
 
 MAX_ANSWERS = 200_000
