@@ -78,8 +78,8 @@ soak: $(VENV)/test ## Let anything happen to the gates at random, for MINUTES fr
 soak-forge: $(VENV)/test servers ## Kill passes at 200 points between calls and pushes to a real Gitea, from SEED
 	KILLS=200 SEED=$(SEED) TEST_REQUIRES=gitea $(PY) -m pytest -q -n $(WORKERS) tests/story/test_request_races.py -k killed
 
-soak-story: $(VENV)/test servers ## Let 200 sites live in a cluster with the program's own waiting times
-	LIFE=full TEST_REQUIRES=kubernetes $(PY) -m pytest -q tests/kube/test_whole_life.py
+soak-story: $(VENV)/test servers ## Kill and spoil everywhere, not at every third place, and let 200 sites live in a cluster
+	STORIES=full TEST_REQUIRES=kubernetes $(PY) -m pytest $(PARALLEL) -m diagonal
 
 races: $(VENV)/test servers ## Let restrictions and publications race 1,000 times on a real kube-apiserver, from SEED
 	RACES=1000 SEED=$(SEED) TEST_REQUIRES=kubernetes $(PY) -m pytest -q -n $(WORKERS) tests/kube/test_controller.py -k acknowledged

@@ -13,6 +13,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from diagonal import choose, running_story
 from fleet import Fleet, Repo
 
 _FEW = 4  # refs of which every choice is tried
@@ -36,7 +37,11 @@ class Push:
         both = self.before.keys() | self.after.keys()
         return tuple(sorted(ref for ref in both if self.before.get(ref) != self.after.get(ref)))
 
-    def subsets(self) -> Iterator[frozenset[Ref]]:
+    def subsets(self) -> list[frozenset[Ref]]:
+        """Choices of refs that moved: all there are in `make soak-story`, else a diagonal."""
+        return choose(self._all_subsets(), running_story())
+
+    def _all_subsets(self) -> Iterator[frozenset[Ref]]:
         """Every choice of refs that moved, none and all included.
 
         Of many refs only what a server can leave: drafts go after all others have moved.

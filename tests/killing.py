@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from diagonal import choose, running_story
 from fleet import Fleet
 
 import fanout
@@ -43,7 +44,9 @@ class Killer:
         return status, effects
 
     def everywhere(self, line: list[str], outcome: Callable[[], object], expected: int = 0) -> int:
-        """Kill the line before each of its effects and run it again: all come to one outcome.
+        """Kill the line before its effects and run it again: all come to one outcome.
+
+        Before each of them in `make soak-story`, else before a diagonal of them and the last.
 
         `expected` is what the line exits with when it is not killed.
 
@@ -57,7 +60,7 @@ class Killer:
         assert status == expected
         seen = {content(root)}
         wanted = outcome()
-        for last in range(1, effects + 1):
+        for last in (*choose(range(1, effects), running_story()), effects):
             shutil.rmtree(root)
             shutil.copytree(kept, root, symlinks=True)
             assert self.run(last, *line) == (-signal.SIGKILL, 0)

@@ -10,14 +10,26 @@ VENDOR = "refs/heads/fanout/default/rendered"
 WHY = ("--reason", "it does not work", "--by", "Ann <ann@example.com>")
 STAGES = POLICY[POLICY.index("  stages:") :]
 ONE_STAGE = POLICY.replace(STAGES, "  stages:\n  - {name: prod}\n")
+# Without expressions, so that no process waits for a sandbox.
+WITHOUT_EXPRESSIONS = """\
+apiVersion: fanout.dev/v1alpha1
+kind: UpstreamPolicy
+metadata: {name: monitoring}
+spec:
+  upstream: {repository: blueprints, package: monitoring, revision: {semver: ">=1 <9"}}
+  targets:
+  - repositories: [{name: edge, packageNames: [sites/ber]}, {name: core, packageNames: [sites/cph]}]
+    template: {stage: prod}
+  stages: [{name: prod}]
+"""
 OFF = PROMOTION.replace('  autoPromotion: {stages: ["*"]}\n', "")
 OURS = "# ours: keep\n"
 
 
-def two_sites(root: Path) -> Fleet:
+def two_sites(root: Path, policy: str = ONE_STAGE) -> Fleet:
     """Two sites in prod, at v2 after v1; while it had v1, somebody edited one of them."""
     made = Fleet.build(root, {"ber": ("prod", "edge"), "cph": ("prod", "core")})
-    made.write("policy.yaml", ONE_STAGE)
+    made.write("policy.yaml", policy)
     made.settle()
     edit(made, FILE, OURS)
     made.release("v2")

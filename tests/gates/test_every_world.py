@@ -59,7 +59,7 @@ from fanout.gates.record_facts import ReviewFacts
 
 REQUIREMENTS = (*Require, 1, 2, 3, Fraction(60, 100))
 SETTINGS = [*product((False, True), ("none", "open", "closed"), (0, 1, 2))]
-IN_TURN = len(SETTINGS) if os.environ.get("WORLDS") == "all" else 2
+IN_TURN = len(SETTINGS) if os.environ.get("WORLDS") == "all" else 1
 PER_POLICY = 1000
 HOUR = build_window("0 1 * * *", "UTC", duration=at(60) - T0)  # from 60 to EDGE
 WINDOWS = {

@@ -4,7 +4,7 @@ One test, because each step begins with what the steps before it left. `fanout c
 the rights of the Kustomize base, and people use kubectl. It has a server of its own, which it
 installs into and empties.
 
-LIFE=full: a fleet of 200 sites, and a program whose admission policies are in force after a minute.
+STORIES=full: 200 sites, and a program whose admission policies are in force after a minute.
 """
 
 import json
@@ -22,16 +22,16 @@ from typing import Any
 
 import pytest
 import yaml
+from diagonal import IS_FULL
 from fleet import Fleet, Repo
 from kube.twin import install_clusters
 from kube_server import CONTROLLER, KubeServer, running_kube_server
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.diagonal]
 
 ROOT = Path(__file__).parent.parent.parent
 NAMESPACE = "shop"
-IS_FULL = os.environ.get("LIFE") == "full"
-SITES, REPOSITORIES, DEV_SITES = (200, 10, 20) if IS_FULL else (40, 10, 10)
+SITES, REPOSITORIES, DEV_SITES = (200, 10, 20) if IS_FULL else (20, 5, 5)
 PROGRAM = ("-m", "fanout") if IS_FULL else (str(Path(__file__).parent / "hasty_controller.py"),)
 IN_FORCE = timedelta(minutes=1) if IS_FULL else timedelta(seconds=1)
 PATIENCE = 240  # seconds, for a slow machine and a sweep that begins each minute

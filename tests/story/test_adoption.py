@@ -321,6 +321,7 @@ spec:
 """
 
 
+@pytest.mark.diagonal
 def test_an_adoption_that_is_killed_anywhere_is_finished_by_a_rerun(fleet: Fleet):
     fleet.write("policy.yaml", PLAIN)
     fleet.settle()

@@ -4,13 +4,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from diagonal import IS_FULL
 from fleet import PLAIN, PROMOTION, Fleet
 
 BOOK = "fanout/default/default/monitoring"
-WRITERS = 20
+WRITERS = 20 if IS_FULL else 8
 
 
-def test_twenty_reports_at_once_are_all_recorded(tmp_path: Path):
+@pytest.mark.diagonal
+def test_reports_at_once_are_all_recorded(tmp_path: Path):
     fleet = Fleet(tmp_path)
     for name in ("blueprints", "edge"):
         fleet.repository(name)

@@ -224,6 +224,7 @@ def push(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return pushed(build(root), outcome, act)
 
 
+@pytest.mark.diagonal
 def test_what_is_not_on_record_as_published_is_published_again(push: Push):
     begin = push.fleet.now
     for moved in push.subsets():
@@ -237,6 +238,7 @@ def test_what_is_not_on_record_as_published_is_published_again(push: Push):
         assert found == push.undisturbed, sorted(moved)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("build", RECORDED, ids=lambda build: build.__name__)
 def test_what_is_on_record_and_not_on_the_branch_was_taken_back(build, tmp_path: Path):
     root = tmp_path / "live"

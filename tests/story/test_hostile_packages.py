@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from companies import company
+from diagonal import choose
 from fleet import POLICY, RULE, Fleet
 from hostile import PACKAGES, Hostile
 
@@ -98,7 +99,8 @@ def on_branch(fleet: Fleet, number: int, branch: str, path: str) -> None:
     edge.commit(f"refs/heads/{branch}", path, PACKAGES[number][1](edge))
 
 
-@pytest.mark.parametrize("number", DOWNSTREAM)
+@pytest.mark.diagonal
+@pytest.mark.parametrize("number", choose(DOWNSTREAM, 0))
 def test_on_a_draft_it_holds_the_draft(fleet, number):
     on_branch(fleet, number, "drafts/default/sites/ams/monitoring", AMS)
     done = swept(fleet.later(minutes=1))
@@ -110,7 +112,8 @@ def test_on_a_draft_it_holds_the_draft(fleet, number):
     assert AMS in sentence
 
 
-@pytest.mark.parametrize("number", DOWNSTREAM)
+@pytest.mark.diagonal
+@pytest.mark.parametrize("number", choose(DOWNSTREAM, 1))
 def test_at_the_path_of_a_variant_it_fails_that_variant(fleet, number):
     on_branch(fleet, number, "main", AMS)
     done = swept(fleet.later(minutes=1))
@@ -125,7 +128,8 @@ def test_at_the_path_of_a_variant_it_fails_that_variant(fleet, number):
     assert PACKAGES[number][3] in sentence, (reason, sentence, done.err)
 
 
-@pytest.mark.parametrize("number", DOWNSTREAM)
+@pytest.mark.diagonal
+@pytest.mark.parametrize("number", choose(DOWNSTREAM, 2))
 def test_beside_a_variant_it_is_never_read(fleet, usual, number):
     on_branch(fleet, number, "main", "sites/other")
     done = swept(fleet.later(minutes=1))

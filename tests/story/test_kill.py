@@ -79,6 +79,7 @@ def publish_shared(fleet: Fleet) -> None:
     fleet.later(minutes=1)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize(
     "prepare",
     [fan_out, promote, go_back, share, publish_shared],

@@ -10,7 +10,7 @@ from companies import company
 from editing import conflict, one_site
 from fleet import POLICY, Fleet
 from killing import killer
-from returning import BER, CPH, OFF, STAGES, two_sites
+from returning import BER, CPH, OFF, STAGES, WITHOUT_EXPRESSIONS, two_sites
 
 from fanout.cli.startup import Program
 
@@ -27,7 +27,7 @@ Line = tuple[str, ...]
 
 @company
 def at_v2(root: Path) -> Fleet:
-    return two_sites(root).later(minutes=5)
+    return two_sites(root, WITHOUT_EXPRESSIONS).later(minutes=5)
 
 
 @company
@@ -44,7 +44,7 @@ def failed(root: Path) -> Fleet:
 @company
 def drafted(root: Path) -> Fleet:
     """Two sites at v2, with drafts of v3 that nobody but a person publishes."""
-    made = two_sites(root)
+    made = two_sites(root, WITHOUT_EXPRESSIONS)
     made.write("promotion.yaml", OFF)
     made.release("v3")
     made.later(minutes=5).settle()
@@ -180,6 +180,7 @@ def test_a_promotion_that_is_carried_out_leaves_nothing_to_do(drafted: Fleet):
     assert drafted.published() == {BER: "v3", CPH: "v3"}
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("case", ["rollback", "promote", "suspend"])
 def test_killed_anywhere_and_run_again_it_comes_to_the_same(
     case: str, request: pytest.FixtureRequest

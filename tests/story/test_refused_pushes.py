@@ -304,6 +304,7 @@ def test_drafts_go_on_by_commits_on_top_where_forced_pushes_are_refused(
     repo.fsck()
 
 
+@pytest.mark.diagonal
 def test_a_pass_that_is_killed_while_it_leaves_something_out_is_gone_on_with(tmp_path: Path):
     root = tmp_path / "live"
     root.mkdir()

@@ -302,6 +302,7 @@ def test_a_record_that_cannot_be_read_stops_a_removal(fleet: Fleet):
     assert fleet.refs() == before
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("word", ["Delete", "Orphan"])
 def test_a_removal_that_is_killed_anywhere_is_finished_by_a_rerun(tmp_path: Path, word: str):
     fleet = Fleet.build(tmp_path / "live", {"ams": ("dev", "edge")})

@@ -415,6 +415,7 @@ def completed_and_back(fleet: Fleet) -> None:
     fleet.write("policy.yaml", PLAIN)
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("before", [drafted, completed, completed_and_back])
 def test_a_pass_that_is_killed_anywhere_is_gone_on_with(
     tmp_path: Path, before: Callable[[Fleet], None]

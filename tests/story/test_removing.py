@@ -384,6 +384,7 @@ def test_a_push_that_fails_is_tried_again_and_settles(fleet: Fleet):
     assert there(fleet) == ["bru", "cph", "dub"]
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("word", ["Delete", "Orphan"])
 def test_a_sweep_that_is_killed_anywhere_is_gone_on_with(tmp_path: Path, word: str):
     fleet = Fleet.build(tmp_path / "live", {"ams": ("dev", "edge")})
