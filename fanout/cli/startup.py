@@ -220,9 +220,11 @@ class Program:
         with self.world.counters.times.phase("files"):
             return self.inventory.read()
 
-    def check_input(self) -> None:
-        """Raise InvalidInput if no object is declared, or none in the namespace."""
-        check_declared(self.settings, self.read_declared())
+    def check_input(self) -> DeclaredObjects:
+        """Read the declared objects. Raises InvalidInput if none is, or none in the namespace."""
+        declared = self.read_declared()
+        check_declared(self.settings, declared)
+        return declared
 
     def find_noop_result(self, mode: PassMode) -> PassPlan | None:
         """Return the result of a no-op pass if nothing changed since, else None.

@@ -18,7 +18,7 @@ from hostile import PACKAGES, Hostile
 
 LATEST = "revision: {latest: true}"
 AMS, BER = "sites/ams", "sites/ber"
-# KiB more than without the package, at most: git alone takes 200 MB to fetch 100 MB of zeros.
+# KiB more than without the package, at most: git alone takes 200 MB to fetch what hostile.py has.
 MEMORY = 120 << 10
 
 

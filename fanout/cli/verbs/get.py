@@ -279,8 +279,9 @@ def command(
         resource_type, names, parse_selector(selector, "--selector"), **criteria
     )
     with open_program(settings) as program:
-        faults = report_input_errors(program.read_declared(), settings.namespace)
-        object_filter.check_criteria(program.read_declared(), settings.namespace)
+        declared = program.read_declared()
+        faults = report_input_errors(declared, settings.namespace)
+        object_filter.check_criteria(declared, settings.namespace)
         items, now, is_partial = _read_items(program, resource_type, names)
         object_filter.refuse_unknown(items)
         matching = object_filter.select(items)

@@ -45,8 +45,9 @@ def command(settings: Settings, policy: str, language: str) -> ExitCode:
     is for Markdown pages, and the format dot is for Graphviz.
     """
     with open_program(settings) as program:
-        faults = report_input_errors(program.read_declared(), settings.namespace)
-        check_policies([policy], program.read_declared(), settings.namespace)
+        declared = program.read_declared()
+        faults = report_input_errors(declared, settings.namespace)
+        check_policies([policy], declared, settings.namespace)
         item = find_policy(program, policy)
     if item.error is not None:
         print_message(f"{item.title}: {item.error}", settings.color, fg="red")

@@ -126,8 +126,9 @@ def command(
     policy, _, remainder = subject.partition("/")
     stage, _, variant = remainder.partition("/")
     with open_program(settings) as program:
-        faults = report_input_errors(program.read_declared(), settings.namespace)
-        check_policies([policy], program.read_declared(), settings.namespace)
+        declared = program.read_declared()
+        faults = report_input_errors(declared, settings.namespace)
+        check_policies([policy], declared, settings.namespace)
         item = find_policy(program, policy)
         history = read_policy_history(program.world, item)
     for problem in describe_unread(history):

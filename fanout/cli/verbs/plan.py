@@ -48,9 +48,9 @@ def command(
         faults, is_table = 0, settings.output is OutputFormat.TABLE
         observed = program.find_noop_result(mode) if is_table else None
         if observed is None:
-            program.check_input()
-            faults = report_input_errors(program.read_declared(), settings.namespace)
-            check_policies(policies, program.read_declared(), settings.namespace)
+            declared = program.check_input()
+            faults = report_input_errors(declared, settings.namespace)
+            check_policies(policies, declared, settings.namespace)
             observed = program.observe(mode)
         estimate = program.estimate_calls(observed)
     if out is not None:

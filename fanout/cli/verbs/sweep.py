@@ -77,10 +77,10 @@ def command(
             print_report(report, settings)
             notify_of_pass(program, notifier, report)
             return ExitCode.SOME_FAILED if report.fix_count else ExitCode.OK
-        program.check_input()
-        faults = report_input_errors(program.read_declared(), settings.namespace)
-        check_policies(policies, program.read_declared(), settings.namespace)
-        warn_about_records(program, program.read_declared())
+        declared = program.check_input()
+        faults = report_input_errors(declared, settings.namespace)
+        check_policies(policies, declared, settings.namespace)
+        warn_about_records(program, declared)
         report = program.sweep(mode) if saved is None else _execute_saved(program, mode, saved)
         if wait_limit is not None:
             run_pass = partial(_sweep_and_notify, program, mode, notifier)
