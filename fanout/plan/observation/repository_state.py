@@ -151,6 +151,7 @@ class StageDraftCommit:
     dropped_paths: tuple[str, ...] = ()  # directories
     message: str
     timestamp: int
+    more_parents: tuple[str, ...] = ()  # after the commit before it
 
 
 @frozen
