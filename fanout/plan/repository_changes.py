@@ -144,15 +144,9 @@ def _build_change(
         if state.pushes_tags
     }
     cleanup = leaving(work.cleanup_items)
-    merges = (
-        *work.merges,
-        *((cleanup,) if cleanup is not None else ()),
-        *build_removal_commits(work.removals),
-    )
-    shared_writes = (
-        *stage_drafts.writes,
-        *list_removal_writes(work.removal_drafts, appends=appends),
-    )
+    merges = (*work.merges, *filter(None, [cleanup]), *build_removal_commits(work.removals))
+    removal_writes = list_removal_writes(work.removal_drafts, appends=appends)
+    shared_writes = (*stage_drafts.writes, *removal_writes)
     if not (writes or shared_writes or removed or vendor or merges or tags):
         return None
     change = RepositoryChange(
