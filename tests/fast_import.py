@@ -129,7 +129,7 @@ class _Stream:
         head = draft.parent
         editor = TreeEditor(self._reader.commit(head).tree, self._read)
         for number, commit in enumerate(draft.commits, 1):
-            yield self._head((head,), commit.timestamp, commit.message)
+            yield self._head((head, *commit.more_parents), commit.timestamp, commit.message)
             yield from _edits(editor, commit.dropped_paths, commit.trees_by_path.items())
             if number == len(draft.commits):
                 yield self._ask_commit(draft.ref)

@@ -43,6 +43,7 @@ from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_state import CommitIdentity, Remote
 from fanout.plan.pull_requests.call_estimate import CallEstimate, estimate_calls
 from fanout.plan.pull_requests.call_limits import HostLimits
+from fanout.plan.records.trace_changes import build_trace_changes
 from fanout.ports import Credentials, Forge, ProbeClient, RecordCreator, RecordStore, Secrets
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.execution.plan_execution import run_pass
@@ -257,7 +258,10 @@ class Program:
     def estimate_calls(self, observed: PassPlan) -> CallEstimate:
         """Estimate what the plan of a pass asks of the hosts."""
         refs_by_url: Counter[str] = Counter()
-        for change in observed.changes:
+        traces = [it for item in observed.policies for it in item.traces]
+        setup = self.world.setup
+        trace_changes = build_trace_changes(traces, setup.install, setup.identity)
+        for change in (*observed.changes, *trace_changes):
             refs_by_url[change.remote.url] += change.ref_count
         requests = [change for plan in observed.plans for change in plan.request_changes]
         requests += [it.change for it in observed.other_statuses]

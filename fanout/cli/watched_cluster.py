@@ -20,7 +20,7 @@ from fanout.cli.settings import Settings
 from fanout.cli.startup import Program
 from fanout.declared.declared_objects import DeclaredObjects, have_same_restrictions
 from fanout.errors import FanoutError, Waiting
-from fanout.plan.records.policy_records import RecordsKey
+from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.ports import Secrets
 from fanout.reconcile.execution.completed_deletions import find_completed_deletions
 from fanout.reconcile.execution.plan_execution import is_final, run_pass
@@ -247,31 +247,44 @@ class PolicyErrorMemo:
     def __init__(self) -> None:
         self._errors: dict[RecordsKey, FanoutError | None] = {}
         self._failure: FanoutError | None = None  # of the last pass as a whole
+        self._has_results = False  # of a pass that did not fail as a whole
 
     def update(self, pass_plan: PassPlan) -> bool:
-        """Take over the results of a pass; return whether a policy may get a first record now."""
+        """Take over the results of a pass; return whether a policy may get records that waited."""
         results = {it.resolved_policy.records_key: it.error for it in pass_plan.policies}
         unevaluated = Waiting("")
         # After a failure records of any policy may have waited for its end.
-        has_opened = self._failure is not None or any(
-            error is None and self._errors.get(key, unevaluated) is not None
-            for key, error in results.items()
+        has_opened = (
+            self._failure is not None
+            or not self._has_results
+            or any(
+                _has_opened(self._errors.get(key, unevaluated), error)
+                for key, error in results.items()
+            )
         )
         self._errors |= results
-        self._failure = None
+        self._failure, self._has_results = None, True
         return has_opened
 
     def fail(self, error: FanoutError) -> None:
         """Take note that a pass failed as a whole, for example because all records are lost."""
         self._failure = error
 
-    def find_obstacle(self, key: RecordsKey) -> FanoutError | None:
-        """Return why a policy must not get its first record now, or None.
+    def find_obstacle(self, key: RecordsKey, policy_records: PolicyRecords) -> FanoutError | None:
+        """Return why nothing can follow on the present records of a policy, or None.
 
-        Its records may be lost, and with a first one they would look as if there had been none.
+        They may be lost or older than they were, which the first pass of a process finds.
         """
+        if policy_records.head and self._has_results:
+            error = self._errors.get(key)
+            return error if _is_rewound(error) else None
         if self._failure is not None:
             return self._failure
+        if policy_records.head:
+            return Waiting(
+                "no pass has compared the present records with the repositories yet",
+                reason=str(Reason.SWEEP_AWAITED),
+            )
         if key not in self._errors:
             subject = f"UpstreamPolicy {key.policy}" if key.policy else "PackageVariant of its own"
             return Waiting(
@@ -281,6 +294,17 @@ class PolicyErrorMemo:
             )
         # Whatever stopped the policy also leaves undecided whether its records are lost.
         return self._errors[key]
+
+
+def _has_opened(before: FanoutError | None, error: FanoutError | None) -> bool:
+    """Return whether records may have waited for the change of a policy's error."""
+    return before is not None and (
+        error is None or (_is_rewound(before) and not _is_rewound(error))
+    )
+
+
+def _is_rewound(error: FanoutError | None) -> bool:
+    return error is not None and error.reason == Reason.RECORDS_REWOUND
 
 
 def open_record_intake(

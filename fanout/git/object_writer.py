@@ -90,7 +90,9 @@ def _parent_commits(change: RepositoryChange) -> set[str]:
     """Return the ids of all parents of the commits of the change."""
     commits = {oid for draft in change.drafts for oid in (draft.base, *draft.more_parents)}
     commits |= {draft.commit for merge in change.merges for draft in merge.drafts}
-    commits |= {stage_draft.parent for stage_draft in change.stage_drafts}
+    for stage_draft in change.stage_drafts:
+        more_parents = (oid for it in stage_draft.commits for oid in it.more_parents)
+        commits |= {stage_draft.parent, *more_parents}
     commits |= {commit.parent for commit in change.files}
     commits |= {change.vendor.parent} if change.vendor else set()
     commits |= {change.expected[change.branch]} if change.merges else set()
@@ -280,7 +282,8 @@ class _ChangeWriter:
                 editor.remove_directory(path)
             for path, tree in commit.trees_by_path.items():
                 editor.put(path, tree)
-            head = self._write_commit(editor, (head,), commit.timestamp, commit.message).hex()
+            parents = (head, *commit.more_parents)
+            head = self._write_commit(editor, parents, commit.timestamp, commit.message).hex()
         return head
 
     def _write_package(self, entries: Mapping[str, TreeEntry]) -> bytes:

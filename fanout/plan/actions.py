@@ -20,6 +20,7 @@ class ActionKind(StrEnum):
     # Plans are sorted by the order of these members: a release must be on record
     # before its publication, and drafts are removed only after their content is on
     # the branch.
+    WRITE_TRACE = "WriteTrace"  # of the last record that stops something
     RELEASE = "Release"  # recorded before any publication
     WRITE_DRAFT = "WriteDraft"
     DRAFT_REMOVAL = "DraftRemoval"  # on the branch of a pull request that removes packages
@@ -65,6 +66,7 @@ class PlanAction:
             return f"release {self.variant} to take {self.revision}{stage_phrase}"
         write = "rewrite" if self.expected else "write"
         verbs = {
+            ActionKind.WRITE_TRACE: write,
             ActionKind.WRITE_DRAFT: f"{write} the draft of",
             ActionKind.DRAFT_REMOVAL: write,
             ActionKind.PUBLISH: "publish",
@@ -88,6 +90,7 @@ class PlanAction:
         # A head that is no branch of the repository is named by its request.
         head = f"{self.repository}, {branch}" if branch != self.ref else request
         summaries = {
+            ActionKind.WRITE_TRACE: f"{branch} of {self.repository}: {self.detail}",
             ActionKind.RELEASE: self.revision,
             ActionKind.WRITE_DRAFT: f"{location} at {self.revision}",
             ActionKind.DRAFT_REMOVAL: f"{branch} of {self.repository}: remove {self.detail}",

@@ -75,6 +75,11 @@ def describe_ended_refusal(variant: str) -> str:
     return f"that no refused push about {variant} is due any more"
 
 
+def describe_trace(record: str) -> str:
+    """Describe the trace of the last record that stops something; "": there is none any more."""
+    return f"name {record}" if record else "name no record"
+
+
 def format_variant_author(variant: str) -> str:
     """Format who wrote a variant by hand."""
     return f"the author of PackageVariant {variant}"

@@ -24,7 +24,6 @@ from fanout.plan.observation.repository_state import (
     PublicationMerge,
     RepositoryChange,
     RepositoryState,
-    StageDraftUpdate,
     StoredTree,
     VendorCommit,
 )
@@ -40,7 +39,7 @@ from fanout.plan.publication_statement import PublicationStatement
 from fanout.plan.records.policy_status import PublishedLine
 from fanout.plan.removal.move_cleanup import CleanupItem, vendor_drops
 from fanout.plan.removal.move_cleanup import cleanup_commit as leaving
-from fanout.plan.removal.removal_drafts import RemovalDraftPlan
+from fanout.plan.removal.removal_drafts import RemovalDraftPlan, list_removal_writes
 from fanout.plan.removal.removal_plan import PackageRemoval, VariantRemoval, build_removal_commits
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.stage_drafts.stage_draft_plan import plan_stage_drafts
@@ -63,11 +62,6 @@ class _RepositoryWork:
     cleanup_items: list[CleanupItem] = field(default_factory=list)
     removals: list[tuple[VariantRemoval, PackageRemoval]] = field(default_factory=list)
     removal_drafts: list[RemovalDraftPlan] = field(default_factory=list)
-
-    @property
-    def removal_writes(self) -> tuple[StageDraftUpdate, ...]:
-        """Return the new commits of removal drafts."""
-        return tuple(plan.write for plan in self.removal_drafts if plan.write is not None)
 
 
 def build_changes(
@@ -150,12 +144,9 @@ def _build_change(
         if state.pushes_tags
     }
     cleanup = leaving(work.cleanup_items)
-    merges = (
-        *work.merges,
-        *((cleanup,) if cleanup is not None else ()),
-        *build_removal_commits(work.removals),
-    )
-    shared_writes = (*stage_drafts.writes, *work.removal_writes)
+    merges = (*work.merges, *filter(None, [cleanup]), *build_removal_commits(work.removals))
+    removal_writes = list_removal_writes(work.removal_drafts, appends=appends)
+    shared_writes = (*stage_drafts.writes, *removal_writes)
     if not (writes or shared_writes or removed or vendor or merges or tags):
         return None
     change = RepositoryChange(

@@ -15,7 +15,7 @@ from fanout.gates.evaluation_results import PolicyEvaluation, VariantEvaluation,
 from fanout.gates.gate_facts import Hold, PolicyFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.removal_gate import RemovalEvaluation
-from fanout.plan.actions import ActionKind, ActionResult, Plan
+from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction
 from fanout.plan.gates.gate_records import recorded_decision_statuses
 from fanout.plan.observation.repository_state import (
     RefListing,
@@ -94,6 +94,7 @@ class PolicyResult:
     upstream_failure: FanoutError | None = None  # why its upstream repository was not listed
     template_warnings: tuple[str, ...] = ()  # of templates of its pull requests
     traces: tuple[DueTrace, ...] = ()  # of records, that repositories do not have yet
+    trace_actions: tuple[PlanAction, ...] = ()  # those of the plan that write them
     # by key of the remote: why a trace could not be written
     trace_errors: Mapping[str, FanoutError] = field(default_factory=dict)
 
@@ -206,6 +207,13 @@ class PassPlan:
             *self.stored_problems,
             *(it for policy_result in self.policies for it in _find_contained(policy_result)),
         )
+
+    @property
+    def printed_plan(self) -> Plan:
+        """The plan with the traces of records, which a pass writes first, whatever it plans."""
+        # Variants written by hand have their records in common.
+        traces = dict.fromkeys(it for item in self.policies for it in item.trace_actions)
+        return Plan((*traces, *self.plan.actions))
 
     @property
     def fix_count(self) -> int:

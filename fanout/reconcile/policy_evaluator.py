@@ -49,6 +49,7 @@ from fanout.plan.records.policy_records import (
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.plan.records.trace_changes import (
     DueTrace,
+    build_trace_action,
     find_due_traces,
     find_last_stop,
     find_lost_traces,
@@ -147,7 +148,18 @@ class PolicyEvaluator:
         The plan is None if an error stops the policy as a whole; the error is in the result.
         """
         result, plan = self._evaluate_contained(inputs)
-        return replace(result, traces=self._find_due_traces(inputs)), plan
+        traces = self._find_due_traces(inputs)
+        if not traces:
+            return result, plan
+        key, install = inputs.resolved_policy.records_key, self.setup.install
+        states = inputs.path_ownership.states_by_repository.items()
+        names = {state.key: name for name, state in states}
+        actions = (
+            build_trace_action(it, key, names.get(it.state.key, it.state.remote.url), install)
+            for it in traces
+            if it.state.failure is None
+        )
+        return replace(result, traces=traces, trace_actions=tuple(actions)), plan
 
     def _evaluate_contained(self, inputs: PolicyInputs) -> tuple[PolicyResult, PolicyPlan | None]:
         status = RecordedStatus()

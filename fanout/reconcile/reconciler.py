@@ -473,6 +473,7 @@ class Reconciler:
         forge_states = [it.forge for it in context.repository_states.values() if it.forge]
         if not (
             heads
+            and not any(it.traces for it in results)
             and self._policy_memo.is_complete()
             and listings.keys() == context.listings.keys()
             and not any(it.failure is not None or it.statuses for it in forge_states)

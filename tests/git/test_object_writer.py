@@ -110,6 +110,7 @@ def stage_drafts(places, trees, commits):
         dropped_paths=st.lists(places, max_size=3).map(tuple),
         message=messages,
         timestamp=times,
+        more_parents=st.lists(commits, max_size=1).map(tuple),
     )
     ref = st.just("refs/heads/drafts/_stages/a.b/prod")
     chain = st.lists(each, min_size=1, max_size=3).map(tuple)

@@ -1,13 +1,17 @@
-"""Records of a cluster that are lost, without a backup."""
+"""Records of a cluster that are lost, without a backup, or restored from an old one."""
 
 import shutil
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from kube.record_fleet import Company, decision
 from kube.twin import Twin, open_twin
 from kube_server import KubeServer
 
+from fanout.cli.watched_cluster import PolicyErrorMemo, open_record_intake
 from fanout.git.mirror import create_bare
 
 pytestmark = pytest.mark.kube
@@ -72,3 +76,57 @@ def test_variants_without_a_policy_are_exported_alone(server: KubeServer, kube_n
         namespace=kube_namespace,
     ).stdout
     assert names.split() == ["packagevariant.fanout.dev/own"]
+
+
+def restored(company: Company) -> tuple[str, dict[str, Any]]:
+    """Put the records back to before a suspension, for a process that has never read them.
+
+    Return the newest head, and a decision that somebody records now.
+    """
+    company.run("sweep")
+    before = head(company)
+    company.create(decision(company.namespace))
+    company.take_in()
+    company.run("sweep")  # which names the suspension in the repositories
+    newest = head(company)
+    assert newest != before
+    set_head(company, before)
+    shutil.rmtree(company.fleet.root / company.fleet.state / "heads")
+    return newest, company.create(decision(company.namespace, stage="dev"))
+
+
+def head(company: Company) -> str:
+    return company.records().head
+
+
+def set_head(company: Company, commit: str) -> None:
+    records = company.fleet.records()
+    (branch,) = (it for it in records.refs() if it.endswith("/monitoring"))
+    records.git("update-ref", branch, commit)
+
+
+def test_no_record_follows_on_restored_records(company: Company):
+    newest, waiting = restored(company)
+    with company.opened() as (program, connection):
+        # Of a process that has just begun: no pass has compared the records with repositories.
+        unsure = open_record_intake(program, connection, PolicyErrorMemo())
+        assert unsure.take_in(company.fleet.now).problems
+    assert company.condition(waiting)["status"] == "False"
+    result = company.take_in()
+    condition = company.condition(waiting)
+    assert condition["reason"] == "RecordsRewound", result
+    assert "fanout accept-records monitoring" in condition["message"]
+    assert company.actions() == []
+    # The records that were lost are found again, and the decision follows on them.
+    set_head(company, newest)
+    assert company.take_in(timedelta(minutes=1)).problems == ()
+    assert [action for _, action in company.actions()] == ["Suspend", "Suspend"]
+
+
+def test_what_waited_for_an_acceptance_of_restored_records_binds_after_it(company: Company):
+    restored(company)
+    company.create(decision(company.namespace, "AcceptRecords"))
+    company.take_in()
+    assert [action for _, action in company.actions()] == ["AcceptRecords"]
+    company.take_in(timedelta(minutes=1))
+    assert [action for _, action in company.actions()] == ["AcceptRecords", "Suspend"]

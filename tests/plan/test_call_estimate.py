@@ -8,18 +8,21 @@ from fanout.plan.observation.repository_state import Remote
 from fanout.plan.observation.request_change import RequestChange, RequestStatus
 from fanout.plan.pull_requests.call_estimate import estimate_calls
 from fanout.plan.pull_requests.call_limits import CallLimits, HostLimits, limits_of_host
+from fanout.values import replace
 
 SMALL = CallLimits(calls_per_minute=60, creations_per_hour=10)
 
 
-def opened(number: int, *, host: str = "git.example.com") -> list[RequestChange]:
-    """So many requests to open, each with a label and a status."""
+def opened(
+    number: int, *, host: str = "git.example.com", repository: str = ""
+) -> list[RequestChange]:
+    """So many requests to open, each with a label and a status, in as many repositories."""
     draft = RequestDraft("drafts/x", "main", "title", "text", is_draft=True)
     status = RequestStatus("fanout", StatusState.PENDING, "waits")
     return [
         RequestChange(
-            remote=Remote(f"https://{host}/org/edge{index}.git"),
-            repository=f"https://{host}/org/edge{index}#refs/heads/main",
+            remote=Remote(f"https://{host}/org/{repository or f'edge{index}'}.git"),
+            repository=f"https://{host}/org/{repository or f'edge{index}'}#refs/heads/main",
             policy="platform/monitoring",
             head_ref="refs/heads/drafts/x",
             opening=draft,
@@ -48,21 +51,21 @@ ESTIMATES = [
         10,
         SMALL,
         {"https://git.example.com/org/edge0.git": 1},
-        ["git.example.com: 10 requests, 30 calls, 1 ref: within the host's limits"],
+        ["git.example.com: 10 requests, 50 calls, 1 ref: within the host's limits"],
     ),
     (
-        "calls of two minutes",
+        "calls of four minutes",
         50,
         CallLimits(calls_per_minute=60, creations_per_hour=1000),
         {},
-        ["git.example.com: 50 requests, 150 calls, 0 refs: about 2 minutes at the host's limits"],
+        ["git.example.com: 50 requests, 250 calls, 0 refs: about 4 minutes at the host's limits"],
     ),
     (
         "one creation more than an hour takes",
         11,
         SMALL,
         {},
-        ["git.example.com: 11 requests, 33 calls, 0 refs: about 60 minutes at the host's limits"],
+        ["git.example.com: 11 requests, 55 calls, 0 refs: about 60 minutes at the host's limits"],
     ),
     (
         "creations of ten hours, and refs of a host without requests",
@@ -70,7 +73,7 @@ ESTIMATES = [
         SMALL,
         {"https://git.example.com/org/edge0.git": 5, "https://other.org/org/edge.git": 2},
         [
-            "git.example.com: 101 requests, 303 calls, 5 refs: about 10 hours at the host's limits",
+            "git.example.com: 101 requests, 505 calls, 5 refs: about 10 hours at the host's limits",
             "2 refs to push elsewhere",
         ],
     ),
@@ -87,19 +90,29 @@ def test_an_estimate(number, limits, refs, sentences):
     assert list(estimate.sentences()) == sentences
 
 
+def test_the_label_of_holds_takes_two_calls_for_each_repository_with_a_new_request():
+    changes = opened(3, repository="edge")
+    kept = replace(changes[0], opening=None, added_labels=(), closes=True)
+    limits = limits_by(CallLimits(60, 1000))
+    [estimate] = estimate_calls({}, changes, limits).hosts
+    assert estimate.calls == 3 * 3 + 2
+    [estimate] = estimate_calls({}, [kept], limits).hosts
+    assert estimate.calls == 2, "none is opened"
+
+
 def test_each_host_has_its_own_limits_and_line():
     changes = opened(2) + opened(61, host="code.example.com")
     estimate = estimate_calls({}, changes, limits_by(CallLimits(60, 1000)))
     assert [(it.host, it.requests, it.calls, it.seconds) for it in estimate.hosts] == [
-        ("code.example.com", 61, 183, 180),
-        ("git.example.com", 2, 6, 0),
+        ("code.example.com", 61, 305, 300),
+        ("git.example.com", 2, 10, 0),
     ]
     assert estimate.hosts[0].as_json() == {
         "host": "code.example.com",
         "requests": 61,
-        "calls": 183,
+        "calls": 305,
         "refs": 0,
-        "seconds": 180,
+        "seconds": 300,
     }
 
 

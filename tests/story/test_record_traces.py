@@ -163,6 +163,27 @@ def test_a_process_that_ended_between_the_record_and_its_traces_loses_none(fleet
     assert traces(fleet) == named
 
 
+def test_a_plan_names_the_traces_that_a_sweep_writes(fleet: Fleet):
+    assert fleet.run(*SUSPEND).code == 0
+    named = traces(fleet)
+    fleet.settle()
+    assert fleet.plan().out == "nothing to do\n"
+    for name in REPOSITORIES:
+        fleet.repos[name].git("update-ref", "-d", TRACES)
+    for _ in range(2):  # the second one may be answered by the first
+        text = fleet.plan().out
+        assert "2 record traces to be written" in text
+        assert text.endswith("2 refs to push\n")
+        for name in REPOSITORIES:
+            assert f"fanout/default/_records of {name}: name {last_record(fleet)}" in text
+    planned = fleet.plan("-o", "json").json
+    assert [it["kind"] for it in planned["actions"]] == ["WriteTrace", "WriteTrace"]
+    assert planned["estimate"] == {"refs": 2, "hosts": []}
+    fleet.sweep()
+    assert traces(fleet) == named
+    assert fleet.plan().out == "nothing to do\n"
+
+
 def test_an_old_copy_is_accepted_once_and_an_older_one_is_held_again(fleet: Fleet):
     fleet.report("dev", "v1")
     before = head(fleet)

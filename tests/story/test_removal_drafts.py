@@ -270,6 +270,45 @@ def test_a_person_removes_by_a_branch(fleet: Fleet):
     assert fleet.repos["edge"].drafts() == []
 
 
+def by_sweeps(fleet: Fleet, name: str) -> None:
+    swept = fleet.sweep()
+    assert "failed" not in swept.out, swept.err
+
+
+def by_commands(fleet: Fleet, name: str) -> None:
+    automation_is_off(fleet)
+    done = fleet.run("remove", "monitoring", name, *WHY)
+    assert done.code == 0, done.err
+
+
+@pytest.mark.parametrize("remove", [by_sweeps, by_commands])
+def test_it_goes_on_by_commits_on_top_where_forced_pushes_are_refused(fleet: Fleet, remove):
+    repo = fleet.repos["edge"]
+    repo.git("config", "receive.denyNonFastForwards", "true")
+    before = ""
+    for site in ("ams", "ber"):
+        name = name_of(fleet, f"sites/{site}")
+        fleet.remove(f"site-{site}.yaml")
+        remove(fleet.later(minutes=1), name)
+        assert head(fleet, REMOVAL) != before
+        if before:
+            repo.git("merge-base", "--is-ancestor", before, REMOVAL)
+        before = head(fleet, REMOVAL)
+        repo.commit("main", {f"{site}.txt": "another change\n"})
+    assert packages(fleet, REMOVAL) == {CPH}
+    sweep(fleet.later(minutes=1))
+    assert head(fleet, REMOVAL) == before, "it is read as written"
+    target_comes_back(fleet)
+    swept = fleet.later(minutes=1).sweep()
+    assert "failed" not in swept.out, swept.err
+    assert packages(fleet, REMOVAL) == {AMS, CPH}
+    repo.git("merge-base", "--is-ancestor", before, REMOVAL)
+    merge(fleet)
+    sweep(fleet.later(minutes=1))
+    assert set(fleet.published()) == {AMS, CPH}
+    repo.fsck()
+
+
 def test_a_branch_of_others_at_its_name_is_left_alone(fleet: Fleet):
     foreign = fleet.repos["edge"].commit(REMOVAL, {"mine.txt": "x\n"})
     name = name_of(fleet, AMS)

@@ -137,3 +137,34 @@ def test_the_branch_of_a_removal_that_is_replaced_keeps_its_request(gitea: Gitea
     held = open_request(fleet)
     assert (held["number"], held["commit"]) == (request["number"], commit)
     assert "`PathTaken`" in held["body"]
+
+
+@pytest.mark.parametrize("happens", ["a person edits", "force is refused"])
+def test_a_draft_that_has_an_earlier_one_as_a_parent_is_not_rebased(
+    gitea: Gitea, tmp_path: Path, happens: str
+):
+    """A rebase leaves out the commit with two parents: the earlier revision would be published."""
+    fleet = ForgeFleet.on(gitea, tmp_path, {"b": ("prod", "edge")})
+    promote(fleet, "Rebase")
+    text = POLICY[: POLICY.index("  - {name: dev,")] + STAGES.replace(
+        ", after: {stages: [dev]}", ""
+    )
+    fleet.write("policy.yaml", text.replace("spec:\n", "spec:\n  draftPer: Variant\n", 1))
+    sweep(fleet, 2)
+    edge, draft = fleet.repos["edge"], "drafts/default/sites/b/monitoring"
+    if happens == "a person edits":
+        edge.commit(draft, {"sites/b/note.txt": "by hand\n"}, by="ann")
+        sweep(fleet)
+    else:
+        fleet.protect("edge", "drafts/**", enable_push=True, enable_push_whitelist=False)
+    fleet.release("v2")
+    sweep(fleet, 2)
+    fleet.await_checks()
+    approve(fleet, "v2")
+    sweep(fleet)
+    fleet.await_checks()
+    fleet.later(minutes=1).sweep()  # that it cannot delete the draft is told
+    assert fleet.published() == {"sites/b": "v2"}
+    assert "replicas: 2" in edge.file("main", "sites/b/deployment.yaml")
+    assert ("sites/b/note.txt" in edge.files("main")) is (happens == "a person edits")
+    assert edge.git("log", "--merges", "--format=%h", "main") == ""

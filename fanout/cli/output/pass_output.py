@@ -71,6 +71,7 @@ def _hold_entries(subject: Mapping[str, str], holds: Iterable[Hold]) -> Iterator
 
 
 _ACTION_WORDS = {
+    ActionKind.WRITE_TRACE: ("record trace", "written"),
     ActionKind.RELEASE: ("", "released"),
     ActionKind.WRITE_DRAFT: ("draft", "written"),
     ActionKind.DRAFT_REMOVAL: ("removal draft", "written"),
@@ -126,7 +127,7 @@ def print_planned_actions(observed: PassPlan, settings: Settings, error_count: i
 
 
 def _print_actions(observed: PassPlan, error_count: int) -> None:
-    actions = observed.plan.actions
+    actions = observed.printed_plan.actions
     if not actions:
         write_stdout(f"{_format_nothing_done(observed, error_count)}\n")
         return
@@ -142,7 +143,7 @@ def _format_planned(number: int, noun: str, participle: str) -> str:
 
 def _serialize_planned(observed: PassPlan) -> dict[str, object]:
     problems = serialize_problems(observed)
-    return {**observed.plan.as_json(), **problems, "holds": serialize_holds(observed)}
+    return {**observed.printed_plan.as_json(), **problems, "holds": serialize_holds(observed)}
 
 
 def _format_nothing_done(observed: PassPlan, error_count: int, undone_actions: int = 0) -> str:
@@ -195,7 +196,7 @@ def print_report(
             return
         print_problems(report.pass_plan, settings)
         # "nothing to do" would contradict the effect of a decision that takes no action.
-        if report.pass_plan.plan.actions or not effect:
+        if report.pass_plan.printed_plan or not effect:
             _print_actions(report.pass_plan, error_count)
         write_stdout(f"{complete_text(effect)}\n" if effect else "")
         return

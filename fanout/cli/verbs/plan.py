@@ -57,7 +57,9 @@ def command(
         _save_plan(observed.plan, out)
     print_plan(observed, estimate, settings, faults)
     code = ExitCode.SOME_FAILED if faults or observed.fix_count else ExitCode.OK
-    return detailed_exit_code(code, changes=bool(observed.plan)) if how["detailed"] else code
+    return (
+        detailed_exit_code(code, changes=bool(observed.printed_plan)) if how["detailed"] else code
+    )
 
 
 def _save_plan(plan: Plan, out: Path) -> None:

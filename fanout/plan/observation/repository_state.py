@@ -151,6 +151,7 @@ class StageDraftCommit:
     dropped_paths: tuple[str, ...] = ()  # directories
     message: str
     timestamp: int
+    more_parents: tuple[str, ...] = ()  # after the commit before it
 
 
 @frozen
@@ -306,6 +307,8 @@ class OpenDraft:
     # Values rejected at merge conflicts, from the message of fanout's commit.
     rejected_lines: tuple[str, ...] = ()
     timestamp: int = 0  # of fanout's newest commit on it; 0: it is not written yet
+    # A commit of the branch has several parents, such as one that carries over what people edited.
+    has_joints: bool = False
 
     @property
     def key(self) -> str:
@@ -356,6 +359,7 @@ class RemovalDraft:
     trees_by_path: Mapping[str, str]  # packages that it removes: path → tree in the base
     idle_paths: frozenset[str] = frozenset()
     is_edited: bool = False  # people committed to it
+    has_joints: bool = False  # a commit of it has several parents
 
 
 @frozen

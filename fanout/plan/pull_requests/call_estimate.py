@@ -20,6 +20,9 @@ from fanout.plan.pull_requests.call_limits import (
 from fanout.values import frozen
 
 _MINUTES_IN_WORDS = 100  # beyond it, time is in hours
+# The label by which people hold requests, in each repository in which one is opened: its labels are
+# listed, and it is created. A repository that has it takes one call less; only the host knows.
+_HOLD_LABEL_CALLS = (CallKind.READ, CallKind.WRITE)
 
 
 @frozen
@@ -93,6 +96,9 @@ def estimate_calls(
             limits_by_host[limits.host] = limits
             kinds[limits.host] += call_kinds(request)
             requests[limits.host] += 1
+    opened_in = {it.remote.url for it in request_changes if it.opening is not None}
+    for limits in filter(None, map(limits_of, opened_in)):
+        kinds[limits.host] += _HOLD_LABEL_CALLS
     refs: defaultdict[str, int] = defaultdict(int)
     for url, count in refs_by_url.items():
         limits = limits_of(url)
@@ -123,7 +129,8 @@ def _format_time(seconds: int) -> str:
 def call_kinds(change: RequestChange) -> tuple[CallKind, ...]:
     """Return the kinds of the calls that a change of a request takes.
 
-    Labels that the repository does not have yet take further calls.
+    Labels that the repository does not have yet take further calls; that of holds is counted by
+    repository.
     """
     creations = [CallKind.CREATION] if change.opening is not None else []
     writes = (

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from fanout.api.promotion_policy import MergeMethod
+from fanout.api.promotion_policy import MergeMethod, MergeStyle
 from fanout.api.reasons import Reason
 from fanout.gates.evaluation_results import PolicyEvaluation
 from fanout.gates.gate_facts import Hold
@@ -100,7 +100,8 @@ def find_request_hold(
         actor = plan_wording.format_maintainers(repository)
         return Hold(Reason.MERGE_AWAITED, sentence, actor)
     line = inputs.lines.get((state.identity, head_ref))
-    return _style_hold(forge, inputs.settings) or _refusal_hold(facts, line, inputs.now)
+    style = inputs.settings.choose_style(state, head_ref)
+    return _style_hold(forge, style) or _refusal_hold(facts, line, inputs.now)
 
 
 def _failure_hold(forge: ForgeState, repository: str) -> Hold:
@@ -113,10 +114,10 @@ def _pending_hold(sentence: str) -> Hold:
     return Hold(Reason.REQUEST_PENDING, sentence, plan_wording.NEXT_RUN)
 
 
-def _style_hold(forge: ForgeState, settings: RequestSettings) -> Hold | None:
-    if forge.repository is None or settings.style in forge.repository.merge_styles:
+def _style_hold(forge: ForgeState, style: MergeStyle) -> Hold | None:
+    if forge.repository is None or style in forge.repository.merge_styles:
         return None
-    sentence = plan_wording.describe_forbidden_style(str(forge.repository.name), settings.style)
+    sentence = plan_wording.describe_forbidden_style(str(forge.repository.name), style)
     return Hold(Reason.MERGE_STYLE_FORBIDDEN, sentence, plan_wording.ADMINISTRATOR)
 
 

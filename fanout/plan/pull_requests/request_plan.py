@@ -166,7 +166,8 @@ def _plan_merge(group: RequestGroup, settings: RequestSettings) -> RequestMerge 
     """Plan the merge, guarded by the observed head; its message is filled in later."""
     if not group.is_merged:
         return None
-    return RequestMerge(head_commit=_head_commit(group), style=settings.style, subject="", body="")
+    style = settings.choose_style(group.state, group.head_ref)
+    return RequestMerge(head_commit=_head_commit(group), style=style, subject="", body="")
 
 
 def _plan_status(group: RequestGroup, open_request: RequestFacts | None) -> RequestStatus | None:

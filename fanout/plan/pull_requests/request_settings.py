@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from fanout.api.promotion_policy import MergeMethod, MergeStyle, PromotionPolicy, PullRequest
+from fanout.plan.observation.repository_state import RepositoryState
 from fanout.values import frozen
 
 
@@ -15,6 +16,16 @@ class RequestSettings:
     opens_as_draft: bool = True
     labels: tuple[str, ...] = ()
     reviewers: tuple[str, ...] = ()
+
+    def choose_style(self, state: RepositoryState, head_ref: str) -> MergeStyle:
+        """Return the style in which the request of a branch is merged.
+
+        A forge that rebases leaves out commits with several parents, and what they change. A
+        squash has the whole branch, and a history as straight.
+        """
+        draft = state.drafts.get(head_ref) or state.removal_drafts.get(head_ref)
+        has_joints = draft is not None and draft.has_joints
+        return MergeStyle.SQUASH if has_joints and self.style is MergeStyle.REBASE else self.style
 
 
 def read_request_settings(promotions: Sequence[PromotionPolicy]) -> RequestSettings:

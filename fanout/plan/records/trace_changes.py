@@ -9,6 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from fanout.api.gate_vocabulary import Action
+from fanout.plan import plan_wording
+from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.observation.record_trace import RecordTrace, format_trace
 from fanout.plan.observation.repository_state import (
     CommitIdentity,
@@ -85,6 +87,22 @@ def find_due_traces(
         if is_usable and (present.record if present is not None else "") != name:
             due.append(DueTrace(state, path, last_stop))
     return tuple(due)
+
+
+def build_trace_action(
+    write: DueTrace, key: RecordsKey, repository: str, install: str
+) -> PlanAction:
+    """Build the action that reports a trace; `repository` is the name of its object, or the URL."""
+    ref = record_traces_ref(install)
+    return PlanAction(
+        kind=ActionKind.WRITE_TRACE,
+        namespace=key.namespace,
+        policy=key.policy,
+        repository=repository,
+        ref=ref,
+        expected=write.state.refs.get(ref, ""),
+        detail=plan_wording.describe_trace(write.trace.record if write.trace is not None else ""),
+    )
 
 
 def build_trace_changes(

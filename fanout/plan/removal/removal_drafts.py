@@ -21,7 +21,11 @@ from fanout.plan.observation.repository_state import (
     StageDraftCommit,
     StageDraftUpdate,
 )
-from fanout.plan.removal.removal_commit import RemovalCommit, format_removal_commit
+from fanout.plan.removal.removal_commit import (
+    RemovalCommit,
+    format_removal_commit,
+    parse_removal_commit,
+)
 from fanout.plan.stage_drafts.stage_commit import PACKAGES_PER_COMMIT
 from fanout.selection.ref_names import removal_draft_ref
 from fanout.values import frozen, replace
@@ -270,6 +274,46 @@ def _removal_commits(
             # commit id.
             timestamp=timestamp,
         )
+
+
+def list_removal_writes(
+    plans: Iterable[RemovalDraftPlan], *, appends: bool = False
+) -> list[StageDraftUpdate]:
+    """Return the new commits of removal drafts.
+
+    `appends`: the server refuses to replace a branch, so each is continued.
+    """
+    return [
+        _continue_branch(plan.draft, plan.write)
+        if appends and plan.draft is not None
+        else plan.write
+        for plan in plans
+        if plan.write is not None
+    ]
+
+
+def _continue_branch(draft: RemovalDraft, write: StageDraftUpdate) -> StageDraftUpdate:
+    """Return the commits of a draft written anew, after one that has its branch as a parent.
+
+    That commit has the files of the target branch: a forge that rebases leaves out commits with
+    several parents, and what they change.
+    """
+    if write.parent == draft.commit:
+        return write  # on top of commits of people
+    first = write.commits[0]
+    statement = parse_removal_commit(first.message)
+    assert statement is not None, "a removal draft begins with a commit of its own"
+    joint = StageDraftCommit(
+        trees_by_path={},
+        message=format_removal_commit(
+            "Begin again from the target branch",
+            "The server does not let this branch be replaced.",
+            replace(statement, removed=()),
+        ),
+        timestamp=max(first.timestamp, draft.timestamp),
+        more_parents=(draft.commit,),
+    )
+    return replace(write, commits=(joint, *write.commits))
 
 
 def _join_names(paths: Sequence[str]) -> str:

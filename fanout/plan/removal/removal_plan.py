@@ -25,15 +25,16 @@ from fanout.plan.observation.repository_state import (
     PublicationMerge,
     RepositoryChange,
     RepositoryState,
-    StageDraftUpdate,
     VendorCommit,
 )
 from fanout.plan.records.policy_status import VariantLine
 from fanout.plan.removal.removal_drafts import (
     DraftedRemoval,
     RemovalDraftOwner,
+    RemovalDraftPlan,
     add_removals,
     is_merged,
+    list_removal_writes,
 )
 from fanout.plan.stage_drafts.stage_draft_plan import plan_stage_drafts
 from fanout.selection.ref_names import drafts_prefix, vendor_ref
@@ -209,12 +210,14 @@ def build_removal_change(
     identity: CommitIdentity,
     reason: str,
     timestamp: int,
+    *,
+    appends: bool = False,
 ) -> RepositoryChange | None:
     """Build the change of one repository, or None if nothing is to be removed.
 
     `removals` are all in one repository; `timestamp` is in Unix seconds. One atomic push removes
     packages and their renderings, a second one the drafts. In a repository with a forge, packages
-    are removed on the branch of a pull request.
+    are removed on the branch of a pull request. `appends`: the server refuses to replace a branch.
     """
     state = removals[0].repository_state
     if state is None:
@@ -237,10 +240,10 @@ def build_removal_change(
         )
     vendor = _drop_renderings(removals, state, install, timestamp)
     drafts = [draft for removal in removals for draft in removal.removed_drafts]
-    stage_drafts = plan_stage_drafts(
-        state, [], published=[], withdrawn=[it for it in drafts if it.is_shared], install=install
-    )
-    writes = [*stage_drafts.writes, *_write_removal_drafts(removals, install, reason)]
+    withdrawn = [it for it in drafts if it.is_shared]
+    stage_drafts = plan_stage_drafts(state, [], [], withdrawn, install, appends=appends)
+    removal_drafts = _plan_removal_drafts(removals, install, reason)
+    writes = [*stage_drafts.writes, *list_removal_writes(removal_drafts, appends=appends)]
     own_refs = {draft.ref for draft in drafts if not draft.is_shared}
     own_refs |= _find_merged_drafts(removals, state, install)
     draft_refs = sorted(own_refs | set(stage_drafts.removed_refs))
@@ -260,10 +263,10 @@ def build_removal_change(
     )
 
 
-def _write_removal_drafts(
+def _plan_removal_drafts(
     removals: Sequence[PackageRemoval], install: str, reason: str
-) -> list[StageDraftUpdate]:
-    """Return the commits that remove packages on the branches of pull requests.
+) -> list[RemovalDraftPlan]:
+    """Plan the branches of the pull requests that remove the packages.
 
     Raises InvalidInput if a branch has nothing but commits of others.
     """
@@ -272,8 +275,7 @@ def _write_removal_drafts(
         if removal.awaits_request:
             key = removal_draft_owner(removal, install), removal.stage
             removals_by_draft.setdefault(key, []).append(draft_removal(removal, reason))
-    plans = [add_removals(owner, wanted) for (owner, _), wanted in removals_by_draft.items()]
-    return [plan.write for plan in plans if plan.write is not None]
+    return [add_removals(owner, wanted) for (owner, _), wanted in removals_by_draft.items()]
 
 
 def _find_merged_drafts(

@@ -17,6 +17,7 @@ from fanout.errors import Conflict, FanoutError, InvalidInput, Unavailable
 from fanout.gates.removal_gate import OrphanedVariant, group_by_level
 from fanout.plan.observation.forge_state import ForgeState
 from fanout.plan.observation.repository_state import RefListingRequest, RepositoryState
+from fanout.plan.push_refusals import refuses_force
 from fanout.plan.records.policy_records import PolicyRecords, StatusChange
 from fanout.plan.records.policy_status import StatusLines, parse_status
 from fanout.plan.removal.removal_plan import PackageRemoval, build_removal_change
@@ -296,13 +297,18 @@ def execute_removals(
             removal.repository_state.key if removal.repository_state else "", []
         ).append(removal)
     when = int(request.at.timestamp())
-    repository_changes = [
-        build_removal_change(removal_group, setup.install, setup.identity, request.reason, when)
-        for removal_group in removals_by_state.values()
+    builders = [
+        partial(build_removal_change, group, setup.install, setup.identity, request.reason, when)
+        for group in removals_by_state.values()
     ]
+    changes = [(build, change) for build in builders if (change := build()) is not None]
     # Repositories one after the other: a failure leaves the rest on record for the next run.
-    for change in filter(None, repository_changes):
+    for build, change in changes:
         push_result = world.git.change([change])[change.remote.key]
+        if isinstance(push_result, FanoutError) and refuses_force(push_result):
+            continued = build(appends=True)
+            assert continued is not None, "it writes the same branches"
+            push_result = world.git.change([continued])[change.remote.key]
         if isinstance(push_result, FanoutError):
             raise push_result
         remaining_refs = set(change.removed_drafts) - set(push_result.removed_refs)

@@ -41,4 +41,5 @@ def read_removal_draft(
         idle_paths=frozenset(removed - trees_by_path.keys()),
         is_edited=any(link.stated is None for link in chain)
         or any(tip_trees[path].tree is not None for path in removed),
+        has_joints=any(len(link.commit.parents) > 1 for link in chain),
     )

@@ -390,6 +390,7 @@ def _read_draft(
     What the target branch has is no commit of the draft.
     """
     commit = tip = reader.commit(oid)
+    has_joints = len(tip.parents) > 1
     # Bounded: a branch below drafts/ may be pushed by anyone, with any history.
     for _ in range(_MAX_EDIT_COMMITS):
         trailers = parse_trailers(commit.message)
@@ -401,6 +402,7 @@ def _read_draft(
         ):
             break
         commit = reader.commit(commit.parents[0])
+        has_joints |= len(commit.parents) > 1
     if trailers is None:
         return None
     tree = reader.paths(oid, [path])[path].tree if path else None
@@ -430,6 +432,7 @@ def _read_draft(
         editors=editors,
         rejected_lines=parse_conflict_paragraph(commit.message) if has_conflicts else (),
         timestamp=commit.timestamp,
+        has_joints=has_joints,
     )
 
 

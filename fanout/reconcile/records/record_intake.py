@@ -37,10 +37,11 @@ MAX_RECORDS = 1000
 # Git stores no such name of a committer, or stores it without the spaces around it.
 _UNUSABLE_USER = re.compile(r"[\x00-\x1f\x7f<>]|^\s|\s$|^$")
 
-FindObstacle = Callable[[RecordsKey], FanoutError | None]
-"""Return why a policy without records must not get a first one, or None.
+FindObstacle = Callable[[RecordsKey, PolicyRecords], FanoutError | None]
+"""Return why nothing can follow on the present records of a policy, or None.
 
-Its records may be lost, and with a first one they would look as if there had been none.
+They may be lost or older than they were. What follows on them would be lost when somebody restores
+the others.
 """
 
 
@@ -148,11 +149,21 @@ class RecordIntake:
     ) -> None:
         """Take in the records of one policy; what fails holds no other policy."""
         accepting = [item for item in items if _accepts_records(item)]
-        is_rewound = policy_records.rewound is not None and bool(accepting)
+        obstacle = self._find_obstacle(key, policy_records)
+        is_known = obstacle is not None and obstacle.reason == Reason.RECORDS_REWOUND
+        is_rewound = (is_known or policy_records.rewound is not None) and bool(accepting)
         # Only the decision to accept older records can follow on them; the others come after it.
         taken = (accepting if is_rewound else items)[:MAX_RECORDS]
         entries = run_isolated(
-            partial(self._append, key, taken, policy_records, intake.now, is_accepted=is_rewound)
+            partial(
+                self._append,
+                key,
+                taken,
+                policy_records,
+                intake.now,
+                obstacle=obstacle,
+                is_accepted=is_rewound,
+            )
         )
         if isinstance(entries, FanoutError):
             # Without a head nothing is released anyway.
@@ -190,13 +201,12 @@ class RecordIntake:
         policy_records: PolicyRecords,
         now: datetime,
         *,
+        obstacle: FanoutError | None,
         is_accepted: bool,
     ) -> Sequence[RecordEntry]:
         """Append the records of a policy. Raises FanoutError if nothing can follow on its own."""
-        rewound, obstacle = policy_records.rewound, None
-        if not policy_records.head:
-            obstacle = self._find_obstacle(key)
-        # The pass found that the branch alone is missing, which a person may accept.
+        rewound = policy_records.rewound
+        # The pass found that the branch alone is missing, or older, which a person may accept.
         if obstacle is not None and not (is_accepted and obstacle.reason == Reason.RECORDS_REWOUND):
             raise obstacle
         if rewound is not None and not policy_records.head and obstacle is None:
