@@ -364,6 +364,30 @@ def describe_closed_request(variant: str, revision: str, number: int, url: str, 
     )
 
 
+def format_resume_command(policy: str, stage: str) -> str:
+    """Format the command that asks again for a request; `stage` is "" for the whole policy."""
+    return f"fanout resume {policy}{f' --stage {stage}' if stage else ''} --reason WHY"
+
+
+def describe_closed_removal(path: str, number: int, url: str, by: str, command: str) -> str:
+    """Describe a pull request that removes a package and that a person closed.
+
+    `by` is "" if nothing tells who; `command` asks for the removal again.
+    """
+    return (
+        f"{by or 'a person'} closed pull request {number} ({url}), which removes {path}; reopen it"
+        f" or run `{command}`"
+    )
+
+
+def describe_lost_removal(path: str, number: int, url: str, command: str) -> str:
+    """Describe a pull request that removes a package and whose branch a person deleted."""
+    return (
+        f"a person deleted the branch of pull request {number} ({url}), which removes {path}; run"
+        f" `{command}`"
+    )
+
+
 def describe_lost_branch(variant: str, revision: str, number: int, url: str) -> str:
     """Describe a pull request whose branch a person deleted."""
     return (

@@ -43,6 +43,16 @@ _AFTER_OTHERS = frozenset(
 )
 _AFTER_STAGES = frozenset({Reason.AFTER_FAILED, Reason.AFTER_PENDING})
 AFTER_OTHERS = _AFTER_OTHERS | _AFTER_STAGES
+# Of a variant without a target: its removal waits for a person who confirms it.
+_ENDED_BY_REMOVAL = frozenset(
+    {
+        Reason.AUTOMATION_OFF,
+        Reason.EDITED_DOWNSTREAM,
+        Reason.TARGETS_UNCERTAIN,
+        Reason.TARGET_GONE,
+        Reason.TOO_MANY_REMOVALS,
+    }
+)
 
 
 class CommandBuilder:
@@ -94,12 +104,10 @@ class CommandBuilder:
         elif reason in _SWEPT:
             yield "fanout sweep"
         elif orphans := self._find_orphans(blocker):
-            is_all = reason == Reason.TOO_MANY_REMOVALS or len(orphans) > _MAX_NAMED
-            edited = find_edited(self.item.removals)
-            for name in ("--all-gone",) if is_all else orphans:
-                # One command for all holds of a variant: without the option it is refused.
-                option = ("--edited",) if name in edited or (is_all and edited) else ()
-                yield self._command("remove", name, *option, *_WHY)
+            if reason == Reason.REQUEST_CLOSED:
+                yield from find_decisions(blocker.sentence)
+            elif reason in _ENDED_BY_REMOVAL:
+                yield from self._build_removals(blocker, orphans)
         elif options is not None:
             verb, *arguments = options
             yield self._command(verb, *self._scope(blocker), *arguments, *_WHY)
@@ -248,6 +256,15 @@ class CommandBuilder:
                 yield self._command("resume", "--stage", name, *_WHY)
             elif kind == "variant" and name in blocker.variants:
                 yield self._command("resume", "--variant", self.names.get(name, name), *_WHY)
+
+    def _build_removals(self, blocker: Blocker, orphans: Sequence[str]) -> Iterator[str]:
+        """Yield the confirmations of removals, one for each variant or one for all."""
+        is_all = blocker.reason == Reason.TOO_MANY_REMOVALS or len(orphans) > _MAX_NAMED
+        edited = find_edited(self.item.removals)
+        for name in ("--all-gone",) if is_all else orphans:
+            # One command for all holds of a variant: without the option it is refused.
+            option = ("--edited",) if name in edited or (is_all and edited) else ()
+            yield self._command("remove", name, *option, *_WHY)
 
     def _find_orphans(self, blocker: Blocker) -> Sequence[str]:
         orphans = [it.name for it in self.item.orphans]
