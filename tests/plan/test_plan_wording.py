@@ -135,6 +135,17 @@ SENTENCES = [
     (wording.describe_lost_branch("ams", "v2", 7, "URL"),
      ("a person deleted the branch of pull request 7 (URL) of ams at v2; run"
       " `fanout resume`")),
+    (wording.format_resume_command("web", ""), "fanout resume web --reason WHY"),
+    (wording.format_resume_command("web", "prod"), "fanout resume web --stage prod --reason WHY"),
+    (wording.describe_closed_removal("sites/ams", 7, "URL", "", "COMMAND"),
+     ("a person closed pull request 7 (URL), which removes sites/ams; reopen it or run"
+      " `COMMAND`")),
+    (wording.describe_closed_removal("sites/ams", 7, "URL", "host/ann", "COMMAND"),
+     ("host/ann closed pull request 7 (URL), which removes sites/ams; reopen it or run"
+      " `COMMAND`")),
+    (wording.describe_lost_removal("sites/ams", 7, "URL", "COMMAND"),
+     ("a person deleted the branch of pull request 7 (URL), which removes sites/ams; run"
+      " `COMMAND`")),
     (wording.describe_changed_base(7, "URL", "trunk", "main"),
      "its pull request 7 (URL) is to branch trunk, not to main; the next sweep sets it back"),
     (wording.describe_stray_path(AMS),
