@@ -356,11 +356,14 @@ def describe_open_request(number: int) -> str:
     return f"pull request {number} of its stage is under review; the variant is in the next one"
 
 
-def describe_closed_request(variant: str, revision: str, number: int, url: str, by: str) -> str:
-    """Describe a pull request that a person closed; `by` is "" if nothing tells who."""
+def describe_closed_request(subject: str, number: int, url: str, by: str, command: str) -> str:
+    """Describe a pull request that a person closed; `by` is "" if nothing tells who.
+
+    `subject` is what it is about, and `command` asks for it again.
+    """
     return (
-        f"{by or 'a person'} closed pull request {number} ({url}) of {variant} at {revision};"
-        " reopen it or run `fanout resume`"
+        f"{by or 'a person'} closed pull request {number} ({url}) {subject}; reopen it or run"
+        f" `{command}`"
     )
 
 
@@ -369,30 +372,20 @@ def format_resume_command(policy: str, stage: str) -> str:
     return f"fanout resume {policy}{f' --stage {stage}' if stage else ''} --reason WHY"
 
 
-def describe_closed_removal(path: str, number: int, url: str, by: str, command: str) -> str:
-    """Describe a pull request that removes a package and that a person closed.
+def describe_requested_revision(variant: str, revision: str) -> str:
+    """Describe what a pull request with the draft of a variant is about."""
+    return f"of {variant} at {revision}"
 
-    `by` is "" if nothing tells who; `command` asks for the removal again.
-    """
+
+def describe_requested_removal(path: str) -> str:
+    """Describe what a pull request that removes a package is about."""
+    return f"to remove {path}"
+
+
+def describe_lost_branch(subject: str, number: int, url: str, command: str) -> str:
+    """Describe a pull request whose branch a person deleted; `command` asks for it again."""
     return (
-        f"{by or 'a person'} closed pull request {number} ({url}), which removes {path}; reopen it"
-        f" or run `{command}`"
-    )
-
-
-def describe_lost_removal(path: str, number: int, url: str, command: str) -> str:
-    """Describe a pull request that removes a package and whose branch a person deleted."""
-    return (
-        f"a person deleted the branch of pull request {number} ({url}), which removes {path}; run"
-        f" `{command}`"
-    )
-
-
-def describe_lost_branch(variant: str, revision: str, number: int, url: str) -> str:
-    """Describe a pull request whose branch a person deleted."""
-    return (
-        f"a person deleted the branch of pull request {number} ({url}) of {variant} at {revision};"
-        " run `fanout resume`"
+        f"a person deleted the branch of pull request {number} ({url}) {subject}; run `{command}`"
     )
 
 

@@ -1,5 +1,6 @@
 """Each command that `explain` prints unblocks, run as it is in the state that printed it."""
 
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +21,7 @@ TEXT = PACKAGE["deployment.yaml"]
 # Verbs that only show something; they are run, and end nothing.
 SHOWING = {"diff", "explain"}
 # Verbs without an author.
-UNSIGNED = {"sweep", *SHOWING}
+UNSIGNED = {"get", "sweep", *SHOWING}
 ASKING = {"rollback"}
 
 
@@ -399,3 +400,42 @@ def test_no_command_is_printed_that_does_not_help(companies: Companies, _, block
     found = [it for it in blockers(fleet) if it["reason"] == reason and "ams" in str(it)]
     assert [it["commands"] for it in found] == [[]]
     assert found[0]["who"] or "who can act" in found[0]["message"]
+
+
+def soaking(fleet: Fleet) -> None:
+    stages(fleet, DEV, "{name: prod, after: {stages: [dev], soak: 1h}}")
+    fleet.release("v2")
+    fleet.sweep("--drafts-only")
+
+
+PROMOTE_V2 = ("promote", "monitoring", "--revision", "v2", "--reason", "because")
+MESSAGES: list[tuple[str, Callable[[Fleet], None], tuple[str, ...]]] = [
+    ("nothing to go back to", no_report, ("rollback", "monitoring", "--stage", "dev", "--yes")),
+    ("nothing that failed", no_report, ("retry", "monitoring", "--stage", "dev")),
+    ("nobody to skip", no_report, ("skip", "monitoring", "--stage", "dev")),
+    ("no such record", no_report, ("withdraw", "monitoring", "one")),
+    ("no such approval", no_report, ("revoke", "monitoring", "one")),
+    ("no conflict", no_report, ("resolve", "monitoring", "--stage", "dev")),
+    ("no such policy", no_report, ("suspend", "other")),
+    ("no orphan", no_report, ("remove", "monitoring", "--all-gone")),
+    (
+        "a stage that is rolled back",
+        rolled_back,
+        (*PROMOTE_V2, "--stage", "dev", "--variant", "ams"),
+    ),
+    ("an override too few", soaking, (*PROMOTE_V2, "--stage", "prod", "--override", "after")),
+]
+
+
+@pytest.mark.parametrize(("_", "begin", "line"), MESSAGES, ids=[row[0] for row in MESSAGES])
+def test_the_commands_of_a_message_can_be_run(companies: Companies, _, begin, line):
+    fleet = companies.begin(at_rest)
+    begin(fleet)
+    reason = () if "--reason" in line or line[0] == "revoke" else ("--reason", "because")
+    said = fleet.later(minutes=1).run(*line, *reason, *ANN)
+    assert said.code in (1, 2, 4)
+    commands = re.findall(r"`(fanout [^`]+)`", said.err)
+    assert commands, said.err
+    for command in commands:
+        if not re.search(r" (VARIANT|FILE)\b", command):
+            run(fleet, command)

@@ -172,14 +172,21 @@ def names(fleet: ForgeFleet) -> dict[str, str]:
     }  # fmt: skip
 
 
+RESUME = "fanout resume monitoring --stage dev --reason WHY"
+
+
+def closed_by_ann(fleet: ForgeFleet, variant: str) -> str:
+    who, url = f"{fleet.gitea.host}/ann", page(fleet, 1)
+    return plan_wording.describe_closed_request(f"of {variant} at v1", 1, url, who, RESUME)
+
+
 def test_a_closed_request_is_named_before_what_else_its_drafts_wait_for(fleet: ForgeFleet):
     signed(fleet)
     sweep(fleet, 2)
     assert urgent(fleet) == {"ApprovalMissing"}
-    url, name = page(fleet, 1), names(fleet)["a"]
+    name = names(fleet)["a"]
     fleet.close("edge", 1, by="ann")
-    who = f"{fleet.gitea.host}/ann"
-    told = plan_wording.describe_closed_request(name, "v1", 1, url, who)
+    told = closed_by_ann(fleet, name)
     for _ in range(2):
         fleet.later(minutes=1).sweep()
         assert fleet.condition("sites/a") == ("RequestClosed", told)
@@ -195,13 +202,13 @@ def test_a_closed_request_is_named_before_what_else_its_drafts_wait_for(fleet: F
 def test_a_request_whose_branch_is_deleted_says_so(fleet: ForgeFleet):
     fleet.write("promotion.yaml", MANUAL)
     sweep(fleet, 2)
-    url, name = page(fleet, 1), names(fleet)["a"]
+    name = names(fleet)["a"]
     fleet.delete_branch("edge", HEAD)
     reason, sentence = fleet.later(minutes=1).condition("sites/a")
     assert reason == "RequestClosed"
     assert sentence in (
-        plan_wording.describe_lost_branch(name, "v1", 1, url),
-        plan_wording.describe_closed_request(name, "v1", 1, url, f"{fleet.gitea.host}/ann"),
+        plan_wording.describe_lost_branch(f"of {name} at v1", 1, page(fleet, 1), RESUME),
+        closed_by_ann(fleet, name),
     )
 
 

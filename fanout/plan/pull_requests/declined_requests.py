@@ -166,14 +166,22 @@ def is_resumed(
 
 def declined_hold(variant: ObservedVariant, declined: DeclinedRequest) -> Hold:
     """Return the hold of a variant whose request for a revision a person closed."""
-    name = variant.spec.name
+    spec = variant.spec
+    subject = plan_wording.describe_requested_revision(spec.name, declined.revision)
+    # One written by hand is its own policy, and has no stage that a command can name.
+    stage = spec.stage if spec.policy else ""
+    command = plan_wording.format_resume_command(spec.policy or spec.name, stage)
+    return describe_declined_hold(declined, subject, command, spec.repository)
+
+
+def describe_declined_hold(
+    declined: DeclinedRequest, subject: str, command: str, repository: str
+) -> Hold:
+    """Return the hold of what a person declined with a request; `command` asks for it again."""
+    number, url = declined.number, declined.url
     if declined.is_closed:
-        sentence = plan_wording.describe_closed_request(
-            name, declined.revision, declined.number, declined.url, declined.by
-        )
+        sentence = plan_wording.describe_closed_request(subject, number, url, declined.by, command)
     else:
-        sentence = plan_wording.describe_lost_branch(
-            name, declined.revision, declined.number, declined.url
-        )
-    actor = plan_wording.format_maintainers(variant.spec.repository)
+        sentence = plan_wording.describe_lost_branch(subject, number, url, command)
+    actor = plan_wording.format_maintainers(repository)
     return Hold(Reason.REQUEST_CLOSED, sentence, actor)

@@ -19,6 +19,7 @@ from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observed_variant import DeclinedRequest
 from fanout.plan.pull_requests.declined_requests import (
     describe_declined,
+    describe_declined_hold,
     is_closed_by_person,
     is_resumed,
 )
@@ -49,14 +50,9 @@ class RemovalAnswers:
         declined = self.find_declined(removal)
         if declined is None:
             return self.find_requested_changes(removal)
-        path, number, url = removal.path, declined.number, declined.url
+        subject = plan_wording.describe_requested_removal(removal.path)
         command = plan_wording.format_resume_command(self.owner.name, self._find_scope(removal))
-        if declined.is_closed:
-            sentence = plan_wording.describe_closed_removal(path, number, url, declined.by, command)
-        else:
-            sentence = plan_wording.describe_lost_removal(path, number, url, command)
-        actor = plan_wording.format_maintainers(removal.repository)
-        return Hold(Reason.REQUEST_CLOSED, sentence, actor)
+        return describe_declined_hold(declined, subject, command, removal.repository)
 
     def find_declined(self, removal: DraftedRemoval) -> DeclinedRequest | None:
         """Return the request by which a person declined the removal of a package, or None."""
