@@ -130,7 +130,7 @@ def format_reporter(check: str, stage: str) -> str:
 
 
 def format_awaited_reporter(by: str) -> str:
-    """Format who can act where a reporter has said that a check is pending."""
+    """Format who can act where a check is pending by the report of `by`."""
     return f"{by} (fanout report, when it has a result) or {MAY_WITHDRAW}"
 
 

@@ -168,11 +168,13 @@ def describe_moving_occupant(location: str, path: str, owner: str) -> str:
     return f"{location} is not free: {owner} has not moved from {path} yet"
 
 
-def describe_orphaned_occupant(location: str, path: str, owner: str) -> str:
-    """Describe a path of a variant without a target."""
+def describe_orphaned_occupant(location: str, path: str, variant: str, policy: str) -> str:
+    """Describe a path of a variant without a target; `policy` is NAMESPACE/NAME."""
+    namespace, _, name = policy.partition("/")
+    subject = f"{name} {variant}" if name else variant
     return (
-        f"{location} is not free: {path} belongs to {owner}, which has no target; run"
-        " `fanout remove`"
+        f"{location} is not free: {path} belongs to variant {variant} ({policy}), which has no"
+        f" target; run `fanout remove {subject} -n {namespace} --reason WHY`"
     )
 
 

@@ -39,7 +39,7 @@ from fanout.plan.pull_requests.merged_drafts import (
     find_person_merges,
     judge_merges,
 )
-from fanout.plan.pull_requests.removal_answers import RemovalAnswers
+from fanout.plan.pull_requests.removal_reviews import RemovalReviews
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs, hold_back_requests
 from fanout.plan.pull_requests.request_settings import read_request_settings
 from fanout.plan.push_refusals import find_standing, show_refusals, with_standing
@@ -431,8 +431,8 @@ class PolicyEvaluator:
             for variant in decided.drafted
         ]
         repository_states = inputs.path_ownership.own_states
-        answers = self._read_removal_answers(inputs, status, decided.facts)
-        departing_steps = self._find_departing_steps(inputs, steps, decided.facts, answers)
+        reviews = self._read_removal_reviews(inputs, status, decided.facts)
+        departing_steps = self._find_departing_steps(inputs, steps, decided.facts, reviews)
         orphans = find_orphans(resolved_policy, status, repository_states)
         removals = plan_removals(
             resolved_policy,
@@ -442,12 +442,12 @@ class PolicyEvaluator:
             RemovalInputs(
                 decided.facts,
                 active_records(inputs.policy_state.records),
-                answers,
+                reviews,
                 inputs.removal_doubt,
                 is_publishing=self.publish,
             ),
         )
-        cleanup = self._plan_cleanup(observed, departing_steps, removals, answers)
+        cleanup = self._plan_cleanup(observed, departing_steps, removals, reviews)
         refused = find_standing(status.refused_pushes, steps, {it.name for it in orphans})
         shown = show_refusals(decision, refused, steps)
         result = PolicyResult(
@@ -480,7 +480,7 @@ class PolicyEvaluator:
         observed: ObservedPolicy,
         departing_steps: Sequence[tuple[DecidedVariant, CleanupPermission]],
         removals: PlannedRemovals,
-        answers: RemovalAnswers,
+        reviews: RemovalReviews,
     ) -> PolicyCleanup:
         """Plan what leaves branches after moves and removals, and the requests that do it."""
         leftovers = (it for pair in departing_steps for it in drafted_leftovers(*pair))
@@ -489,20 +489,20 @@ class PolicyEvaluator:
             removals=removals.due,
             emptied=observed.emptied_repositories,
             rediscovered=observed.bootstrap_repositories,
-            removal_drafts=answers.mark_declined(
+            removal_drafts=reviews.mark_declined(
                 plan_removal_drafts(
-                    answers.owner,
+                    reviews.owner,
                     observed.inputs.path_ownership.states_by_repository,
                     [*removals.drafted, *leftovers],
                 )
             ),
         )
 
-    def _read_removal_answers(
+    def _read_removal_reviews(
         self, inputs: PolicyInputs, status: RecordedStatus, facts: PolicyFacts
-    ) -> RemovalAnswers:
+    ) -> RemovalReviews:
         policy = inputs.resolved_policy
-        return RemovalAnswers(
+        return RemovalReviews(
             owner=RemovalDraftOwner(self.setup.install, policy.namespace, policy.name),
             lines=status.requests,
             decisions=facts.records.decisions,
@@ -616,7 +616,7 @@ class PolicyEvaluator:
         inputs: PolicyInputs,
         steps: Sequence[DecidedVariant],
         facts: PolicyFacts,
-        answers: RemovalAnswers,
+        reviews: RemovalReviews,
     ) -> list[tuple[DecidedVariant, CleanupPermission]]:
         """Return the steps of variants with leftovers, each with its cleanup conditions."""
         moved_steps = [
@@ -645,7 +645,7 @@ class PolicyEvaluator:
                     window_hold=closed_hold,
                     keeps_package=orphans_packages(inputs.resolved_policy),
                     confirmed_trees=find_confirmed_trees(step.rendered.observed, confirmations),
-                    request_holds=_find_leftover_holds(step.rendered, answers),
+                    request_holds=_find_leftover_holds(step.rendered, reviews),
                 ),
             )
             for step in moved_steps
@@ -654,13 +654,13 @@ class PolicyEvaluator:
 
 
 def _find_leftover_holds(
-    variant: RenderedVariant, answers: RemovalAnswers
+    variant: RenderedVariant, reviews: RemovalReviews
 ) -> Mapping[PackagePlace, Hold]:
     """Return what people hold of the pull requests that remove old packages, by place."""
     return {
         abandoned.left_place.place: hold
         for abandoned in variant.observed.abandoned
-        if (hold := answers.find_hold(draft_leftover(variant.spec, abandoned))) is not None
+        if (hold := reviews.find_hold(draft_leftover(variant.spec, abandoned))) is not None
     }
 
 

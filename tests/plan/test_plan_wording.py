@@ -50,9 +50,12 @@ SENTENCES = [
      " new path")),
     (wording.describe_moving_occupant(AMS, "sites", OWNER),
      "edge:sites/ams is not free: variant ber (default/web) has not moved from sites yet"),
-    (wording.describe_orphaned_occupant(AMS, "sites", OWNER),
+    (wording.describe_orphaned_occupant(AMS, "sites", "ber", "default/web"),
      ("edge:sites/ams is not free: sites belongs to variant ber (default/web), which has no target;"
-     " run `fanout remove`")),
+      " run `fanout remove web ber -n default --reason WHY`")),
+    (wording.describe_orphaned_occupant(AMS, "sites", "ber", "default/"),
+     ("edge:sites/ams is not free: sites belongs to variant ber (default/), which has no target;"
+      " run `fanout remove ber -n default --reason WHY`")),
     (wording.describe_missing_branch("edge", "main", "", []),
      "repository edge has no branch main; push a first commit to it"),
     (wording.describe_missing_branch("edge", "main", "trunk", ["next", "trunk"]),

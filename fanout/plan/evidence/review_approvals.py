@@ -22,7 +22,7 @@ from fanout.values import frozen
 
 
 @frozen
-class Refusal:
+class ReviewHold:
     """Review by which an approver requests changes, and nothing has ended that."""
 
     _: KW_ONLY
@@ -87,11 +87,11 @@ def find_standing_approvals(
     return [it for it in standing if it.verdict is ReviewVerdict.APPROVED]
 
 
-def find_refusals(host: str, facts: RequestFacts, rule: ApprovalRule) -> list[Refusal]:
+def find_rejecting_reviews(host: str, facts: RequestFacts, rule: ApprovalRule) -> list[ReviewHold]:
     """Return the reviews of a pull request by which approvers request changes, oldest first."""
     standing = _find_standing(facts.reviews, lambda login: _find_person(host, rule, login))
     return [
-        Refusal(
+        ReviewHold(
             at=review.instant,
             by=_format_person(host, review.reviewer),
             commit=review.commit,
@@ -199,32 +199,34 @@ def _find_group_approvals(group: _ReviewedGroup, rule: ApprovalRule) -> Iterator
 
 
 def _find_group_changes(group: _ReviewedGroup, rule: ApprovalRule) -> Iterator[ReviewFacts]:
-    for refusal in find_refusals(group.host, group.facts, rule):
+    for rejection in find_rejecting_reviews(group.host, group.facts, rule):
         refused = tuple(
-            it.variant.spec.name for it in group.packages if _is_refused(group, it.variant, refusal)
+            it.variant.spec.name
+            for it in group.packages
+            if _is_refused(group, it.variant, rejection)
         )
         if refused:
             yield ReviewFacts(
-                at=refusal.at,
-                by=refusal.by,
+                at=rejection.at,
+                by=rejection.by,
                 stage=group.stage,
                 check=rule.name,
                 revision=group.revision,
                 variants=refused,
-                link=refusal.link,
+                link=rejection.link,
             )
 
 
-def _is_refused(group: _ReviewedGroup, variant: ObservedVariant, refusal: Refusal) -> bool:
+def _is_refused(group: _ReviewedGroup, variant: ObservedVariant, rejection: ReviewHold) -> bool:
     """Return whether a request for changes is about the revision that the variant has now."""
-    revisions = group.facts.refused_revisions.get(refusal.commit)
+    revisions = group.facts.refused_revisions.get(rejection.commit)
     if revisions is not None:
         return revisions.get(variant.spec.name) == group.revision
     # The commit was replaced and is gone: what was on the branch then, the release tells.
     grant = variant.status_line.grant
     if grant is None or grant.revision != group.revision:
         return True
-    return (grant.since or grant.at) <= refusal.at
+    return (grant.since or grant.at) <= rejection.at
 
 
 def _find_person(host: str, rule: ApprovalRule, login: str) -> str:

@@ -204,10 +204,10 @@ class CommandBuilder:
                 yield self._command("approve", *self._scope(blocker), *revision, *check)
 
     def _build_reports(self, blocker: Blocker) -> Iterator[str]:
-        """Yield what gives a result to the checks that have none yet.
+        """Yield the commands by which the checks without a result get one.
 
-        A check passes when all its reporters say so. What one of them has said stands until they
-        say something else, or somebody withdraws it.
+        A check passes when all its reporters say so. The report of each of them counts until they
+        report something else, or somebody withdraws it.
         """
         for check in self._find_reported(blocker):
             statements = self._find_statements(blocker, check)

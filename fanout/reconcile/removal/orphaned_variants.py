@@ -31,7 +31,7 @@ from fanout.plan.gates.gate_records import CONFIRM_REMOVAL
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.plan_wording import AUTHOR, TARGET_GONE
-from fanout.plan.pull_requests.removal_answers import RemovalAnswers
+from fanout.plan.pull_requests.removal_reviews import RemovalReviews
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.plan.removal.removal_drafts import DraftedRemoval, find_foreign_branch
@@ -123,7 +123,7 @@ class RemovalInputs:
 
     facts: PolicyFacts
     records: Sequence[RecordEntry]  # without withdrawn ones
-    answers: RemovalAnswers
+    reviews: RemovalReviews
     removal_doubt: Hold | None = None  # why a missing target may still exist
     is_publishing: bool = True  # False: the pass only updates drafts
 
@@ -261,7 +261,7 @@ def plan_removals(
             it,
             removals_by_name[it.name],
             path_ownership,
-            removal_inputs.answers,
+            removal_inputs.reviews,
         )
         for it in orphans
     )
@@ -388,7 +388,7 @@ def _build_gate_input(
     orphan_locations: OrphanLocations,
     removal_steps: Sequence[PackageRemoval],
     path_ownership: PathOwnership,
-    answers: RemovalAnswers,
+    reviews: RemovalReviews,
 ) -> OrphanedVariant:
     published = (
         orphan_locations.status_line.published if orphan_locations.status_line is not None else None
@@ -401,18 +401,18 @@ def _build_gate_input(
         local_edits=tuple(edited),
         trees=frozenset(edited.values()),
         held=_unreachable_hold(resolved_policy, orphan_locations, removal_steps, path_ownership)
-        or _request_hold(removal_steps, answers),
+        or _request_hold(removal_steps, reviews),
     )
 
 
-def _request_hold(removal_steps: Sequence[PackageRemoval], answers: RemovalAnswers) -> Hold | None:
+def _request_hold(removal_steps: Sequence[PackageRemoval], reviews: RemovalReviews) -> Hold | None:
     """Return why the pull request that removes a package cannot be, or is not to be merged."""
     for removal in removal_steps:
         if removal.awaits_request and removal.repository_state is not None:
-            ref = answers.owner.find_ref(removal.stage)
+            ref = reviews.owner.find_ref(removal.stage)
             hold = find_foreign_branch(
                 removal.repository_state, ref, removal.repository
-            ) or answers.find_hold(draft_removal(removal, TARGET_GONE))
+            ) or reviews.find_hold(draft_removal(removal, TARGET_GONE))
             if hold is not None:
                 return hold
     return None

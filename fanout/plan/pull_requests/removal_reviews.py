@@ -1,4 +1,4 @@
-"""Answers of people to pull requests that remove packages: closings and requests for changes.
+"""Pull requests that remove packages: their closings by people, and requests for changes.
 
 A request that a person closes, or whose branch a person deletes, is a no to the removal of its
 packages, until it is reopened or somebody decides `fanout resume`. Changes that an approver of the
@@ -14,7 +14,7 @@ from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan import plan_wording
-from fanout.plan.evidence.review_approvals import find_refusals
+from fanout.plan.evidence.review_approvals import find_rejecting_reviews
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observed_variant import DeclinedRequest
 from fanout.plan.pull_requests.declined_requests import (
@@ -33,8 +33,8 @@ from fanout.values import frozen, replace
 
 
 @frozen
-class RemovalAnswers:
-    """What people have answered to the pull requests that remove packages of one policy.
+class RemovalReviews:
+    """Reviews and closings of the pull requests that remove packages of one policy.
 
     `lines` are the requests on record, `decisions` those that count.
     """
@@ -90,16 +90,16 @@ class RemovalAnswers:
         for stage_rule in self.stage_rules:
             for rule in stage_rule.approvals if stage_rule.name == removal.stage else ():
                 # The removal of a package that the reviewed commit still had is not refused.
-                refusals = [
+                rejections = [
                     it
-                    for it in find_refusals(forge.host, facts, rule)
+                    for it in find_rejecting_reviews(forge.host, facts, rule)
                     if removal.path not in facts.reviewed_trees.get(it.commit, ())
                 ]
-                if refusals:
-                    people = [(it.by, it.link) for it in refusals]
+                if rejections:
+                    people = [(it.by, it.link) for it in rejections]
                     sentence = gate_wording.describe_requested_changes(rule.name, people)
-                    actor = gate_wording.format_reviewers(it.by for it in refusals)
-                    return Hold(Reason.CHANGES_REQUESTED, sentence, actor, refusals[0].at)
+                    actor = gate_wording.format_reviewers(it.by for it in rejections)
+                    return Hold(Reason.CHANGES_REQUESTED, sentence, actor, rejections[0].at)
         return None
 
     def mark_declined(self, plans: Iterable[RemovalDraftPlan]) -> tuple[RemovalDraftPlan, ...]:

@@ -13,7 +13,7 @@ from fanout.gates.record_facts import DecisionFacts
 from fanout.plan import plan_wording
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import RepositoryState
-from fanout.plan.pull_requests.removal_answers import RemovalAnswers
+from fanout.plan.pull_requests.removal_reviews import RemovalReviews
 from fanout.plan.records.policy_status import RequestLine
 from fanout.plan.removal.removal_drafts import DraftedRemoval, RemovalDraftOwner, RemovalDraftPlan
 from fanout.values import replace
@@ -33,7 +33,7 @@ TREES = {"c1": {"sites/b": "tree-b"}, "c2": {"sites/a": "tree-a"}}
 
 
 def ask(facts=None, line=None, decisions=(), stage="prod", present=True):
-    """The answers to the removal of `a`, and the removal."""
+    """The reviews to the removal of `a`, and the removal."""
     shown = replace(forge(), requests={REF: facts} if facts is not None else {})
     refs = {REF: commit_id("c1")} if present else {}
     state = RepositoryState(remote=REMOTE, branch=MAIN, refs=refs, forge=shown)
@@ -42,8 +42,8 @@ def ask(facts=None, line=None, decisions=(), stage="prod", present=True):
         reason="",
     )  # fmt: skip
     lines = {(state.identity, REF): line} if line is not None else {}
-    answers = RemovalAnswers(owner=OWNER, lines=lines, decisions=decisions, stage_rules=[PROD])
-    return answers, removal
+    reviews = RemovalReviews(owner=OWNER, lines=lines, decisions=decisions, stage_rules=[PROD])
+    return reviews, removal
 
 
 def closed(by: str = "ann", state: RequestState = RequestState.CLOSED):
@@ -85,15 +85,15 @@ CLOSINGS = [
 
 @pytest.mark.parametrize(("_", "given", "sentence"), CLOSINGS, ids=map(itemgetter(0), CLOSINGS))
 def test_a_closing(_, given, sentence):
-    answers, removal = ask(**given)
-    hold = answers.find_hold(removal)
+    reviews, removal = ask(**given)
+    hold = reviews.find_hold(removal)
     said = (hold.reason, hold.sentence) if hold is not None else None
     assert said == ((Reason.REQUEST_CLOSED, sentence) if sentence else None)
     plan = RemovalDraftPlan(
         namespace="default", policy="monitoring", stage="prod", repository="edge",
         state=removal.state, ref=REF, packages=(removal,),
     )  # fmt: skip
-    assert [it.is_declined for it in answers.mark_declined([plan])] == [bool(sentence)]
+    assert [it.is_declined for it in reviews.mark_declined([plan])] == [bool(sentence)]
 
 
 REVIEWS = [
@@ -112,18 +112,18 @@ REVIEWS = [
 
 @pytest.mark.parametrize(("_", "reviews", "is_held"), REVIEWS, ids=map(itemgetter(0), REVIEWS))
 def test_a_request_for_changes_holds(_, reviews, is_held):
-    answers, removal = ask(request(reviews, TREES))
-    hold = answers.find_hold(removal)
+    reviews, removal = ask(request(reviews, TREES))
+    hold = reviews.find_hold(removal)
     sentence = gate_wording.describe_requested_changes("signed", [(f"{HOST}/ann", LINK)])
     said = (hold.reason, hold.sentence, hold.since) if hold is not None else None
     assert said == ((Reason.CHANGES_REQUESTED, sentence, at(1)) if is_held else None)
-    assert not answers.find_declined(removal)
+    assert not reviews.find_declined(removal)
 
 
 def test_a_stage_without_approvers_has_nobody_who_may_hold():
-    answers, _ = ask()
+    reviews, _ = ask()
     facts = request([review("ann", REJECTED)], TREES)
     shown = replace(forge(), requests={OWNER.find_ref("dev"): facts})
     state = RepositoryState(remote=REMOTE, branch=MAIN, refs={}, forge=shown)
     _, removal = ask(stage="dev")
-    assert answers.find_requested_changes(replace(removal, state=state)) is None
+    assert reviews.find_requested_changes(replace(removal, state=state)) is None
