@@ -6,6 +6,7 @@ the commands of those others. What no command can end, such as a fault of a pack
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, Verdict
 from fanout.api.reasons import Reason
@@ -253,20 +254,25 @@ class CommandBuilder:
             for (stage, revision), history in facts.history.items()
         )
 
+    @cached_property
+    def _evidence_index(self) -> EvidenceIndex | None:
+        facts = self.item.facts
+        return EvidenceIndex(facts.records.evidence, facts.now) if facts is not None else None
+
     def _find_statements(self, blocker: Blocker, check: str) -> Sequence[EvidenceFacts]:
         """Return what counts of the reports about a check of the blocked variants."""
-        facts, rule = self.item.facts, self._find_rule(blocker.stage)
-        if facts is None or rule is None:
+        facts, rule, index = self.item.facts, self._find_rule(blocker.stage), self._evidence_index
+        if facts is None or rule is None or index is None:
             return ()
         is_of_draft = check in {it.name for it in rule.requires}
-        index = EvidenceIndex(facts.records.evidence, facts.now)
+        blocked = frozenset(blocker.variants)
         decisions = ActiveDecisions(facts.records.decisions, facts.now)
         statements: list[EvidenceFacts] = []
         for it in facts.variants:
             subject = it.published
             if is_of_draft:
                 subject = build_reported_draft(it, it.draft, facts.now) if it.draft else None
-            if it.name not in blocker.variants or subject is None:
+            if it.name not in blocked or subject is None:
                 continue
             retried = decisions.retried_at(it.stage, it.name, subject.revision)
             effects = index.find_effects(
