@@ -119,7 +119,7 @@ ENGLISH = """
 FORGES = """
     breaker call circuit closing deferred enforcement estimate gitea governor host hosts
     installation installations limited
-    queued rate request requests review sliding
+    queued rate request requests review reviews sliding
 """
 ALLOWED = frozenset(f"{FIELD} {GLOSSARY} {TECHNICAL} {ENGLISH} {FORGES}".split())
 

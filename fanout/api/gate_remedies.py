@@ -47,7 +47,8 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "the check however many other people approve, also after the draft is rewritten.",
         "Settle with the reviewer, who then approves on the forge or runs `fanout approve POLICY "
         "--stage STAGE --revision REVISION`, or dismiss the review on the forge. A new revision "
-        "replaces what the review is about.",
+        "replaces what the review is about. A pull request that removes packages is approved, or "
+        "the review dismissed, on the forge alone.",
     ),
     Reason.CHECK_SETTLING: Remedy(
         "The revision was published recently, and the settle time of the check is not over.",
@@ -194,9 +195,11 @@ GATE_REMEDIES: Mapping[Reason, Remedy] = {
         "None; calls continue at the time that the message names.",
     ),
     Reason.REQUEST_CLOSED: Remedy(
-        "Somebody closed the pull request or deleted its branch, and thus declined the draft.",
+        "Somebody closed the pull request or deleted its branch, and thus declined the draft or "
+        "the removal.",
         "To open the pull request again, run `fanout resume POLICY --stage STAGE "
-        "--variant VARIANT --reason WHY`. A new revision gets a new pull request.",
+        "--variant VARIANT --reason WHY`; of a removal, without `--variant`. A new revision gets a "
+        "new pull request.",
     ),
     Reason.REQUEST_FOREIGN: Remedy(
         "Somebody opened a pull request from a draft branch. fanout ignores this pull request.",

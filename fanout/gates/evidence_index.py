@@ -449,7 +449,9 @@ def _fold_reports(subject: _CheckSubject, reported: ReportedStatus) -> CheckResu
         return CheckResult(check, Verdict.FAILED, sentence, at, Reason.VERIFICATION_FAILED, actor)
     if pending:
         sentence = gate_wording.describe_pending_check(check, pending[-1].evidence.by)
-        at = pending[-1].at
+        # Whoever else reports that it passed changes nothing.
+        at, by = pending[-1].at, pending[-1].evidence.by
+        actor = gate_wording.format_awaited_reporter(by)
         return CheckResult(check, Verdict.PENDING, sentence, at, Reason.VERIFICATION_PENDING, actor)
     sentence = gate_wording.describe_unreported_check(check, publication.revision)
     return CheckResult(

@@ -129,6 +129,11 @@ def format_reporter(check: str, stage: str) -> str:
     return f"a reporter of check {check} of {label_stage(stage)}"
 
 
+def format_awaited_reporter(by: str) -> str:
+    """Format who can act where a check is pending by the report of `by`."""
+    return f"{by} (fanout report, when it has a result) or {MAY_WITHDRAW}"
+
+
 def format_repeated_reporter(by: str) -> str:
     """Format who can act where a reported check failed."""
     return f"{by} (fanout report, when it has run again) or {ANY_PROMOTER_RETRY}"

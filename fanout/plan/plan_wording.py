@@ -173,11 +173,13 @@ def describe_moving_occupant(location: str, path: str, owner: str) -> str:
     return f"{location} is not free: {owner} has not moved from {path} yet"
 
 
-def describe_orphaned_occupant(location: str, path: str, owner: str) -> str:
-    """Describe a path of a variant without a target."""
+def describe_orphaned_occupant(location: str, path: str, variant: str, policy: str) -> str:
+    """Describe a path of a variant without a target; `policy` is NAMESPACE/NAME."""
+    namespace, _, name = policy.partition("/")
+    subject = f"{name} {variant}" if name else variant
     return (
-        f"{location} is not free: {path} belongs to {owner}, which has no target; run"
-        " `fanout remove`"
+        f"{location} is not free: {path} belongs to variant {variant} ({policy}), which has no"
+        f" target; run `fanout remove {subject} -n {namespace} --reason WHY`"
     )
 
 
@@ -361,19 +363,36 @@ def describe_open_request(number: int) -> str:
     return f"pull request {number} of its stage is under review; the variant is in the next one"
 
 
-def describe_closed_request(variant: str, revision: str, number: int, url: str, by: str) -> str:
-    """Describe a pull request that a person closed; `by` is "" if nothing tells who."""
+def describe_closed_request(subject: str, number: int, url: str, by: str, command: str) -> str:
+    """Describe a pull request that a person closed; `by` is "" if nothing tells who.
+
+    `subject` is what it is about, and `command` asks for it again.
+    """
     return (
-        f"{by or 'a person'} closed pull request {number} ({url}) of {variant} at {revision};"
-        " reopen it or run `fanout resume`"
+        f"{by or 'a person'} closed pull request {number} ({url}) {subject}; reopen it or run"
+        f" `{command}`"
     )
 
 
-def describe_lost_branch(variant: str, revision: str, number: int, url: str) -> str:
-    """Describe a pull request whose branch a person deleted."""
+def format_resume_command(policy: str, stage: str) -> str:
+    """Format the command that asks again for a request; `stage` is "" for the whole policy."""
+    return f"fanout resume {policy}{f' --stage {stage}' if stage else ''} --reason WHY"
+
+
+def describe_requested_revision(variant: str, revision: str) -> str:
+    """Describe what a pull request with the draft of a variant is about."""
+    return f"of {variant} at {revision}"
+
+
+def describe_requested_removal(path: str) -> str:
+    """Describe what a pull request that removes a package is about."""
+    return f"to remove {path}"
+
+
+def describe_lost_branch(subject: str, number: int, url: str, command: str) -> str:
+    """Describe a pull request whose branch a person deleted; `command` asks for it again."""
     return (
-        f"a person deleted the branch of pull request {number} ({url}) of {variant} at {revision};"
-        " run `fanout resume`"
+        f"a person deleted the branch of pull request {number} ({url}) {subject}; run `{command}`"
     )
 
 

@@ -8,7 +8,7 @@ from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import find_leads, find_rollbacks
 from fanout.gates.gate_evaluator import choose_candidates, find_ready, find_suspended
-from fanout.gates.gate_facts import PolicyFacts
+from fanout.gates.gate_facts import Hold, PolicyFacts
 from fanout.gates.removal_gate import closed_window_hold
 from fanout.plan.decided_variant import DecidedVariant, VariantStep, plan_step
 from fanout.plan.draft_trailers import NO_VALUE
@@ -39,6 +39,7 @@ from fanout.plan.pull_requests.merged_drafts import (
     find_person_merges,
     judge_merges,
 )
+from fanout.plan.pull_requests.removal_reviews import RemovalReviews
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs, hold_back_requests
 from fanout.plan.pull_requests.request_settings import read_request_settings
 from fanout.plan.push_refusals import find_standing, show_refusals, with_standing
@@ -59,6 +60,7 @@ from fanout.plan.removal.move_cleanup import (
     CleanupPermission,
     PolicyCleanup,
     cleanup_items,
+    draft_leftover,
     drafted_leftovers,
     hold_back_moves,
     remaining_holds,
@@ -67,7 +69,7 @@ from fanout.plan.removal.removal_drafts import (
     RemovalDraftOwner,
     plan_removal_drafts,
 )
-from fanout.plan.rendered_variant import without_candidate
+from fanout.plan.rendered_variant import RenderedVariant, without_candidate
 from fanout.plan.stage_drafts.stage_draft_holds import hold_back_stage_drafts
 from fanout.plan.variant_observation import with_waiting_decisions
 from fanout.ports import GitStore
@@ -121,6 +123,7 @@ from fanout.reconcile.rendering.draft_rendering import DraftRenderer
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions
 from fanout.reconcile.variant_observer import VariantObserver
 from fanout.reconcile.world import Setup
+from fanout.selection.path_collisions import PackagePlace
 from fanout.telemetry.error_isolation import BARRIER
 from fanout.values import frozen, replace
 
@@ -440,7 +443,8 @@ class PolicyEvaluator:
             for variant in decided.drafted
         ]
         repository_states = inputs.path_ownership.own_states
-        departing_steps = self._find_departing_steps(inputs, steps, decided.facts)
+        reviews = self._read_removal_reviews(inputs, status, decided.facts)
+        departing_steps = self._find_departing_steps(inputs, steps, decided.facts, reviews)
         orphans = find_orphans(resolved_policy, status, repository_states)
         removals = plan_removals(
             resolved_policy,
@@ -450,12 +454,12 @@ class PolicyEvaluator:
             RemovalInputs(
                 decided.facts,
                 active_records(inputs.policy_state.records),
+                reviews,
                 inputs.removal_doubt,
                 is_publishing=self.publish,
-                install=self.setup.install,
             ),
         )
-        cleanup = self._plan_cleanup(observed, departing_steps, removals)
+        cleanup = self._plan_cleanup(observed, departing_steps, removals, reviews)
         refused = find_standing(status.refused_pushes, steps, {it.name for it in orphans})
         shown = show_refusals(decision, refused, steps)
         result = PolicyResult(
@@ -488,20 +492,33 @@ class PolicyEvaluator:
         observed: ObservedPolicy,
         departing_steps: Sequence[tuple[DecidedVariant, CleanupPermission]],
         removals: PlannedRemovals,
+        reviews: RemovalReviews,
     ) -> PolicyCleanup:
         """Plan what leaves branches after moves and removals, and the requests that do it."""
-        policy = observed.resolved_policy
         leftovers = (it for pair in departing_steps for it in drafted_leftovers(*pair))
         return PolicyCleanup(
             items=tuple(it for pair in departing_steps for it in cleanup_items(*pair)),
             removals=removals.due,
             emptied=observed.emptied_repositories,
             rediscovered=observed.bootstrap_repositories,
-            removal_drafts=plan_removal_drafts(
-                RemovalDraftOwner(self.setup.install, policy.namespace, policy.name),
-                observed.inputs.path_ownership.states_by_repository,
-                [*removals.drafted, *leftovers],
+            removal_drafts=reviews.mark_declined(
+                plan_removal_drafts(
+                    reviews.owner,
+                    observed.inputs.path_ownership.states_by_repository,
+                    [*removals.drafted, *leftovers],
+                )
             ),
+        )
+
+    def _read_removal_reviews(
+        self, inputs: PolicyInputs, status: RecordedStatus, facts: PolicyFacts
+    ) -> RemovalReviews:
+        policy = inputs.resolved_policy
+        return RemovalReviews(
+            owner=RemovalDraftOwner(self.setup.install, policy.namespace, policy.name),
+            lines=status.requests,
+            decisions=facts.records.decisions,
+            stage_rules=facts.stages,
         )
 
     def _plan_policy(
@@ -607,7 +624,11 @@ class PolicyEvaluator:
         return self.policy_memo.variant_memo(inputs.resolved_policy.key)
 
     def _find_departing_steps(
-        self, inputs: PolicyInputs, steps: Sequence[DecidedVariant], facts: PolicyFacts
+        self,
+        inputs: PolicyInputs,
+        steps: Sequence[DecidedVariant],
+        facts: PolicyFacts,
+        reviews: RemovalReviews,
     ) -> list[tuple[DecidedVariant, CleanupPermission]]:
         """Return the steps of variants with leftovers, each with its cleanup conditions."""
         moved_steps = [
@@ -636,11 +657,23 @@ class PolicyEvaluator:
                     window_hold=closed_hold,
                     keeps_package=orphans_packages(inputs.resolved_policy),
                     confirmed_trees=find_confirmed_trees(step.rendered.observed, confirmations),
+                    request_holds=_find_leftover_holds(step.rendered, reviews),
                 ),
             )
             for step in moved_steps
             if step.rendered.spec.name not in suspended_variants
         ]
+
+
+def _find_leftover_holds(
+    variant: RenderedVariant, reviews: RemovalReviews
+) -> Mapping[PackagePlace, Hold]:
+    """Return what people hold of the pull requests that remove old packages, by place."""
+    return {
+        abandoned.left_place.place: hold
+        for abandoned in variant.observed.abandoned
+        if (hold := reviews.find_hold(draft_leftover(variant.spec, abandoned))) is not None
+    }
 
 
 def _read_recorded_status(inputs: PolicyInputs, variant_memo: VariantMemo) -> RecordedStatus:

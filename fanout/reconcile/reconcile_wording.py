@@ -14,7 +14,6 @@ RESTORER_OF_OBJECTS = "nobody (opens automatically), or whoever restores the obj
 OWNER_OF_REPOSITORY = "the owner of the repository"
 
 # Sentences without data, and remedies.
-ACCEPT_REMEDY = "restore the branch, or run `fanout accept-records`"
 ANSWERED = "the repository could be listed"
 ARCHIVED_REMEDY = "unarchive the repository, or remove the Repository"
 BRANCH_RESTORATION = "restore the branch"

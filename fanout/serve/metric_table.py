@@ -88,7 +88,9 @@ VARIANTS: Final = Metric("fanout_variants", _GAUGE, "Variants by state.", (*_STA
 HOLDS: Final = Metric(
     "fanout_holds",
     _GAUGE,
-    "Variants that are held, by reason; 1 for a hold of a stage or of a policy as a whole.",
+    "Variants that are held, by reason; 1 for a hold of a stage or of a policy as a whole."
+    " `ApprovalMissing` and `ChangesRequested` count once `after` and soak have passed and the pull"
+    " request is not closed: approvers are not asked before.",
     (*_STAGE, "reason"),
 )
 PROBLEMS: Final = Metric(

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from fanout.api.reasons import is_asked
 from fanout.gates.evaluation_results import PolicyEvaluation, VariantState
 from fanout.reconcile.pass_results import STOPPED, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject
@@ -54,7 +55,8 @@ def count_policy(item: PolicyResult) -> Mapping[Metric, Counter[Labels]]:
         PROBLEMS: Counter((*labels, reason) for reason in problems),
         STAGES: Counter((*labels, *it) for it in _list_stages(decision)),
         VARIANTS: Counter((*labels, *it) for it in _list_variants(decision)),
-        HOLDS: Counter((*labels, *it) for it in _list_holds(decision)),
+        HOLDS: Counter((*labels, *it) for it in _list_holds(decision))
+        - Counter((*labels, *it) for it in _list_unasked(decision)),
     }
 
 
@@ -106,3 +108,10 @@ def _list_holds(decision: PolicyEvaluation | None) -> Iterator[Labels]:
     of_stages = {(name, it.reason) for name, stage in decision.stages.items() for it in stage.holds}
     yield from of_stages.difference(of_variants)
     yield from {("", hold.reason) for hold in decision.holds}
+
+
+def _list_unasked(decision: PolicyEvaluation | None) -> Iterator[Labels]:
+    """Yield stage and reason of each hold of a variant for which nobody is asked yet."""
+    for variant in decision.variants.values() if decision is not None else ():
+        reasons = {hold.reason for hold in variant.holds}
+        yield from ((variant.stage, it) for it in reasons if not is_asked(it, reasons))

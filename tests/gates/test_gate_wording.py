@@ -215,6 +215,9 @@ ACTORS = [
     (wording.format_approvers(NOBODY), "an administrator (PromotionPolicy.approvers: sre)"),
     (wording.format_reviewers(["bob"]), "bob (approve, or dismiss the review)"),
     (wording.format_reporter("e2e", "prod"), "a reporter of check e2e of stage prod"),
+    (wording.format_awaited_reporter("ci"),
+     ("ci (fanout report, when it has a result) or whoever may withdraw records (fanout"
+      " withdraw)")),
     (wording.format_repeated_reporter("ci"),
      "ci (fanout report, when it has run again) or any promoter (fanout retry)"),
     (wording.format_contradictor("ci"),

@@ -97,6 +97,21 @@ def test_states_and_holds_are_counted_and_never_named():
     assert not any("canary" in it for it in values)
 
 
+def test_an_approval_counts_as_missing_when_nothing_else_is_before_it():
+    made = metrics()
+    early = [
+        variant(f"canary-{reason}", VariantState.HELD, reason, "ApprovalMissing")
+        for reason in ("AfterPending", "AfterFailed", "SoakRunning", "SoakCutShort")
+    ]
+    made.end_round(made_pass(result("canary-a", *early)), None)
+    name, stage = "fanout_holds", {**HAND_WRITTEN, "stage": "dev"}
+    assert series(name, **stage, reason="ApprovalMissing") not in samples(made)
+    assert samples(made)[series(name, **stage, reason="SoakRunning")] == 1
+    asked = variant("canary-1", VariantState.HELD, "WindowClosed", "ApprovalMissing")
+    made.end_round(made_pass(result("canary-a", *early, asked)), None)
+    assert samples(made)[series(name, **stage, reason="ApprovalMissing")] == 1
+
+
 def test_decisions_of_gates_are_counted_in_each_pass():
     made = metrics()
     stage = {"stage": "dev", "candidate": "v1"}

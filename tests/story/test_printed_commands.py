@@ -1,5 +1,6 @@
 """Each command that `explain` prints unblocks, run as it is in the state that printed it."""
 
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from fleet import PACKAGE, POLICY, PROMOTION, Fleet
 from fanout.api.reasons import Reason
 
 ANN = ("--by", "Ann <ann@example.com>")
+MONITOR = ("--by", "Monitor <monitor@example.com>")
 WHY = ("--reason", "because", *ANN)
 AMS, CPH = "sites/ams", "sites/cph"
 DEV = "{name: dev, verification: [{name: e2e, report: {}}]}"
@@ -19,7 +21,7 @@ TEXT = PACKAGE["deployment.yaml"]
 # Verbs that only show something; they are run, and end nothing.
 SHOWING = {"diff", "explain"}
 # Verbs without an author.
-UNSIGNED = {"sweep", *SHOWING}
+UNSIGNED = {"get", "sweep", *SHOWING}
 ASKING = {"rollback"}
 
 
@@ -187,6 +189,12 @@ def many_gone(fleet: Fleet) -> None:
         fleet.remove(f"site-{name}.yaml")
 
 
+def later_removal(fleet: Fleet) -> None:
+    fleet.write("promotion.yaml", PROMOTION.replace('stages: ["*"]', "stages: [dev]"))
+    fleet.remove("site-ams.yaml")
+    fleet.remove("site-cph.yaml")
+
+
 def reverted(fleet: Fleet) -> None:
     next_revision(fleet)
     edge = fleet.repos["edge"]
@@ -196,17 +204,95 @@ def reverted(fleet: Fleet) -> None:
     fleet.sweep()
 
 
+def pending_of_another(fleet: Fleet, *, passed: bool = True) -> None:
+    if passed:
+        assert fleet.report("dev", "v1", "passed", "--variant", "ams").code == 0
+    others = ("--stage", "dev", "--check", "e2e", "--status", "pending", "--revision", "v1")
+    done = fleet.run("report", "monitoring", *others, "--variant", "ams", *MONITOR)
+    assert done.code == 0, done.err
+
+
+def timed_out_while_pending(fleet: Fleet) -> None:
+    pending_of_another(fleet, passed=False)
+    timed_out(fleet)
+
+
+def contradiction_about_a_draft(fleet: Fleet) -> None:
+    failed_requirement(fleet)
+    others = ("--stage", "dev", "--check", "e2e", "--status", "passed", "--revision", "v2")
+    done = fleet.run("report", "monitoring", *others, "--variant", "ams", *MONITOR)
+    assert done.code == 0, done.err
+
+
+def all_skipped(fleet: Fleet) -> None:
+    variants = ("--variant", "ams", "--variant", "ber")
+    done = fleet.run("skip", "monitoring", "--stage", "dev", *variants, "--revision", "v1", *WHY)
+    assert done.code == 0, done.err
+
+
+def one_skipped(fleet: Fleet) -> None:
+    done = fleet.run(
+        "skip", "monitoring", "--stage", "dev", "--variant", "ams", "--revision", "v1", *WHY
+    )
+    assert done.code == 0, done.err
+
+
+def queued(fleet: Fleet) -> None:
+    two = "{name: review, approval: {from: [sre], atLeast: 2}}"
+    stages(fleet, f"{{name: dev, requires: [{two}]}}")
+    next_revision(fleet)
+    approval = ("approve", "monitoring", "--stage", "dev", "--revision", "v2")
+    assert fleet.run(*approval, "--by", "Bob <bob@example.com>").code == 0
+    fleet.release("v3")
+    fleet.later(minutes=1).sweep()
+
+
+def serialized(fleet: Fleet) -> None:
+    policy = (fleet.root / fleet.policies / "policy.yaml").read_text(encoding="utf-8")
+    fleet.write("policy.yaml", policy.replace("  stages:\n", "  inFlight: Serialize\n  stages:\n"))
+    next_revision(fleet)
+
+
+def waiting_decision(fleet: Fleet) -> None:
+    fleet.release("v2")
+    fleet.sweep("--drafts-only")
+    promotion = ("promote", "monitoring", "--stage", "prod", "--revision", "v2")
+    done = fleet.run(*promotion, *WHY)
+    assert done.code in (0, 4), done.err
+
+
+def dated_ahead(fleet: Fleet) -> None:
+    fleet.later(minutes=60)
+    assert fleet.report("dev", "v1").code == 0
+    fleet.later(minutes=-60)
+
+
+def rolled_back(fleet: Fleet) -> None:
+    assert fleet.report("dev", "v1").code == 0
+    next_revision(fleet)
+    assert fleet.run("rollback", "monitoring", "--stage", "dev", "--yes", *WHY).code in (0, 3)
+    fleet.settle()
+
+
 STATES: list[tuple[str, Callable[[Fleet], None], Reason]] = [
     ("no report", no_report, Reason.VERIFICATION_PENDING),
     ("a failed report", failed_report, Reason.VERIFICATION_FAILED),
     ("two reporters who differ", contradiction, Reason.CONTRADICTION),
     ("a draft that failed a check", failed_requirement, Reason.REQUIRES_FAILED),
+    ("a pending report beside one that passed", pending_of_another, Reason.VERIFICATION_PENDING),
+    ("a contradiction about a draft", contradiction_about_a_draft, Reason.REQUIRES_FAILED),
+    ("a report that is dated ahead", dated_ahead, Reason.FROM_THE_FUTURE),
     ("no report in time", timed_out, Reason.CHECK_TIMED_OUT),
+    ("a pending report, and no other in time", timed_out_while_pending, Reason.CHECK_TIMED_OUT),
     ("not ready in time", late, Reason.DEADLINE_EXCEEDED),
     ("as many in flight as may be", in_flight, Reason.BUDGET_EXHAUSTED),
     ("an earlier group", earlier_group, Reason.GROUP_AWAITS),
     ("too many failures", halted, Reason.HALTED),
     ("a shared draft", shared_draft, Reason.STAGE_DRAFT_PENDING),
+    ("one revision at a time", serialized, Reason.SERIALIZED),
+    ("a revision that is approved by some", queued, Reason.REVISION_QUEUED),
+    ("a stage of skipped variants", all_skipped, Reason.NOTHING_COUNTS),
+    ("a decision about a later candidate", waiting_decision, Reason.DECISION_WAITS),
     ("a stage before", stage_before, Reason.AFTER_PENDING),
     ("a stage before that failed", stage_before_failed, Reason.AFTER_FAILED),
     ("no approval", no_approval, Reason.APPROVAL_MISSING),
@@ -222,6 +308,7 @@ STATES: list[tuple[str, Callable[[Fleet], None], Reason]] = [
     ("a draft that is not written", unwritten_draft, Reason.NO_DRAFT),
     ("a variant without a target", target_gone, Reason.AUTOMATION_OFF),
     ("more removals than may be", many_gone, Reason.TOO_MANY_REMOVALS),
+    ("a removal after one of a later stage", later_removal, Reason.REMOVAL_AWAITS),
     ("a publication that was reverted", reverted, Reason.EDITED_DOWNSTREAM),
 ]
 
@@ -266,3 +353,89 @@ def test_each_command_alone_unblocks(companies: Companies, _, block, reason):
             for _ in range(3):
                 fleet.later(minutes=1).sweep()
             assert blocker(fleet, reason, blocking) is None, command
+
+
+NOTES: list[tuple[str, Callable[[Fleet], None], Reason]] = [
+    ("a rollback", rolled_back, Reason.PINNED),
+    ("a skipped variant", one_skipped, Reason.SKIPPED),
+    ("a report that is dated ahead", dated_ahead, Reason.FROM_THE_FUTURE),
+]
+
+
+def notes(fleet: Fleet, reason: str) -> list[dict]:
+    view = fleet.run("explain", "monitoring", "-o", "json").json["status"]
+    return [it for it in view["notes"] if it["reason"] == reason]
+
+
+@pytest.mark.parametrize(("_", "begin", "reason"), NOTES, ids=[row[0] for row in NOTES])
+def test_the_command_of_a_note_ends_what_it_is_about(companies: Companies, _, begin, reason):
+    fleet = companies.begin(at_rest)
+    begin(fleet)
+    [note] = notes(fleet, reason)
+    run(fleet.later(minutes=1), note["command"])
+    fleet.sweep()
+    assert notes(fleet, reason) == []
+
+
+def window_over_a_removal(fleet: Fleet) -> None:
+    closed_window(fleet)
+    fleet.remove("site-ams.yaml")
+
+
+def pending_alone(fleet: Fleet) -> None:
+    pending_of_another(fleet, passed=False)
+
+
+# Nothing that somebody runs ends these: time does, or whoever is named.
+WITHOUT = [
+    ("a removal that a window holds", window_over_a_removal, Reason.WINDOW_CLOSED),
+    ("a check that is pending, as its reporter says", pending_alone, Reason.VERIFICATION_PENDING),
+]
+
+
+@pytest.mark.parametrize(("_", "block", "reason"), WITHOUT, ids=[row[0] for row in WITHOUT])
+def test_no_command_is_printed_that_does_not_help(companies: Companies, _, block, reason):
+    fleet = companies.begin(at_rest)
+    block(fleet)
+    found = [it for it in blockers(fleet) if it["reason"] == reason and "ams" in str(it)]
+    assert [it["commands"] for it in found] == [[]]
+    assert found[0]["who"] or "who can act" in found[0]["message"]
+
+
+def soaking(fleet: Fleet) -> None:
+    stages(fleet, DEV, "{name: prod, after: {stages: [dev], soak: 1h}}")
+    fleet.release("v2")
+    fleet.sweep("--drafts-only")
+
+
+PROMOTE_V2 = ("promote", "monitoring", "--revision", "v2", "--reason", "because")
+MESSAGES: list[tuple[str, Callable[[Fleet], None], tuple[str, ...]]] = [
+    ("nothing to go back to", no_report, ("rollback", "monitoring", "--stage", "dev", "--yes")),
+    ("nothing that failed", no_report, ("retry", "monitoring", "--stage", "dev")),
+    ("nobody to skip", no_report, ("skip", "monitoring", "--stage", "dev")),
+    ("no such record", no_report, ("withdraw", "monitoring", "one")),
+    ("no such approval", no_report, ("revoke", "monitoring", "one")),
+    ("no conflict", no_report, ("resolve", "monitoring", "--stage", "dev")),
+    ("no such policy", no_report, ("suspend", "other")),
+    ("no orphan", no_report, ("remove", "monitoring", "--all-gone")),
+    (
+        "a stage that is rolled back",
+        rolled_back,
+        (*PROMOTE_V2, "--stage", "dev", "--variant", "ams"),
+    ),
+    ("an override too few", soaking, (*PROMOTE_V2, "--stage", "prod", "--override", "after")),
+]
+
+
+@pytest.mark.parametrize(("_", "begin", "line"), MESSAGES, ids=[row[0] for row in MESSAGES])
+def test_the_commands_of_a_message_can_be_run(companies: Companies, _, begin, line):
+    fleet = companies.begin(at_rest)
+    begin(fleet)
+    reason = () if "--reason" in line or line[0] == "revoke" else ("--reason", "because")
+    said = fleet.later(minutes=1).run(*line, *reason, *ANN)
+    assert said.code in (1, 2, 4)
+    commands = re.findall(r"`(fanout [^`]+)`", said.err)
+    assert commands, said.err
+    for command in commands:
+        if not re.search(r" (VARIANT|FILE)\b", command):
+            run(fleet, command)

@@ -1,5 +1,6 @@
 """The life of pull requests on a real Gitea: opened, held, changed, merged, closed, reopened."""
 
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -171,14 +172,21 @@ def names(fleet: ForgeFleet) -> dict[str, str]:
     }  # fmt: skip
 
 
+RESUME = "fanout resume monitoring --stage dev --reason WHY"
+
+
+def closed_by_ann(fleet: ForgeFleet, variant: str) -> str:
+    who, url = f"{fleet.gitea.host}/ann", page(fleet, 1)
+    return plan_wording.describe_closed_request(f"of {variant} at v1", 1, url, who, RESUME)
+
+
 def test_a_closed_request_is_named_before_what_else_its_drafts_wait_for(fleet: ForgeFleet):
     signed(fleet)
     sweep(fleet, 2)
     assert urgent(fleet) == {"ApprovalMissing"}
-    url, name = page(fleet, 1), names(fleet)["a"]
+    name = names(fleet)["a"]
     fleet.close("edge", 1, by="ann")
-    who = f"{fleet.gitea.host}/ann"
-    told = plan_wording.describe_closed_request(name, "v1", 1, url, who)
+    told = closed_by_ann(fleet, name)
     for _ in range(2):
         fleet.later(minutes=1).sweep()
         assert fleet.condition("sites/a") == ("RequestClosed", told)
@@ -194,14 +202,20 @@ def test_a_closed_request_is_named_before_what_else_its_drafts_wait_for(fleet: F
 def test_a_request_whose_branch_is_deleted_says_so(fleet: ForgeFleet):
     fleet.write("promotion.yaml", MANUAL)
     sweep(fleet, 2)
-    url, name = page(fleet, 1), names(fleet)["a"]
+    name = names(fleet)["a"]
     fleet.delete_branch("edge", HEAD)
     reason, sentence = fleet.later(minutes=1).condition("sites/a")
     assert reason == "RequestClosed"
     assert sentence in (
-        plan_wording.describe_lost_branch(name, "v1", 1, url),
-        plan_wording.describe_closed_request(name, "v1", 1, url, f"{fleet.gitea.host}/ann"),
+        plan_wording.describe_lost_branch(f"of {name} at v1", 1, page(fleet, 1), RESUME),
+        closed_by_ann(fleet, name),
     )
+
+
+def closed_removals(fleet: ForgeFleet) -> list[dict[str, Any]]:
+    """The blockers by closed requests that `explain` shows, with their commands."""
+    view = fleet.run("explain", "monitoring", "-o", "json").json["status"]
+    return [it for it in view["blockers"] if it["reason"] == "RequestClosed"]
 
 
 def retarget(fleet: ForgeFleet, number: int, branch: str) -> None:
@@ -454,7 +468,7 @@ def test_a_request_without_targets_is_a_draft_until_they_are_back(fleet: ForgeFl
 def test_a_removal_that_a_person_closes_is_not_opened_again(fleet: ForgeFleet):
     sweep(fleet, 2)
     fleet.write("promotion.yaml", MANUAL)
-    remove_site_b(fleet)
+    fleet.remove("site-b.yaml")
     sweep(fleet)
     [_, request] = fleet.requests("edge")
     assert (request["state"], request["draft"], request["title"]) == (
@@ -463,10 +477,41 @@ def test_a_removal_that_a_person_closes_is_not_opened_again(fleet: ForgeFleet):
     fleet.close("edge", request["number"])
     sweep(fleet, 3)
     assert [it["state"] for it in fleet.requests("edge")] == ["merged", "closed"]
+    [declined] = closed_removals(fleet)
+    assert f"{fleet.gitea.host}/ann closed pull request 2 ({page(fleet, 2)})" in declined["message"]
     fleet.delete_branch("edge", REMOVALS)
     sweep(fleet, 2)
     assert fleet.repos["edge"].drafts() == []
     assert "sites/b/Kptfile" in fleet.repos["edge"].files()
+    assert closed_removals(fleet) == [declined]
+    [command] = declined["commands"]
+    assert fleet.run(*shlex.split(command)[1:], "--by", "Ann <ann@example.com>").code == 0
+    sweep(fleet)
+    assert [it["state"] for it in fleet.requests("edge")] == ["merged", "closed", "open"]
+    assert closed_removals(fleet) == []
+
+
+def test_requested_changes_hold_a_removal(fleet: ForgeFleet):
+    sweep(fleet, 2)
+    approvers = f"subjects: [ann@example.com {fleet.gitea.host}/ann, bob@example.com]"
+    signed(fleet).write(
+        "promotion.yaml",
+        PROMOTION.replace("subjects: [ann@example.com, bob@example.com]", approvers),
+    )
+    fleet.remove("site-b.yaml")
+    sweep(fleet)
+    number = fleet.requests("edge")[-1]["number"]
+    fleet.review("edge", number, "ann", "REQUEST_CHANGES")
+    sweep(fleet, 2)
+    request = fleet.requests("edge")[-1]
+    assert request["state"] == "open"
+    assert fleet.statuses("edge", request["commit"]) == {("fanout", fleet.bot): "pending"}
+    assert "ann` requested changes" in request["body"]
+    assert f"{fleet.gitea.host}/ann requested changes" in fleet.run("explain", "monitoring").out
+    fleet.review("edge", number, "ann")
+    sweep(fleet, 3)
+    assert fleet.requests("edge")[-1]["state"] == "merged"
+    assert "sites/b" not in str(fleet.repos["edge"].files())
 
 
 def test_nobody_joins_a_request_that_a_person_closed(fleet: ForgeFleet):

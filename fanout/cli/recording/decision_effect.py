@@ -172,7 +172,7 @@ def _refuse_missing_overrides(item: PolicyResult, decision: DecisionFacts, candi
         f"{decision.revision} is not the candidate of {label_stage(stage)}, which is"
         f" {candidate or 'none'}, and needs an override of {format_names(sorted(missing))} too",
         reason=Reason.DECISION_WAITS,
-        remedy=f"run `fanout promote {policy} --stage {stage} {' '.join(options)}`",
+        remedy=f"run `fanout promote {policy} --stage {stage} {' '.join(options)} --reason WHY`",
     )
 
 
@@ -185,7 +185,7 @@ def _build_pinned_error(item: PolicyResult, stage: str, revision: str, pin: Pin)
         why = f"decision {decision.name} of {decision.by} rolls it back to {pin.revision}"
         remedy = (
             "promote the whole stage, or run `fanout withdraw"
-            f" {item.resolved_policy.name} {decision.name}`"
+            f" {item.resolved_policy.name} {decision.name} --reason WHY`"
         )
     return InvalidInput(
         f"{revision} cannot be published in {label_stage(stage)}: {why}",

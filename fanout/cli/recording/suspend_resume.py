@@ -1,10 +1,11 @@
 """Suspend and resume: decisions that suspend a policy, a stage or a variant."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import click
 
 from fanout.api.gate_vocabulary import Action
+from fanout.api.reasons import Reason
 from fanout.cli.command_errors import invalid_setting
 from fanout.cli.declarations import are_policies_unread
 from fanout.cli.input.completion import complete_policies
@@ -31,6 +32,7 @@ from fanout.cli.startup import Program
 from fanout.cli.terminal import print_message
 from fanout.errors import FanoutError, Stopped
 from fanout.gates.active_decisions import ActiveDecisions, Scope, list_scopes
+from fanout.gates.gate_facts import Hold
 from fanout.gates.gate_wording import describe_spec_suspension, format_names
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan.gates.gate_records import build_gate_records
@@ -118,13 +120,27 @@ def _record_for_policy(session: RecordSession, action: Action) -> _RecordedSuspe
 
 
 def _has_declined(item: PolicyResult, named_scopes: Sequence[Scope]) -> bool:
-    """Return whether a person closed the pull request of a variant in one of the scopes."""
+    """Return whether a person closed a pull request in one of the scopes.
+
+    That is one with a draft of a variant, or one that removes a package.
+    """
+    leftovers, removals = item.remaining_leftovers, item.removals.holds
+    declined = [
+        (it.spec.stage, it.spec.name)
+        for it in item.variants
+        if it.is_declined or _has_closed_request(leftovers.get(it.spec.name, ()))
+    ]
+    declined += [
+        (it.stage, it.name) for it in item.orphans if _has_closed_request(removals.get(it.name, ()))
+    ]
     return any(
-        variant.is_declined
-        and {("policy", ""), ("stage", variant.spec.stage), ("variant", variant.spec.name)}
-        & set(named_scopes)
-        for variant in item.variants
+        {("policy", ""), ("stage", stage), ("variant", name)} & set(named_scopes)
+        for stage, name in declined
     )
+
+
+def _has_closed_request(holds: Iterable[Hold]) -> bool:
+    return any(hold.reason == Reason.REQUEST_CLOSED for hold in holds)
 
 
 def _record_all(

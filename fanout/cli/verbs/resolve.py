@@ -73,7 +73,7 @@ def _build_nothing_to_decide(item: PolicyResult, by_key: Winners) -> InvalidInpu
     return InvalidInput(
         f"no selected draft of {item.title} has {conflict}",
         reason="NothingToDo",
-        remedy="run `fanout get drafts`, and `fanout diff` for the keys",
+        remedy="run `fanout get drafts`, and `fanout diff VARIANT` for the keys",
     )
 
 

@@ -79,9 +79,16 @@ def find_rollback_revision(
         raise InvalidInput(
             f"nothing was published in {subject} before {present or 'now'}",
             reason="NeverPublished",
-            remedy="to stop later publications, run `fanout suspend`",
+            remedy=f"to stop later publications, run `{_format_suspension(item, stage)}`",
         )
     return _find_newest(earlier, ages)
+
+
+def _format_suspension(item: PolicyResult, stage: str) -> str:
+    words = ["fanout suspend", item.resolved_policy.name]
+    if item.resolved_policy.upstream_policy is not None:
+        words.append(f"--stage {stage}")
+    return " ".join((*words, "--reason WHY"))
 
 
 def find_active_rollback(

@@ -8,6 +8,8 @@ that is written anew for the same revision does not answer it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY
+from datetime import datetime
 
 from fanout.api.commit_trailers import Trailer
 from fanout.gates.evaluation_results import VariantEvaluation
@@ -17,6 +19,17 @@ from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import ObservedReview, ReviewVerdict
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.values import frozen
+
+
+@frozen
+class ReviewHold:
+    """Review by which an approver requests changes, and nothing has ended that."""
+
+    _: KW_ONLY
+    at: datetime
+    by: str  # "<host>/<login>"
+    commit: str  # that was reviewed
+    link: str
 
 
 @frozen
@@ -72,6 +85,22 @@ def find_standing_approvals(
     """Return the approving reviews that count; `person_of` yields the person of a login."""
     standing = _find_standing(reviews, person_of)
     return [it for it in standing if it.verdict is ReviewVerdict.APPROVED]
+
+
+def find_rejecting_reviews(host: str, facts: RequestFacts, rule: ApprovalRule) -> list[ReviewHold]:
+    """Return the reviews of a pull request by which approvers request changes, oldest first."""
+    standing = _find_standing(facts.reviews, lambda login: _find_person(host, rule, login))
+    return [
+        ReviewHold(
+            at=review.instant,
+            by=_format_person(host, review.reviewer),
+            commit=review.commit,
+            link=review.url or facts.request.url,
+        )
+        for review in sorted(standing, key=lambda it: (it.instant, it.reviewer))
+        if review.verdict is ReviewVerdict.CHANGES_REQUESTED
+        and _find_person(host, rule, review.reviewer) in rule.subjects
+    ]
 
 
 def _find_standing(
@@ -152,7 +181,7 @@ def _find_package(variant: ObservedVariant) -> _ReviewedPackage | None:
 
 def _find_group_approvals(group: _ReviewedGroup, rule: ApprovalRule) -> Iterator[ApprovalFacts]:
     for review in find_standing_approvals(
-        group.facts.reviews, lambda login: _find_person(group, rule, login)
+        group.facts.reviews, lambda login: _find_person(group.host, rule, login)
     ):
         trees = group.facts.reviewed_trees.get(review.commit)
         if trees is None:  # no commit, or one that nobody has any more
@@ -170,41 +199,38 @@ def _find_group_approvals(group: _ReviewedGroup, rule: ApprovalRule) -> Iterator
 
 
 def _find_group_changes(group: _ReviewedGroup, rule: ApprovalRule) -> Iterator[ReviewFacts]:
-    for review in _find_standing(
-        group.facts.reviews, lambda login: _find_person(group, rule, login)
-    ):
-        person = _find_person(group, rule, review.reviewer)
-        if review.verdict is ReviewVerdict.APPROVED or person not in rule.subjects:
-            continue
+    for rejection in find_rejecting_reviews(group.host, group.facts, rule):
         refused = tuple(
-            it.variant.spec.name for it in group.packages if _is_refused(group, it.variant, review)
+            it.variant.spec.name
+            for it in group.packages
+            if _is_refused(group, it.variant, rejection)
         )
         if refused:
             yield ReviewFacts(
-                at=review.instant,
-                by=_format_person(group.host, review.reviewer),
+                at=rejection.at,
+                by=rejection.by,
                 stage=group.stage,
                 check=rule.name,
                 revision=group.revision,
                 variants=refused,
-                link=review.url or group.facts.request.url,
+                link=rejection.link,
             )
 
 
-def _is_refused(group: _ReviewedGroup, variant: ObservedVariant, review: ObservedReview) -> bool:
+def _is_refused(group: _ReviewedGroup, variant: ObservedVariant, rejection: ReviewHold) -> bool:
     """Return whether a request for changes is about the revision that the variant has now."""
-    revisions = group.facts.refused_revisions.get(review.commit)
+    revisions = group.facts.refused_revisions.get(rejection.commit)
     if revisions is not None:
         return revisions.get(variant.spec.name) == group.revision
     # The commit was replaced and is gone: what was on the branch then, the release tells.
     grant = variant.status_line.grant
     if grant is None or grant.revision != group.revision:
         return True
-    return (grant.since or grant.at) <= review.instant
+    return (grant.since or grant.at) <= rejection.at
 
 
-def _find_person(group: _ReviewedGroup, rule: ApprovalRule, login: str) -> str:
-    name = _format_person(group.host, login)
+def _find_person(host: str, rule: ApprovalRule, login: str) -> str:
+    name = _format_person(host, login)
     return rule.find_subject(name) or name
 
 

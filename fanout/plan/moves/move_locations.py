@@ -152,7 +152,9 @@ def occupied_path_hold(spec: VariantSpec, occupant: PathHolder) -> Hold:
     elif occupant.is_moving:
         sentence = plan_wording.describe_moving_occupant(location, occupant.path, owner)
     else:
-        sentence = plan_wording.describe_orphaned_occupant(location, occupant.path, owner)
+        sentence = plan_wording.describe_orphaned_occupant(
+            location, occupant.path, occupant.variant, occupant.policy
+        )
     return Hold(
         Reason.PATH_TAKEN,
         sentence,

@@ -6,6 +6,7 @@ revision comes (design-forges, "Closed").
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
@@ -101,7 +102,10 @@ def mark_declined(
             # Who is not in a request closed on record came to the branch after the closing.
             revision = "" if line.state == RequestState.CLOSED else revision
             revision = line.declined.get(variant.spec.name, revision)
-        if not revision or (line is not None and _is_resumed(variant, line, decisions)):
+        if not revision or (
+            line is not None
+            and is_resumed(variant.spec.stage, variant.spec.name, line.closed, decisions)
+        ):
             marked.append(variant)
         else:
             marked.append(replace(variant, declined=_find_request(variant, line, revision)))
@@ -147,29 +151,37 @@ def _is_later(variant: ObservedVariant, line: RequestLine) -> bool:
     return facts is not None and facts.request.number != line.number
 
 
-def _is_resumed(
-    variant: ObservedVariant, line: RequestLine, decisions: Sequence[DecisionFacts]
+def is_resumed(
+    stage: str, variant: str, closed: datetime | None, decisions: Sequence[DecisionFacts]
 ) -> bool:
     """Return whether somebody has decided since the closing that the variant goes on."""
-    return line.closed is not None and any(
+    return closed is not None and any(
         decision.action is Action.RESUME
-        and decision.at >= line.closed
-        and decision.stage in ("", variant.spec.stage)
-        and (not decision.variants or variant.spec.name in decision.variants)
+        and decision.at >= closed
+        and decision.stage in ("", stage)
+        and (not decision.variants or variant in decision.variants)
         for decision in decisions
     )
 
 
 def declined_hold(variant: ObservedVariant, declined: DeclinedRequest) -> Hold:
     """Return the hold of a variant whose request for a revision a person closed."""
-    name = variant.spec.name
+    spec = variant.spec
+    subject = plan_wording.describe_requested_revision(spec.name, declined.revision)
+    # One written by hand is its own policy, and has no stage that a command can name.
+    stage = spec.stage if spec.policy else ""
+    command = plan_wording.format_resume_command(spec.policy or spec.name, stage)
+    return describe_declined_hold(declined, subject, command, spec.repository)
+
+
+def describe_declined_hold(
+    declined: DeclinedRequest, subject: str, command: str, repository: str
+) -> Hold:
+    """Return the hold of what a person declined with a request; `command` asks for it again."""
+    number, url = declined.number, declined.url
     if declined.is_closed:
-        sentence = plan_wording.describe_closed_request(
-            name, declined.revision, declined.number, declined.url, declined.by
-        )
+        sentence = plan_wording.describe_closed_request(subject, number, url, declined.by, command)
     else:
-        sentence = plan_wording.describe_lost_branch(
-            name, declined.revision, declined.number, declined.url
-        )
-    actor = plan_wording.format_maintainers(variant.spec.repository)
+        sentence = plan_wording.describe_lost_branch(subject, number, url, command)
+    actor = plan_wording.format_maintainers(repository)
     return Hold(Reason.REQUEST_CLOSED, sentence, actor)

@@ -1,11 +1,9 @@
 """Pull requests that remove packages: their groups, and what their texts say."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from fanout.api.promotion_policy import MergeMethod
 from fanout.gates.gate_facts import Hold
-from fanout.plan.observation.observed_request import RequestState
-from fanout.plan.pull_requests.declined_requests import is_closed_by_person
 from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs, find_request_hold
 from fanout.plan.pull_requests.request_text import (
@@ -14,7 +12,6 @@ from fanout.plan.pull_requests.request_text import (
     RequestHold,
     RequestVariant,
 )
-from fanout.plan.records.policy_status import RequestKey, RequestLine
 from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.selection.ref_names import install_of
 from fanout.values import replace
@@ -48,33 +45,14 @@ def _build_group(plan: RemovalDraftPlan, inputs: RequestHoldInputs) -> RequestGr
             and request_hold is None
         ),
         is_written=plan.write is not None or plan.is_removed,
-        is_declined=is_removal_declined(plan, line),
+        is_declined=plan.is_declined,
         line=line,
     )
 
 
-def is_removal_declined(plan: RemovalDraftPlan, line: RequestLine | None) -> bool:
-    """Return whether a person closed the request for the removal, or deleted its branch."""
-    forge = plan.state.forge
-    facts = forge.requests.get(plan.ref) if forge is not None else None
-    if forge is not None and facts is not None:
-        if facts.request.state is RequestState.OPEN:
-            return plan.ref not in plan.state.refs
-        return is_closed_by_person(facts, forge)
-    paths = {removal.path for removal in plan.packages}
-    return line is not None and bool(line.declined) and paths <= line.declined.keys()
-
-
-def without_declined(
-    plans: Sequence[RemovalDraftPlan], lines: Mapping[RequestKey, RequestLine]
-) -> tuple[RemovalDraftPlan, ...]:
+def without_declined(plans: Sequence[RemovalDraftPlan]) -> tuple[RemovalDraftPlan, ...]:
     """Return the plans without the commits of those that a person declined."""
-    return tuple(
-        replace(plan, write=None)
-        if is_removal_declined(plan, lines.get((plan.state.identity, plan.ref)))
-        else plan
-        for plan in plans
-    )
+    return tuple(replace(plan, write=None) if plan.is_declined else plan for plan in plans)
 
 
 def build_removal_content(group: RequestGroup, merge: MergeMethod) -> RequestContent:

@@ -9,7 +9,7 @@ its branch is the only sign that they are in it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, field
 
 from fanout.api.commit_trailers import Trailer
 from fanout.api.reasons import Reason
@@ -25,6 +25,7 @@ from fanout.plan.records.policy_status import PreviousLocationLine
 from fanout.plan.removal.removal_drafts import DraftedRemoval, RemovalDraftPlan
 from fanout.plan.removal.removal_plan import VariantRemoval
 from fanout.plan.rendered_variant import RenderedVariant, with_wait_hold
+from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import frozen, replace
 
@@ -74,6 +75,8 @@ class CleanupPermission:
     keeps_package: bool = False  # the package stays, unmanaged
     # A person's decision since the move: edited trees that may go; None: there is none.
     confirmed_trees: frozenset[str] | None = None
+    # Of pull requests that remove packages, because of what people did with them.
+    request_holds: Mapping[PackagePlace, Hold] = field(default_factory=dict)
 
 
 def cleanup_items(planned: DecidedVariant, permission: CleanupPermission) -> Iterator[CleanupItem]:
@@ -169,28 +172,38 @@ def drafted_leftovers(
             or (abandoned.is_edited and tree not in (permission.confirmed_trees or ()))
         ):
             continue
-        yield DraftedRemoval(
-            variant=variant.spec.name,
-            stage=variant.spec.stage,
-            repository=location.repository,
-            state=location.repository_state,
-            path=location.path,
-            tree=tree,
-            reason=f"its variant is {variant.spec.path} in {variant.spec.repository} now",
-            hold=_leftover_hold(variant, location.path, permission),
-        )
+        removal = draft_leftover(variant.spec, abandoned)
+        yield replace(removal, hold=_leftover_hold(variant, abandoned, permission))
+
+
+def draft_leftover(spec: VariantSpec, abandoned: AbandonedLocation) -> DraftedRemoval:
+    """Return the removal by a pull request of an old package, which is there."""
+    location = abandoned.location
+    return DraftedRemoval(
+        variant=spec.name,
+        stage=spec.stage,
+        repository=location.repository,
+        state=location.repository_state,
+        path=location.path,
+        tree=location.path_state.tree or "",
+        reason=f"its variant is {spec.path} in {spec.repository} now",
+    )
 
 
 def _leftover_hold(
-    variant: RenderedVariant, path: str, permission: CleanupPermission
+    variant: RenderedVariant, abandoned: AbandonedLocation, permission: CleanupPermission
 ) -> Hold | None:
     """Return why an old package does not join a pull request in this pass, or None."""
+    request_hold = permission.request_holds.get(abandoned.left_place.place)
+    # A closed request keeps its packages, so that it is on record what was declined.
+    if request_hold is not None and request_hold.reason != Reason.REQUEST_CLOSED:
+        return request_hold
     is_confirmed = permission.confirmed_trees is not None
     if permission.window_hold is not None:
         return permission.window_hold
     if not permission.is_ready and not is_confirmed:
         name = variant.spec.name
-        sentence = plan_wording.describe_waiting_cleanup(path, name)
+        sentence = plan_wording.describe_waiting_cleanup(abandoned.location.path, name)
         return Hold(Reason.PLACE_LEFT, sentence)
     if not permission.is_publishing or not (permission.automation_acts or is_confirmed):
         return Hold(Reason.SWEEP_AWAITED, REMOVAL_SWEEP_AWAITED, NEXT_SWEEP)
@@ -206,7 +219,10 @@ def remaining_holds(variant: RenderedVariant, permission: CleanupPermission) -> 
         if abandoned.is_vacant or _moves_back(variant, abandoned):
             continue
         branch = _find_removal_branch(abandoned)
-        if branch:
+        request_hold = permission.request_holds.get(abandoned.left_place.place)
+        if request_hold is not None:
+            yield request_hold
+        elif branch:
             sentence = plan_wording.describe_requested_cleanup(location, branch)
             yield Hold(Reason.PLACE_LEFT, sentence)
         elif abandoned.is_edited:

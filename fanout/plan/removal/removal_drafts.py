@@ -70,6 +70,7 @@ class RemovalDraftPlan:
     draft: RemovalDraft | None = None  # as observed; None: there is none
     write: StageDraftUpdate | None = None
     is_removed: bool = False  # nothing is to be removed any more, and so the branch goes
+    is_declined: bool = False  # a person closed the request, or deleted its branch
     hold: Hold | None = None
 
 

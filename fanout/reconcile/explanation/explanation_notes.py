@@ -5,7 +5,7 @@ for which the rollout does not wait, and the conflicts of drafts one by one.
 """
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from fanout.api.gate_vocabulary import GATE_ACTIONS
@@ -30,6 +30,8 @@ from fanout.reconcile.edits.package_damage import describe_edits
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.report.enforcement_conditions import list_unenforced
 from fanout.values import frozen
+
+_MAX_NAMED = 10  # variants named in one command
 
 
 @frozen
@@ -101,15 +103,28 @@ def _excluded_notes(
 ) -> Iterator[ExplanationNote]:
     """Yield the variants for which the rollout does not wait: skipped and offline ones."""
     evaluations = item.decision.variants if item.decision is not None else {}
-    names: dict[Hold, list[str]] = {}
+    excluded_by_hold: dict[Hold, list[RenderedVariant]] = {}
     for variant in variants:
         evaluation = evaluations.get(variant.spec.name)
         for hold in evaluation.holds if evaluation is not None else ():
             if hold.reason in (Reason.SKIPPED, Reason.OFFLINE):
-                names.setdefault(hold, []).append(variant.spec.name)
-    for hold, excluded in names.items():
-        sentence = f"{format_names(excluded)}: {hold.sentence}"
-        yield ExplanationNote(str(hold.reason), sentence, hold.since, hold.until, hold.actor)
+                excluded_by_hold.setdefault(hold, []).append(variant)
+    for hold, excluded in excluded_by_hold.items():
+        sentence = f"{format_names(it.spec.name for it in excluded)}: {hold.sentence}"
+        command = _retry_command(item, excluded) if hold.reason == Reason.SKIPPED else ""
+        yield ExplanationNote(
+            str(hold.reason), sentence, hold.since, hold.until, hold.actor, command
+        )
+
+
+def _retry_command(item: PolicyResult, skipped: Sequence[RenderedVariant]) -> str:
+    """Return the command by which the first skipped variants, all of one stage, count again."""
+    options: list[str] = []
+    if item.resolved_policy.upstream_policy is not None:
+        options += ["--stage", skipped[0].spec.stage]
+        options += [word for it in skipped[:_MAX_NAMED] for word in ("--variant", it.spec.name)]
+    policy = item.resolved_policy.name
+    return shlex.join(["fanout", "retry", policy, *options, "--reason", "WHY"])
 
 
 def _future_records(item: PolicyResult) -> Iterator[ExplanationNote]:

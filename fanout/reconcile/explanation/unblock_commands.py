@@ -5,20 +5,24 @@ the commands of those others. What no command can end, such as a fault of a pack
 """
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from fanout.api.gate_vocabulary import CheckMethod, OverridableGate, Verdict
 from fanout.api.reasons import Reason
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.evidence_index import EvidenceEffect, EvidenceIndex
 from fanout.gates.gate_rules import ApprovalRule, CheckRule, StageRule
+from fanout.gates.record_facts import EvidenceFacts
+from fanout.gates.required_checks import build_reported_draft
 from fanout.message_commands import MessageCommands, find_decisions
 from fanout.reconcile.explanation.blockers import Blocker
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.removal.orphaned_variants import find_edited
+from fanout.values import replace
 
 _MAX_NAMED = 10  # variants named in one command
-_UNANSWERED = frozenset({Reason.ANSWER_STALE, Reason.VERIFICATION_PENDING})
+_UNANSWERED = frozenset({Reason.ANSWER_STALE, Reason.FROM_THE_FUTURE, Reason.VERIFICATION_PENDING})
 # A check has failed. To report it as passed is for whoever let it run again; anybody else's report
 # would contradict the first one.
 _CHECK_FAILED = frozenset(
@@ -43,6 +47,20 @@ _AFTER_OTHERS = frozenset(
 )
 _AFTER_STAGES = frozenset({Reason.AFTER_FAILED, Reason.AFTER_PENDING})
 AFTER_OTHERS = _AFTER_OTHERS | _AFTER_STAGES
+# They end with the present revision of the same stage.
+_AFTER_REVISION = frozenset({Reason.REVISION_QUEUED, Reason.SERIALIZED})
+# Their commands are those of other blockers, and so nobody else's.
+_BORROWING = AFTER_OTHERS | _AFTER_REVISION | {Reason.NOTHING_COUNTS}
+# Of a variant without a target: its removal waits for a person who confirms it.
+_ENDED_BY_REMOVAL = frozenset(
+    {
+        Reason.AUTOMATION_OFF,
+        Reason.EDITED_DOWNSTREAM,
+        Reason.TARGETS_UNCERTAIN,
+        Reason.TARGET_GONE,
+        Reason.TOO_MANY_REMOVALS,
+    }
+)
 
 
 class CommandBuilder:
@@ -80,11 +98,14 @@ class CommandBuilder:
     def _build(self, blocker: Blocker) -> Iterator[str]:
         build_by_reason: dict[str, Callable[[Blocker], Iterator[str]]] = {
             **dict.fromkeys(_AFTER_STAGES, self._build_upstream),
-            **dict.fromkeys(_AFTER_OTHERS, self._build_others),
+            **dict.fromkeys(_AFTER_OTHERS | _AFTER_REVISION, self._build_others),
             **dict.fromkeys(_UNANSWERED, self._build_reports),
             **dict.fromkeys(_FAILED, self._build_ways_on),
             Reason.APPROVAL_MISSING: self._build_approvals,
+            Reason.DECISION_WAITS: self._build_withdrawals,
             Reason.MERGE_CONFLICT: self._build_resolutions,
+            Reason.NOTHING_COUNTS: self._build_counting,
+            Reason.REMOVAL_AWAITS: self._build_later_removals,
             Reason.SUSPENDED: self._build_resumptions,
         }
         reason = blocker.reason
@@ -94,12 +115,10 @@ class CommandBuilder:
         elif reason in _SWEPT:
             yield "fanout sweep"
         elif orphans := self._find_orphans(blocker):
-            is_all = reason == Reason.TOO_MANY_REMOVALS or len(orphans) > _MAX_NAMED
-            edited = find_edited(self.item.removals)
-            for name in ("--all-gone",) if is_all else orphans:
-                # One command for all holds of a variant: without the option it is refused.
-                option = ("--edited",) if name in edited or (is_all and edited) else ()
-                yield self._command("remove", name, *option, *_WHY)
+            if reason == Reason.REQUEST_CLOSED:
+                yield from find_decisions(blocker.sentence)
+            elif reason in _ENDED_BY_REMOVAL:
+                yield from self._build_removals(blocker, orphans)
         elif options is not None:
             verb, *arguments = options
             yield self._command(verb, *self._scope(blocker), *arguments, *_WHY)
@@ -148,8 +167,30 @@ class CommandBuilder:
     def _build_others(self, blocker: Blocker) -> Iterator[str]:
         """Yield the commands of other variants of the stage."""
         for other in self.blockers:
-            if other.stage == blocker.stage and other.reason not in _AFTER_OTHERS | _AFTER_STAGES:
+            if other.stage == blocker.stage and other.reason not in _BORROWING:
                 yield from self.build(other)
+
+    def _build_counting(self, blocker: Blocker) -> Iterator[str]:
+        """Yield the commands by which a variant of the stage counts again."""
+        yield from self._build_others(blocker)
+        evaluations = self.item.decision.variants.values() if self.item.decision else ()
+        for it in evaluations:
+            if it.stage == blocker.stage and Reason.SKIPPED in {hold.reason for hold in it.holds}:
+                skipped = replace(blocker, variants=(it.name,))
+                yield self._command("retry", *self._scope(skipped, by_name=True), *_WHY)
+
+    def _build_later_removals(self, _: Blocker) -> Iterator[str]:
+        """Yield the commands that end what holds removals, which later stages have first."""
+        for other in self.blockers:
+            if other.reason != Reason.REMOVAL_AWAITS and self._find_orphans(other):
+                yield from self.build(other)
+
+    def _build_withdrawals(self, blocker: Blocker) -> Iterator[str]:
+        """Yield the withdrawal of each decision that the sentence names."""
+        facts = self.item.facts
+        for decision in facts.records.decisions if facts is not None else ():
+            if decision.name in blocker.sentence:
+                yield self._command("withdraw", decision.name, *_WHY)
 
     def _build_approvals(self, blocker: Blocker) -> Iterator[str]:
         rule = self._find_rule(blocker.stage)
@@ -164,17 +205,32 @@ class CommandBuilder:
                 yield self._command("approve", *self._scope(blocker), *revision, *check)
 
     def _build_reports(self, blocker: Blocker) -> Iterator[str]:
-        """Yield reports of the checks that have no result yet."""
+        """Yield the commands by which the checks without a result get one.
+
+        A check passes when all its reporters say so. The report of each of them counts until they
+        report something else, or somebody withdraws it.
+        """
         for check in self._find_reported(blocker):
-            answer = ("--check", check, "--status", "passed", "--revision", blocker.revision)
-            yield self._command("report", *self._scope(blocker), *answer)
+            statements = self._find_statements(blocker, check)
+            if all(it.status is Verdict.PASSED for it in statements):
+                answer = ("--check", check, "--status", "passed", "--revision", blocker.revision)
+                yield self._command("report", *self._scope(blocker), *answer)
+            else:
+                yield from self._build_corrections(statements)
+
+    def _build_corrections(self, statements: Sequence[EvidenceFacts]) -> Iterator[str]:
+        """Yield withdrawals of the statements but for which the check would have passed."""
+        others = [it.name for it in statements if it.status is not Verdict.PASSED]
+        for name in dict.fromkeys(others) if len(others) < len(statements) else ():
+            yield self._command("withdraw", name, *_WHY)
 
     def _build_ways_on(self, blocker: Blocker) -> Iterator[str]:
         """Yield what goes on after a failure: back, once more, or without the variants."""
-        if blocker.reason not in _CHECK_FAILED:  # a late result still counts
+        if blocker.reason in _CHECK_FAILED:
+            for check in self._find_reported(blocker):
+                yield from self._build_corrections(self._find_statements(blocker, check))
+        else:  # a late result still counts
             yield from self._build_reports(blocker)
-        for record in self._find_contradicting(blocker):
-            yield self._command("withdraw", record, *_WHY)
         if self._has_earlier(blocker):
             # Of the stage: if one variant went back, the others would stay halted by its failure.
             stage = ("--stage", blocker.stage) if blocker.stage else ()
@@ -198,21 +254,32 @@ class CommandBuilder:
             for (stage, revision), history in facts.history.items()
         )
 
-    def _find_contradicting(self, blocker: Blocker) -> Iterable[str]:
-        """Return the names of the failures that other reports contradict."""
+    @cached_property
+    def _evidence_index(self) -> EvidenceIndex | None:
         facts = self.item.facts
-        if facts is None or blocker.reason != Reason.CONTRADICTION:
+        return EvidenceIndex(facts.records.evidence, facts.now) if facts is not None else None
+
+    def _find_statements(self, blocker: Blocker, check: str) -> Sequence[EvidenceFacts]:
+        """Return what counts of the reports about a check of the blocked variants."""
+        facts, rule, index = self.item.facts, self._find_rule(blocker.stage), self._evidence_index
+        if facts is None or rule is None or index is None:
             return ()
-        index = EvidenceIndex(facts.records.evidence, facts.now)
-        checks = self._find_reported(blocker)
-        return dict.fromkeys(
-            evidence.name
-            for it in facts.variants
-            if it.name in blocker.variants and it.published is not None
-            for check in checks
-            for evidence, effect in index.find_effects(it.stage, check, it.name, it.published)
-            if effect is EvidenceEffect.COUNTS and evidence.status is Verdict.FAILED
-        )
+        is_of_draft = check in {it.name for it in rule.requires}
+        blocked = frozenset(blocker.variants)
+        decisions = ActiveDecisions(facts.records.decisions, facts.now)
+        statements: list[EvidenceFacts] = []
+        for it in facts.variants:
+            subject = it.published
+            if is_of_draft:
+                subject = build_reported_draft(it, it.draft, facts.now) if it.draft else None
+            if it.name not in blocked or subject is None:
+                continue
+            retried = decisions.retried_at(it.stage, it.name, subject.revision)
+            effects = index.find_effects(
+                it.stage, check, it.name, subject, retried, drafted=is_of_draft
+            )
+            statements += [each for each, effect in effects if effect is EvidenceEffect.COUNTS]
+        return statements
 
     def _find_reported(self, blocker: Blocker) -> Sequence[str]:
         """Return the checks by reports that have not passed in any of the blocked variants."""
@@ -248,6 +315,15 @@ class CommandBuilder:
                 yield self._command("resume", "--stage", name, *_WHY)
             elif kind == "variant" and name in blocker.variants:
                 yield self._command("resume", "--variant", self.names.get(name, name), *_WHY)
+
+    def _build_removals(self, blocker: Blocker, orphans: Sequence[str]) -> Iterator[str]:
+        """Yield the confirmations of removals, one for each variant or one for all."""
+        is_all = blocker.reason == Reason.TOO_MANY_REMOVALS or len(orphans) > _MAX_NAMED
+        edited = find_edited(self.item.removals)
+        for name in ("--all-gone",) if is_all else orphans:
+            # One command for all holds of a variant: without the option it is refused.
+            option = ("--edited",) if name in edited or (is_all and edited) else ()
+            yield self._command("remove", name, *option, *_WHY)
 
     def _find_orphans(self, blocker: Blocker) -> Sequence[str]:
         orphans = [it.name for it in self.item.orphans]

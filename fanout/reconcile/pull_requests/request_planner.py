@@ -15,7 +15,6 @@ from fanout.plan.pull_requests.request_holds import RequestHoldInputs
 from fanout.plan.pull_requests.request_plan import plan_request, wants_request
 from fanout.plan.pull_requests.request_records import find_begun, observe_request_lines
 from fanout.plan.pull_requests.request_settings import read_request_settings
-from fanout.plan.records.policy_status import RequestKey, RequestLine
 from fanout.reconcile.pull_requests.request_texts import RequestTextBuilder
 from fanout.values import frozen, replace
 
@@ -46,7 +45,7 @@ class RequestPlanner:
             plan.planned, variants, plan.removal_drafts, self.now
         )
         settings = read_request_settings(promotions)
-        plan = _without_declined_removals(plan, lines)
+        plan = _without_declined_removals(plan)
         groups = (
             *group_requests(plan.namespace, plan.steps, replace(plan.planned, requests=lines)),
             *group_orphaned(plan, states_by_repository, lines),
@@ -78,11 +77,9 @@ class RequestPlanner:
         return replace(plan, warnings=built.warnings)
 
 
-def _without_declined_removals(
-    plan: PolicyPlan, lines: Mapping[RequestKey, RequestLine]
-) -> PolicyPlan:
+def _without_declined_removals(plan: PolicyPlan) -> PolicyPlan:
     """Return the plan without the branches of removals that a person declined."""
-    kept = without_declined(plan.removal_drafts, lines)
+    kept = without_declined(plan.removal_drafts)
     if kept == plan.removal_drafts:
         return plan
     written = {draft.ref for draft in kept if draft.write is not None}

@@ -220,7 +220,9 @@ class RecordIntake:
             raise InvalidInput(
                 wording.describe_rewound_intake(rewound.branch),
                 reason="RecordsRewound",
-                remedy=wording.ACCEPT_REMEDY,
+                remedy=wording.format_reset_remedy(
+                    wording.BRANCH_RESTORATION, f"{key.namespace}/{key.policy}"
+                ),
             )
         return self._records.append_once(key, [_submit(item) for item in items], now)
 

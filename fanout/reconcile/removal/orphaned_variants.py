@@ -31,6 +31,7 @@ from fanout.plan.gates.gate_records import CONFIRM_REMOVAL
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.plan_wording import AUTHOR, TARGET_GONE
+from fanout.plan.pull_requests.removal_reviews import RemovalReviews
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.plan.removal.removal_drafts import DraftedRemoval, find_foreign_branch
@@ -38,7 +39,6 @@ from fanout.plan.removal.removal_plan import (
     PackageRemoval,
     VariantRemoval,
     draft_removal,
-    removal_draft_owner,
     removal_due_since,
 )
 from fanout.reconcile import reconcile_wording as wording
@@ -123,9 +123,9 @@ class RemovalInputs:
 
     facts: PolicyFacts
     records: Sequence[RecordEntry]  # without withdrawn ones
+    reviews: RemovalReviews
     removal_doubt: Hold | None = None  # why a missing target may still exist
     is_publishing: bool = True  # False: the pass only updates drafts
-    install: str = "default"
 
 
 def find_orphans(
@@ -261,7 +261,7 @@ def plan_removals(
             it,
             removals_by_name[it.name],
             path_ownership,
-            removal_inputs.install,
+            removal_inputs.reviews,
         )
         for it in orphans
     )
@@ -345,7 +345,8 @@ def _draft_removals(
     is_unwanted = Reason.AUTOMATION_OFF in reasons and Reason.WINDOW_CLOSED not in reasons
     if is_unwanted or not _ENDING_REASONS.isdisjoint(reasons):
         return
-    hold = holds[0] if holds else None
+    # A closed request keeps its packages, so that it is on record what was declined.
+    hold = next((it for it in holds if it.reason != Reason.REQUEST_CLOSED), None)
     if hold is None and not is_publishing:
         hold = Hold(Reason.SWEEP_AWAITED, wording.REMOVED_IN_SWEEPS)
     for removal in removal_steps:
@@ -387,7 +388,7 @@ def _build_gate_input(
     orphan_locations: OrphanLocations,
     removal_steps: Sequence[PackageRemoval],
     path_ownership: PathOwnership,
-    install: str,
+    reviews: RemovalReviews,
 ) -> OrphanedVariant:
     published = (
         orphan_locations.status_line.published if orphan_locations.status_line is not None else None
@@ -400,16 +401,18 @@ def _build_gate_input(
         local_edits=tuple(edited),
         trees=frozenset(edited.values()),
         held=_unreachable_hold(resolved_policy, orphan_locations, removal_steps, path_ownership)
-        or _foreign_branch_hold(removal_steps, install),
+        or _request_hold(removal_steps, reviews),
     )
 
 
-def _foreign_branch_hold(removal_steps: Sequence[PackageRemoval], install: str) -> Hold | None:
-    """Return the hold if others have the branch of the pull request that would remove a package."""
+def _request_hold(removal_steps: Sequence[PackageRemoval], reviews: RemovalReviews) -> Hold | None:
+    """Return why the pull request that removes a package cannot be, or is not to be merged."""
     for removal in removal_steps:
         if removal.awaits_request and removal.repository_state is not None:
-            ref = removal_draft_owner(removal, install).find_ref(removal.stage)
-            hold = find_foreign_branch(removal.repository_state, ref, removal.repository)
+            ref = reviews.owner.find_ref(removal.stage)
+            hold = find_foreign_branch(
+                removal.repository_state, ref, removal.repository
+            ) or reviews.find_hold(draft_removal(removal, TARGET_GONE))
             if hold is not None:
                 return hold
     return None
@@ -536,7 +539,7 @@ def _describe_orphan(
     branches = [it.removal_branch for it in locations if it.removal_branch]
     if holds is None:
         consequence = wording.describe_kept_orphan(resolved_policy.name, name)
-    elif branches:
+    elif branches and not (holds and holds[0].reason == Reason.REQUEST_CLOSED):
         consequence = wording.describe_requested_orphan(branches[0], hold)
     elif holds:
         consequence = wording.describe_held_orphan(hold, holds[0].actor)

@@ -1,0 +1,110 @@
+"""Pull requests that remove packages: their closings by people, and requests for changes.
+
+A request that a person closes, or whose branch a person deletes, is a no to the removal of its
+packages, until it is reopened or somebody decides `fanout resume`. Changes that an approver of the
+stage requests hold the request until the same person approves it or the review is dismissed.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY
+
+from fanout.api.reasons import Reason
+from fanout.gates import gate_wording
+from fanout.gates.gate_facts import Hold
+from fanout.gates.gate_rules import StageRule
+from fanout.gates.record_facts import DecisionFacts
+from fanout.plan import plan_wording
+from fanout.plan.evidence.review_approvals import find_rejecting_reviews
+from fanout.plan.observation.observed_request import RequestState
+from fanout.plan.observed_variant import DeclinedRequest
+from fanout.plan.pull_requests.declined_requests import (
+    describe_declined,
+    describe_declined_hold,
+    is_closed_by_person,
+    is_resumed,
+)
+from fanout.plan.records.policy_status import RequestKey, RequestLine
+from fanout.plan.removal.removal_drafts import (
+    DraftedRemoval,
+    RemovalDraftOwner,
+    RemovalDraftPlan,
+)
+from fanout.values import frozen, replace
+
+
+@frozen
+class RemovalReviews:
+    """Reviews and closings of the pull requests that remove packages of one policy.
+
+    `lines` are the requests on record, `decisions` those that count.
+    """
+
+    _: KW_ONLY
+    owner: RemovalDraftOwner
+    lines: Mapping[RequestKey, RequestLine]
+    decisions: Sequence[DecisionFacts]
+    stage_rules: Sequence[StageRule]
+
+    def find_hold(self, removal: DraftedRemoval) -> Hold | None:
+        """Return why people keep the request for a package from being merged, or None."""
+        declined = self.find_declined(removal)
+        if declined is None:
+            return self.find_requested_changes(removal)
+        subject = plan_wording.describe_requested_removal(removal.path)
+        command = plan_wording.format_resume_command(self.owner.name, self._find_scope(removal))
+        return describe_declined_hold(declined, subject, command, removal.repository)
+
+    def find_declined(self, removal: DraftedRemoval) -> DeclinedRequest | None:
+        """Return the request by which a person declined the removal of a package, or None."""
+        state, ref = removal.state, self.owner.find_ref(removal.stage)
+        forge, line = state.forge, self.lines.get((state.identity, ref))
+        facts = forge.requests.get(ref) if forge is not None else None
+        if forge is not None and facts is not None:
+            is_open = facts.request.state is RequestState.OPEN
+            if not (ref not in state.refs if is_open else is_closed_by_person(facts, forge)):
+                return None
+            declined = describe_declined(facts, forge, "")
+            closed = facts.request.closed
+        elif line is not None and removal.path in line.declined:
+            declined = DeclinedRequest(
+                revision="", number=line.number, url=line.url, by=line.closed_by
+            )
+            closed = line.closed
+        else:
+            return None
+        is_over = is_resumed(removal.stage, removal.variant, closed, self.decisions)
+        return None if is_over else declined
+
+    def _find_scope(self, removal: DraftedRemoval) -> str:
+        """Return the stage of a decision about the request; "": the policy does not have it."""
+        return removal.stage if removal.stage in {it.name for it in self.stage_rules} else ""
+
+    def find_requested_changes(self, removal: DraftedRemoval) -> Hold | None:
+        """Return the hold of a package whose removal an approver of the stage has refused."""
+        forge = removal.state.forge
+        facts = (
+            forge.requests.get(self.owner.find_ref(removal.stage)) if forge is not None else None
+        )
+        if forge is None or facts is None:
+            return None
+        for stage_rule in self.stage_rules:
+            for rule in stage_rule.approvals if stage_rule.name == removal.stage else ():
+                # The removal of a package that the reviewed commit still had is not refused.
+                rejections = [
+                    it
+                    for it in find_rejecting_reviews(forge.host, facts, rule)
+                    if removal.path not in facts.reviewed_trees.get(it.commit, ())
+                ]
+                if rejections:
+                    people = [(it.by, it.link) for it in rejections]
+                    sentence = gate_wording.describe_requested_changes(rule.name, people)
+                    actor = gate_wording.format_reviewers(it.by for it in rejections)
+                    return Hold(Reason.CHANGES_REQUESTED, sentence, actor, rejections[0].at)
+        return None
+
+    def mark_declined(self, plans: Iterable[RemovalDraftPlan]) -> tuple[RemovalDraftPlan, ...]:
+        """Return the plans, each declined if a person declined the removal of a package in it."""
+        return tuple(
+            replace(it, is_declined=True) if any(map(self.find_declined, it.packages)) else it
+            for it in plans
+        )
