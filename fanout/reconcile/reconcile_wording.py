@@ -296,7 +296,7 @@ def describe_missing_directory(path: str, revision: str, url: str, problem: str)
 def describe_second_branch(url: str, other: str, branch: str) -> str:
     """Describe a Repository with the URL of another one and a different branch."""
     return (
-        f"Repository {other} has the same URL {url} and branch {branch}; a repository is published"
+        f"{other} has the same URL {url} and branch {branch}; a repository is published"
         " to on one branch"
     )
 
@@ -342,6 +342,14 @@ def describe_other_publisher(location: str, owner: str) -> str:
     return f"{location} holds a package that was published for {owner}"
 
 
+def describe_other_tenant(location: str, variant: str) -> str:
+    """Describe a path with a package of another namespace, with no more about it."""
+    return (
+        f"{location} holds a package that was published for a policy in another namespace; choose"
+        f" another path for {variant}"
+    )
+
+
 def describe_two_addresses(sentence: str, repositories: Sequence[str], urls: Sequence[str]) -> str:
     """Describe two Repositories with different URLs of one repository."""
     return (
@@ -381,10 +389,10 @@ def describe_unreachable_path(variant: str, path: str, place: str, problem: str)
     )
 
 
-def describe_displaced_variant(variant: str, path: str, other: str) -> str:
+def describe_displaced_variant(variant: str, path: str, owner: str) -> str:
     """Describe a former path that another variant has taken before the move."""
     return (
-        f"the former path {path} of {variant} belongs to variant {other} now, but {variant} is not"
+        f"the former path {path} of {variant} belongs to {owner} now, but {variant} is not"
         " at its new path yet; merge its draft by hand"
     )
 
