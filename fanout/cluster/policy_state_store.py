@@ -48,6 +48,7 @@ from fanout.package.tree_ids import blob_id
 from fanout.plan.history.status_revision import StatusRevision
 from fanout.plan.observation.repository_state import CommitIdentity, FileCommit
 from fanout.plan.records.policy_records import (
+    LostBranch,
     PolicyRecords,
     RecordEntry,
     RecordsKey,
@@ -147,6 +148,7 @@ class PolicyStateStore:
         self._held: Mapping[RecordsKey, str] = {}  # why their status must not change
         # Blob ids of the status files by path, as this process last read or wrote them.
         self._status_files: dict[RecordsKey, Mapping[str, str]] = {}
+        self._unknown_branches: tuple[str, ...] = ()  # of the last listing: those of others
         self._changed_elsewhere: set[RecordsKey] = set()  # and not taken since
 
     # ---- reading -------------------------------------------------------------------------------
@@ -178,8 +180,33 @@ class PolicyStateStore:
                 if state.head and state.failure is None
             }
             return self._last_states
-        self._last_states = states
-        return states
+        self._last_states = self._with_lost_branches(states, keys)
+        return self._last_states
+
+    def _with_lost_branches(
+        self, states: Mapping[RecordsKey, PolicyRecords], keys: Sequence[RecordsKey]
+    ) -> Mapping[RecordsKey, PolicyRecords]:
+        """Name the branches that may be those of the declared policies without one, renamed."""
+        missing = [key for key in keys if not states[key].head]
+        if not missing:
+            return states
+        # One renamed below the same prefix has the records of another policy than its name says.
+        misnamed = [key for key in states.keys() - set(keys) if states[key].unreadable]
+        refs = [*self._unknown_branches, *map(self._branch_ref, misnamed)]
+        others = tuple(it.removeprefix("refs/heads/") for it in sorted(refs))
+        named = {
+            key: LostBranch(
+                self._branch_ref(key).removeprefix("refs/heads/"),
+                self._repository.remote.url,
+                others,
+            )
+            for key in missing
+            if others
+        }
+        return {
+            key: replace(state, lost_branch=named[key]) if key in named else state
+            for key, state in states.items()
+        }
 
     def read_status_revisions(self, key: RecordsKey) -> Sequence[StatusRevision]:
         """Return all changes of a policy's status, oldest first, up to the head read last.
@@ -197,7 +224,9 @@ class PolicyStateStore:
 
         Raises Unavailable, Denied.
         """
-        refs = self._repository.heads_under(branch_prefix(self._install))
+        prefix = branch_prefix(self._install)
+        refs = self._repository.list_branches(prefix)
+        self._unknown_branches = tuple(it for it in refs if not it.startswith(prefix))
         head_by_key = {
             parse_branch_ref(self._install, ref): head for ref, head in sorted(refs.items())
         }

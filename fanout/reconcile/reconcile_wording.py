@@ -413,6 +413,23 @@ def describe_found_branch(cause: str, url: str, branch: str) -> str:
     return f"{cause}, but {url} has branch {branch} of this installation"
 
 
+def describe_other_branches(
+    problem: str, branch: str, repository: str, others: Sequence[str]
+) -> str:
+    """Describe missing records whose repository has other branches."""
+    more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+    listed = f"{', '.join(others[:3])}{more}"
+    return f"{problem}; {repository} has no branch {branch}, but it has {listed}"
+
+
+def format_renaming_remedy(branch: str) -> str:
+    """Format the remedy of records whose branch may have been renamed."""
+    return (
+        f"if one of them has the records, rename it back to {branch}; else name the correct records"
+        " repository with --records, or restore it from a backup"
+    )
+
+
 def describe_lost_policy_records(url: str, artifact: str) -> str:
     """Describe missing records of a policy that wrote something to a repository."""
     return f"the policy has no records, but {url} has {artifact}"

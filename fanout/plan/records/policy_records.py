@@ -91,6 +91,15 @@ class RewoundBranch:
 
 
 @frozen
+class LostBranch:
+    """The branch that a policy without records would have, and others that may be it, renamed."""
+
+    branch: str
+    repository: str  # URL
+    others: tuple[str, ...]
+
+
+@frozen
 class PolicyRecords:
     """All records and status lines of one policy."""
 
@@ -101,6 +110,8 @@ class PolicyRecords:
     unreadable: tuple[str, ...] = ()  # sentences; any of them holds the policy
     failure: FanoutError | None = None  # error of reading the branch; holds the policy too
     rewound: RewoundBranch | None = None  # the branch was put back; holds the policy too
+    # None: it is there, or the repository has no branch that may be it
+    lost_branch: LostBranch | None = None
     # why the repository cannot be read now: these are the records that were read last
     outdated: str = ""
 
