@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
+from fanout.api.reasons import Reason
 from fanout.api.text_fields import pluralize
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING, BlockedPath, get_value, with_value
@@ -216,6 +217,7 @@ _CONFIG_KINDS = (("fn.kpt.dev/", "ApplyReplacements"), ("kpt.dev/", "Replacement
 _IDENTITY = ("group", "version", "kind", "name", "namespace")
 _SELECTOR_FIELDS = ("labelSelector", "annotationSelector")
 _NAME = "metadata.name"
+MAX_LOOKUPS = 1_000_000  # of one function, some seconds
 T = TypeVar("T")
 
 
@@ -467,6 +469,18 @@ class _Survey:
     unmatched_targets: list[ReplacementTarget] = field(default_factory=list)  # select no object
     # By field path of the configuration and as written: the objects without it, and with it.
     skipped: dict[tuple[str, str], Counter[bool]] = field(default_factory=dict)
+    lookups: int = 0  # objects that selectors were compared with, and fields that were found
+
+    def count(self, lookups: int) -> None:
+        """Count lookups. Raises InvalidInput beyond the limit: many times many take hours."""
+        self.lookups += lookups
+        if self.lookups > MAX_LOOKUPS:
+            raise InvalidInput(
+                f"the replacements take more than {MAX_LOOKUPS:,} comparisons with objects and"
+                " fields",
+                reason=Reason.LIMIT_EXCEEDED,
+                remedy="write fewer replacements, or split the package",
+            )
 
 
 def _run_replacements(
@@ -478,8 +492,10 @@ def _run_replacements(
     )
     drafts = survey.drafts.values()
     for number, replacement in enumerate(config):
+        survey.count(len(drafts))
         value = _find_source_value(replacement, f"replacements[{number}].source", list(drafts))
         for target in replacement.targets:
+            survey.count(len(drafts) * (1 + len(target.reject)))
             targeted = [draft for draft in drafts if target.is_target(draft.value)]
             if not targeted:
                 survey.unmatched_targets.append(target)
@@ -545,7 +561,7 @@ def _replace_fields(
             if not is_present:
                 continue
         try:
-            _set_field(draft, parts, value, target.options)
+            survey.count(_set_field(draft, parts, value, target.options))
         except UnfitObject as unfit:
             problem = f"{config_field} ({text}): {unfit.problem}"
             raise UnfitObject(unfit.path, problem, unfit.remedy, unfit.reason) from None
@@ -553,7 +569,8 @@ def _replace_fields(
 
 def _set_field(
     draft: _ObjectDraft, parts: tuple[PathPart, ...], value: object, options: ReplacementOptions
-) -> None:
+) -> int:
+    """Set the fields that the path selects, and return their number."""
     paths = list(find_paths(draft.value, parts))
     if not paths and not options.create:
         raise UnfitObject(
@@ -570,6 +587,7 @@ def _set_field(
         draft.set(
             path, _new_value(get_value(draft.value, path), value, path, options, draft.size_limiter)
         )
+    return len(paths)
 
 
 def _new_value(
