@@ -148,7 +148,7 @@ class PolicyStateStore:
         self._held: Mapping[RecordsKey, str] = {}  # why their status must not change
         # Blob ids of the status files by path, as this process last read or wrote them.
         self._status_files: dict[RecordsKey, Mapping[str, str]] = {}
-        self._unknown_branches: tuple[str, ...] = ()  # of the last listing: those of others
+        self._unknown_branches = 0  # of the last listing: those that are no records of it
         self._changed_elsewhere: set[RecordsKey] = set()  # and not taken since
 
     # ---- reading -------------------------------------------------------------------------------
@@ -186,27 +186,22 @@ class PolicyStateStore:
     def _with_lost_branches(
         self, states: Mapping[RecordsKey, PolicyRecords], keys: Sequence[RecordsKey]
     ) -> Mapping[RecordsKey, PolicyRecords]:
-        """Name the branches that may be those of the declared policies without one, renamed."""
+        """Return the states; for policies without a branch, with how many may be it, renamed."""
         missing = [key for key in keys if not states[key].head]
         if not missing:
             return states
         # One renamed below the same prefix has the records of another policy than its name says.
-        misnamed = [key for key in states.keys() - set(keys) if states[key].unreadable]
-        refs = [*self._unknown_branches, *map(self._branch_ref, misnamed)]
-        others = tuple(it.removeprefix("refs/heads/") for it in sorted(refs))
+        misnamed = sum(bool(states[key].unreadable) for key in states.keys() - set(keys))
+        others = self._unknown_branches + misnamed
+        if not others:
+            return states
+        url = self._repository.remote.url
+        names = {key: self._branch_ref(key).removeprefix("refs/heads/") for key in missing}
         named = {
-            key: LostBranch(
-                self._branch_ref(key).removeprefix("refs/heads/"),
-                self._repository.remote.url,
-                others,
-            )
-            for key in missing
-            if others
+            key: replace(states[key], lost_branch=LostBranch(name, url, others))
+            for key, name in names.items()
         }
-        return {
-            key: replace(state, lost_branch=named[key]) if key in named else state
-            for key, state in states.items()
-        }
+        return {**states, **named}
 
     def read_status_revisions(self, key: RecordsKey) -> Sequence[StatusRevision]:
         """Return all changes of a policy's status, oldest first, up to the head read last.
@@ -226,7 +221,7 @@ class PolicyStateStore:
         """
         prefix = branch_prefix(self._install)
         refs = self._repository.list_branches(prefix)
-        self._unknown_branches = tuple(it for it in refs if not it.startswith(prefix))
+        self._unknown_branches = sum(not it.startswith(prefix) for it in refs)
         head_by_key = {
             parse_branch_ref(self._install, ref): head for ref, head in sorted(refs.items())
         }

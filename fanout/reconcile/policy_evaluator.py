@@ -97,8 +97,8 @@ from fanout.reconcile.policy_phases import (
 )
 from fanout.reconcile.pull_requests.request_planner import RequestPlanner
 from fanout.reconcile.records.lost_records import (
+    count_other_branches,
     find_bootstrap_repositories,
-    name_other_branches,
     refuse_lost_policy_state,
 )
 from fanout.reconcile.records.rewound_records import (
@@ -245,7 +245,7 @@ class PolicyEvaluator:
             variants = mark_lost_tags(
                 resolved_policy, variant_observer.observe_variants(), inputs.listings
             )
-        with name_other_branches(inputs.policy_state.lost_branch):
+        with count_other_branches(inputs.policy_state.lost_branch):
             bootstrap_repositories = self._check_bootstrap(inputs, variants)
             refuse_missing_records(resolved_policy.title, inputs.policy_state, variants)
             # By observed heads: repositories may show no trace of the lost records.

@@ -413,20 +413,18 @@ def describe_found_branch(cause: str, url: str, branch: str) -> str:
     return f"{cause}, but {url} has branch {branch} of this installation"
 
 
-def describe_other_branches(
-    problem: str, branch: str, repository: str, others: Sequence[str]
-) -> str:
+def describe_other_branches(problem: str, branch: str, repository: str, others: int) -> str:
     """Describe missing records whose repository has other branches."""
-    more = f" and {len(others) - 3} more" if len(others) > 3 else ""
-    listed = f"{', '.join(others[:3])}{more}"
-    return f"{problem}; {repository} has no branch {branch}, but it has {listed}"
+    names = "1 with another name" if others == 1 else f"{others} with other names"
+    return f"{problem}; {repository} has no branch {branch}, but {names}"
 
 
-def format_renaming_remedy(branch: str) -> str:
+def format_renaming_remedy(branch: str, repository: str) -> str:
     """Format the remedy of records whose branch may have been renamed."""
     return (
-        f"if one of them has the records, rename it back to {branch}; else name the correct records"
-        " repository with --records, or restore it from a backup"
+        f"run `git ls-remote {repository}`; if a branch there has the records, rename it back to"
+        f" {branch}; else name the correct records repository with --records, or restore it from a"
+        " backup"
     )
 
 

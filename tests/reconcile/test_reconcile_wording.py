@@ -98,6 +98,8 @@ SENTENCES = [
      ("/git/edge: cannot create the label fanout/hold, which holds pull requests: no right;"
       " or create it by hand")),
     # Paths and moves.
+    (wording.describe_other_branches("no records", "a/b", URL, 2),
+     "no records; /git/edge has no branch a/b, but 2 with other names"),
     (wording.describe_other_tenant(AMS, "ams"),
      ("edge:sites/ams holds a package that was published for a policy in another namespace; choose"
       " another path for ams")),

@@ -237,9 +237,12 @@ def test_a_renamed_branch_of_records_is_told_as_one(frozen: Fleet, name, several
         records = moved(frozen, "fresh").records()
     swept = frozen.sweep()
     assert swept.code in (2, 3)
-    assert f"but it has {name}" in swept.err
     branch = BOOK.removeprefix("refs/heads/")
-    assert f"if one of them has the records, rename it back to {branch};" in swept.err
+    assert f"{records.path} has no branch {branch}, but 1 with another name" in swept.err
+    assert f"if a branch there has the records, rename it back to {branch};" in swept.err
+    listed = f"`git ls-remote {records.path}`"
+    assert listed in swept.err
+    assert renamed in records.git(*listed.strip("`").split()[1:])
     shown = swept.err + frozen.run("explain", "monitoring").out
     for destroying in ("--new-records", "accept-records", "remove"):
         assert destroying not in shown

@@ -92,11 +92,14 @@ class RewoundBranch:
 
 @frozen
 class LostBranch:
-    """The branch that a policy without records would have, and others that may be it, renamed."""
+    """The branch that a policy without records would have, where others may be it, renamed.
+
+    Others are counted and not named: their names have those of other namespaces.
+    """
 
     branch: str
     repository: str  # URL
-    others: tuple[str, ...]
+    others: int
 
 
 @frozen

@@ -40,8 +40,8 @@ def refuse_lost_records(
 
 
 @contextmanager
-def name_other_branches(lost_branch: LostBranch | None) -> Iterator[None]:
-    """Name in an error of missing records the branches that may be theirs, renamed.
+def count_other_branches(lost_branch: LostBranch | None) -> Iterator[None]:
+    """Add to an error of missing records that other branches may have them, under another name.
 
     The remedy is to rename one back, and none that gives up what is on it.
     """
@@ -50,13 +50,11 @@ def name_other_branches(lost_branch: LostBranch | None) -> Iterator[None]:
     except InvalidInput as error:
         if lost_branch is None:
             raise
-        others = lost_branch.others
+        branch, repository = lost_branch.branch, lost_branch.repository
         raise InvalidInput(
-            wording.describe_other_branches(
-                error.problem, lost_branch.branch, lost_branch.repository, others
-            ),
+            wording.describe_other_branches(error.problem, branch, repository, lost_branch.others),
             reason=error.reason,
-            remedy=wording.format_renaming_remedy(lost_branch.branch),
+            remedy=wording.format_renaming_remedy(branch, repository),
             where=error.where,
         ) from error
 
