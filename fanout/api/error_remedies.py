@@ -325,8 +325,8 @@ ERROR_REMEDIES: Mapping[Reason, Remedy] = {
     Reason.RECORDS_LOST: Remedy(
         "The records repository has no records of the policy, but fanout has already "
         "written to the downstream repositories of the policy.",
-        "Restore the records repository from its backup. If there is no backup, run "
-        "`fanout sweep --new-records`.",
+        "If the branch of the policy was renamed, rename it back. Else restore the records "
+        "repository from its backup. If there is no backup, run `fanout sweep --new-records`.",
     ),
     Reason.RECORDS_NOT_CONFIGURED: Remedy(
         "Objects are read from a cluster, and no records repository is named, or its directory "

@@ -23,9 +23,22 @@ from fanout.api.upstream_policy import UpstreamPolicy
 
 def matches_name_pattern(pattern: str, name: str) -> bool:
     """Return whether the name matches a pattern in which * stands for any text."""
-    # Not fnmatch, in which brackets and question marks have a meaning as well.
-    parts = (re.escape(part) for part in pattern.split("*"))
-    return re.fullmatch(".*".join(parts), name) is not None
+    # Not fnmatch, in which brackets and question marks have a meaning as well, and no regular
+    # expression, which can backtrack for hours.
+    first, *middle = pattern.split("*")
+    if not middle:
+        return name == pattern
+    last = middle.pop()
+    end = len(name) - len(last)
+    position = len(first)
+    if not name.startswith(first) or not name.endswith(last):
+        return False
+    for part in middle:
+        position = name.find(part, position, end)
+        if position < 0:
+            return False
+        position += len(part)
+    return position <= end
 
 
 def matches_any_name(pattern: str, names: Collection[str]) -> bool:

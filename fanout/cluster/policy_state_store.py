@@ -48,6 +48,7 @@ from fanout.package.tree_ids import blob_id
 from fanout.plan.history.status_revision import StatusRevision
 from fanout.plan.observation.repository_state import CommitIdentity, FileCommit
 from fanout.plan.records.policy_records import (
+    LostBranch,
     PolicyRecords,
     RecordEntry,
     RecordsKey,
@@ -147,6 +148,7 @@ class PolicyStateStore:
         self._held: Mapping[RecordsKey, str] = {}  # why their status must not change
         # Blob ids of the status files by path, as this process last read or wrote them.
         self._status_files: dict[RecordsKey, Mapping[str, str]] = {}
+        self._unknown_branches = 0  # of the last listing: those that are no records of it
         self._changed_elsewhere: set[RecordsKey] = set()  # and not taken since
 
     # ---- reading -------------------------------------------------------------------------------
@@ -178,8 +180,28 @@ class PolicyStateStore:
                 if state.head and state.failure is None
             }
             return self._last_states
-        self._last_states = states
-        return states
+        self._last_states = self._with_lost_branches(states, keys)
+        return self._last_states
+
+    def _with_lost_branches(
+        self, states: Mapping[RecordsKey, PolicyRecords], keys: Sequence[RecordsKey]
+    ) -> Mapping[RecordsKey, PolicyRecords]:
+        """Return the states; for policies without a branch, with how many may be it, renamed."""
+        missing = [key for key in keys if not states[key].head]
+        if not missing:
+            return states
+        # One renamed below the same prefix has the records of another policy than its name says.
+        misnamed = sum(bool(states[key].unreadable) for key in states.keys() - set(keys))
+        others = self._unknown_branches + misnamed
+        if not others:
+            return states
+        url = self._repository.remote.url
+        names = {key: self._branch_ref(key).removeprefix("refs/heads/") for key in missing}
+        named = {
+            key: replace(states[key], lost_branch=LostBranch(name, url, others))
+            for key, name in names.items()
+        }
+        return {**states, **named}
 
     def read_status_revisions(self, key: RecordsKey) -> Sequence[StatusRevision]:
         """Return all changes of a policy's status, oldest first, up to the head read last.
@@ -197,7 +219,9 @@ class PolicyStateStore:
 
         Raises Unavailable, Denied.
         """
-        refs = self._repository.heads_under(branch_prefix(self._install))
+        prefix = branch_prefix(self._install)
+        refs = self._repository.list_branches(prefix)
+        self._unknown_branches = sum(not it.startswith(prefix) for it in refs)
         head_by_key = {
             parse_branch_ref(self._install, ref): head for ref, head in sorted(refs.items())
         }

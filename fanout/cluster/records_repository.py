@@ -21,6 +21,8 @@ from fanout.ports import GitStore, ObjectReader
 from fanout.telemetry.metrics import Counters
 from fanout.values import frozen
 
+_BRANCHES = "refs/heads/"
+
 
 @frozen
 class LocalRepository:
@@ -53,16 +55,16 @@ class RecordsRepository:
         remote_heads = self._list_refs(names)
         return {ref: remote_heads.get(ref, "") for ref in names}
 
-    def heads_under(self, prefix: str) -> Mapping[str, str]:
-        """Return the heads of all branches with the prefix.
+    def list_branches(self, prefix: str) -> Mapping[str, str]:
+        """Return the heads of all branches; commits of those with the prefix are readable.
 
-        Their commits are readable, but for those in `refused`. Takes one listing, or none if the
-        repository does not exist yet. Raises Unavailable, Denied.
+        But for those in `refused`. Takes one listing, or none if the repository does not exist
+        yet. Raises Unavailable, Denied.
         """
         if self._is_missing():
             return {}
-        remote_heads = self._list_refs((f"{prefix}*",))
-        return {ref: head for ref, head in remote_heads.items() if ref.startswith(prefix)}
+        refs = self._list_refs((f"{prefix}*",))
+        return {ref: head for ref, head in refs.items() if ref.startswith(_BRANCHES)}
 
     def explain_missing(self, refs: re.Pattern[str]) -> str:
         """Return why no ref matches the pattern, as a message; "" if there is one.

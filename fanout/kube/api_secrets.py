@@ -34,17 +34,17 @@ class ApiSecrets:
         except NotServed as error:
             raise _denied(error.problem, wording.MISSING_REMEDY) from error
         except Denied as error:
-            raise _denied(error.problem, wording.ROLE_REMEDY) from error
+            raise _denied(wording.describe_forbidden_secret(name), wording.ROLE_REMEDY) from error
         data = document.get("data") or {}
         try:
             texts = {key: b64decode(value).decode() for key, value in data.items()}
         except ValueError:
             # The original error carries the content.
-            problem = wording.describe_binary_secret(namespace, name)
+            problem = wording.describe_binary_secret(name)
             raise _denied(problem, wording.KEYS_REMEDY) from None
         secret = read_secret_keys(texts)
         if secret is None:
-            problem = wording.describe_secret_keys(namespace, name)
+            problem = wording.describe_secret_keys(name)
             raise _denied(problem, wording.KEYS_REMEDY)
         for content in (secret.password, secret.private_key):
             self._redactor.register(content, secret.username)

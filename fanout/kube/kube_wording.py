@@ -35,14 +35,22 @@ def describe_service_account(error: Exception) -> str:
     return f"the service account of the pod cannot be used: {error}"
 
 
-def describe_binary_secret(namespace: str, name: str) -> str:
+# Secrets without their namespace: policies of others read this about a shared Repository.
+
+
+def describe_forbidden_secret(name: str) -> str:
+    """Say that the controller must not read a Secret."""
+    return f"fanout may not read Secret {name}"
+
+
+def describe_binary_secret(name: str) -> str:
     """Say that a Secret has content that is not text."""
-    return f"Secret {namespace}/{name} has content that is not UTF-8 text"
+    return f"Secret {name} has content that is not UTF-8 text"
 
 
-def describe_secret_keys(namespace: str, name: str) -> str:
+def describe_secret_keys(name: str) -> str:
     """Say that a Secret has no credentials."""
-    return f"Secret {namespace}/{name} has neither a password nor a private key"
+    return f"Secret {name} has neither a password nor a private key"
 
 
 def describe_unreachable(address: str, error: Exception) -> str:

@@ -153,6 +153,14 @@ def describe_nested_move(location: str, path: str) -> str:
     return f"{location} and the present path {path} are nested; move it to a third path first"
 
 
+def describe_other_namespace(location: str, path: str) -> str:
+    """Describe a path of a variant in another namespace, with no more about it."""
+    return (
+        f"{location} is not free: {path} belongs to a variant in another namespace; choose another"
+        " path, or wait until it is free"
+    )
+
+
 def describe_undeclared_occupant(location: str, path: str, policy: str) -> str:
     """Describe a path of a policy that is not declared. `policy` is NAMESPACE/NAME."""
     name = policy.rpartition("/")[2]

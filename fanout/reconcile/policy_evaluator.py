@@ -100,6 +100,7 @@ from fanout.reconcile.policy_phases import (
 )
 from fanout.reconcile.pull_requests.request_planner import RequestPlanner
 from fanout.reconcile.records.lost_records import (
+    count_other_branches,
     find_bootstrap_repositories,
     refuse_lost_policy_state,
 )
@@ -259,11 +260,12 @@ class PolicyEvaluator:
             variants = mark_lost_tags(
                 resolved_policy, variant_observer.observe_variants(), inputs.listings
             )
-        bootstrap_repositories = self._check_bootstrap(inputs, variants)
-        refuse_missing_records(resolved_policy.title, inputs.policy_state, variants)
-        # By observed heads: repositories may show no trace of the lost records.
-        refuse_rewound_branch(resolved_policy.title, inputs.policy_state.rewound)
-        refuse_lost_traces(resolved_policy.title, self._find_lost_traces(inputs))
+        with count_other_branches(inputs.policy_state.lost_branch):
+            bootstrap_repositories = self._check_bootstrap(inputs, variants)
+            refuse_missing_records(resolved_policy.title, inputs.policy_state, variants)
+            # By observed heads: repositories may show no trace of the lost records.
+            refuse_rewound_branch(resolved_policy.title, inputs.policy_state.rewound)
+            refuse_lost_traces(resolved_policy.title, self._find_lost_traces(inputs))
         gate_records = with_removals(
             build_gate_records(find_own_records(inputs), self.now), status.removed
         )

@@ -295,7 +295,7 @@ def describe_missing_directory(path: str, revision: str, url: str, problem: str)
 def describe_second_branch(url: str, other: str, branch: str) -> str:
     """Describe a Repository with the URL of another one and a different branch."""
     return (
-        f"Repository {other} has the same URL {url} and branch {branch}; a repository is published"
+        f"{other} has the same URL {url} and branch {branch}; a repository is published"
         " to on one branch"
     )
 
@@ -341,6 +341,14 @@ def describe_other_publisher(location: str, owner: str) -> str:
     return f"{location} holds a package that was published for {owner}"
 
 
+def describe_other_tenant(location: str, variant: str) -> str:
+    """Describe a path with a package of another namespace, with no more about it."""
+    return (
+        f"{location} holds a package that was published for a policy in another namespace; choose"
+        f" another path for {variant}"
+    )
+
+
 def describe_two_addresses(sentence: str, repositories: Sequence[str], urls: Sequence[str]) -> str:
     """Describe two Repositories with different URLs of one repository."""
     return (
@@ -380,10 +388,10 @@ def describe_unreachable_path(variant: str, path: str, place: str, problem: str)
     )
 
 
-def describe_displaced_variant(variant: str, path: str, other: str) -> str:
+def describe_displaced_variant(variant: str, path: str, owner: str) -> str:
     """Describe a former path that another variant has taken before the move."""
     return (
-        f"the former path {path} of {variant} belongs to variant {other} now, but {variant} is not"
+        f"the former path {path} of {variant} belongs to {owner} now, but {variant} is not"
         " at its new path yet; merge its draft by hand"
     )
 
@@ -402,6 +410,21 @@ def describe_edited_leftover(variant: str, location: str) -> str:
 def describe_found_branch(cause: str, url: str, branch: str) -> str:
     """Describe missing records of an installation that has a branch in a repository."""
     return f"{cause}, but {url} has branch {branch} of this installation"
+
+
+def describe_other_branches(problem: str, branch: str, repository: str, others: int) -> str:
+    """Describe missing records whose repository has other branches."""
+    names = "1 with another name" if others == 1 else f"{others} with other names"
+    return f"{problem}; {repository} has no branch {branch}, but {names}"
+
+
+def format_renaming_remedy(branch: str, repository: str) -> str:
+    """Format the remedy of records whose branch may have been renamed."""
+    return (
+        f"run `git ls-remote {repository}`; if a branch there has the records, rename it back to"
+        f" {branch}; else name the correct records repository with --records, or restore it from a"
+        " backup"
+    )
 
 
 def describe_lost_policy_records(url: str, artifact: str) -> str:

@@ -51,7 +51,7 @@ from fanout.reconcile.pull_requests.request_memo import RequestMemos
 from fanout.reconcile.pull_requests.request_observer import RequestObserver
 from fanout.reconcile.pull_requests.request_planner import RequestPlanner
 from fanout.reconcile.pull_requests.request_texts import RequestTextBuilder
-from fanout.reconcile.records.lost_records import refuse_lost_records
+from fanout.reconcile.records.lost_records import count_other_branches, refuse_lost_records
 from fanout.reconcile.records.undeclared_policies import find_undeclared
 from fanout.reconcile.removal.orphaned_variants import find_removal_doubt
 from fanout.reconcile.rendering.commit_templates import CommitMessages, build_commit_messages
@@ -452,7 +452,9 @@ class Reconciler:
         )
         listings = git.list_refs(listing_requests, max_age) if listing_requests else {}
         if blank_reason:
-            refuse_lost_records(blank_reason, listings, setup.install)
+            missing = (it.lost_branch for it in scope.policy_states.values())
+            with count_other_branches(next(filter(None, missing), None)):
+                refuse_lost_records(blank_reason, listings, setup.install)
         return listing_requests, listings
 
     def _build_snapshot(

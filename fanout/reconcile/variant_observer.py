@@ -379,7 +379,8 @@ class VariantObserver:
             and not move.partners
             and wanted_place == self._wanted_places[spec.name]
         ):
-            if occupant.variant == spec.name or occupant.is_undeclared:
+            is_own = (occupant.namespace, occupant.variant) == (spec.namespace, spec.name)
+            if is_own or occupant.is_undeclared:
                 hold = hold or occupied_path_hold(spec, occupant)
             else:
                 waiting_hold = occupied_path_hold(spec, occupant)
@@ -559,9 +560,13 @@ def _unreachable_hold(spec: VariantSpec, status_line: VariantLine, error: object
 
 
 def _displaced_hold(spec: VariantSpec, status_line: VariantLine, other: PathOwner) -> Hold:
+    namespace, variant = other
+    owner = (
+        f"variant {variant}" if namespace == spec.namespace else "a variant in another namespace"
+    )
     return Hold(
         Reason.PATH_TAKEN,
-        wording.describe_displaced_variant(spec.name, status_line.path, other[1]),
+        wording.describe_displaced_variant(spec.name, status_line.path, owner),
         actor=format_maintainers(spec.repository),
     )
 

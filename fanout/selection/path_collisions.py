@@ -74,14 +74,16 @@ def _list_parents(path: str) -> list[str]:
 
 
 def _describe_collision(variant: VariantSpec, other: VariantSpec) -> str:
-    owner = f"{other.namespace}/{other.policy or other.name}"
+    owner = "a variant in another namespace"
+    if variant.namespace == other.namespace:
+        policy = f"{other.namespace}/{other.policy or other.name}"
+        owner = f"variant {other.name} ({policy}, target {other.target})"
     relation = "overlaps"
     if variant.path == other.path:
         relation = "is"
     elif fold_path(variant.path) == fold_path(other.path):
         relation = "differs only in case or Unicode form from"
     return (
-        f"path {variant.path} in repository {variant.repository} {relation} that of"
-        f" variant {other.name} ({owner}, target {other.target}), {other.path};"
-        " give one of them another downstream.package"
+        f"path {variant.path} in repository {variant.repository} {relation} that of {owner},"
+        f" {other.path}; give one of them another downstream.package"
     )

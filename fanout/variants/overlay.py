@@ -62,7 +62,7 @@ class Overlay:
     """Collector of the changes to one object; upstream's data is never modified."""
 
     __slots__ = (
-        *("_changed", "_comments", "_document", "_file", "_origin", "_text"),
+        *("_changed", "_comments", "_document", "_file", "_origin", "_parents", "_text"),
         *("dropped", "value"),
     )
 
@@ -70,6 +70,7 @@ class Overlay:
         self.value: Any = manifest_object.value  # current value
         self.dropped = False
         self._changed: dict[Path, object] = {}
+        self._parents: set[Path] = set()  # of the changed paths
         self._comments: dict[Path, str] = {}
         self._document = manifest_object  # base of the changes
         self._origin = manifest_object
@@ -101,6 +102,7 @@ class Overlay:
         top = self._find_edit_path(path)
         topmost_value = get_value(self.value, top)
         self._changed[top] = REMOVE if topmost_value is MISSING else topmost_value
+        self._parents.update(top[:length] for length in range(len(top)))
 
     def refuse_sealed(self, path: Path) -> None:
         """Raise UnfitObject if the object is sealed: a change would break its seal."""
@@ -121,7 +123,7 @@ class Overlay:
     def rebase(self, text: str, document: ManifestObject) -> None:
         """Continue from lines with all changes so far; `document` is their parsed form."""
         self.value, self._text, self._document = document.value, text, document
-        self._changed, self._comments = {}, {}
+        self._changed, self._comments, self._parents = {}, {}, set()
 
     @property
     def path_in_document(self) -> Path:
@@ -144,10 +146,13 @@ class Overlay:
             if value is MISSING or value is None or path[:length] in self._changed:
                 path = path[:length]
                 break
+        self._changed.pop(path, None)
         # The new edit writes the complete value at `path`, so earlier changes below it are
-        # contained.
-        for changed_below in [changed for changed in self._changed if changed[: len(path)] == path]:
-            del self._changed[changed_below]
+        # contained. Mostly there are none, and looking at all changes would be quadratic.
+        if path in self._parents:
+            self._parents.remove(path)
+            for below in [changed for changed in self._changed if changed[: len(path)] == path]:
+                del self._changed[below]
         return path
 
     def comments(self) -> Mapping[Path, str]:

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING, REMOVE, format_path, get_value, with_value
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
@@ -69,6 +70,7 @@ from fanout.variants.target_edits import (
 )
 
 NEW_FILE_MODE = "100644"
+MAX_VISITS = 1_000_000  # of objects by functions, half a minute
 
 
 def shared_run(
@@ -215,6 +217,13 @@ def _run_shared(
     prepared: PreparedPackage, steps: tuple[FunctionStep, ...], responses: Responses
 ) -> SharedRun:
     overlays = prepared.new_overlays()
+    if len(steps) * len(overlays) > MAX_VISITS:
+        raise InvalidInput(
+            f"{len(steps):,} functions would visit {len(overlays):,} objects, more than"
+            f" {MAX_VISITS:,} times together",
+            reason=Reason.LIMIT_EXCEEDED,
+            remedy="combine functions, or split the package",
+        )
     steps_with_facts: list[tuple[FunctionStep, PackageFacts]] = []
     results: list[StepResult] = []
     unmatched: list[frozenset[str]] = []

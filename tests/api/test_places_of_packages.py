@@ -88,6 +88,12 @@ def test_a_url_that_may_not_be_gone_to(url):
         ("*-eu", "staging-eu", True),
         ("prod", "prod-eu", False),
         ("a*c*e", "abcde", True),
+        ("a*a", "a", False),
+        ("a*b*b", "ab", False),
+        ("*b*b*", "abcb", True),
+        ("*ab*ba", "abba", True),
+        ("*ab*ba", "aba", False),
+        ("**", "", True),
     ],
 )
 def test_patterns_of_names(pattern, name, fits):

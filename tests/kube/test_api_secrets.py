@@ -78,5 +78,5 @@ def test_a_missing_right_is_named(kube_server, kube_namespace):
     create(kube_server, kube_namespace, password=b"hidden")
     with pytest.raises(Denied) as raised:
         open_secrets(kube_server, Redactor(), by="carol").get(kube_namespace, "git")
-    assert 'cannot get resource "secrets"' in raised.value.problem
+    assert raised.value.problem == "fanout may not read Secret git"
     assert "RoleBinding" in raised.value.remedy

@@ -6,6 +6,7 @@
 | a target of 1 MiB, unicode, names of 253 characters | works or is refused by name; the others go on | `test_large_long_and_foreign_texts_are_published` |
 | a Secret as injection source | refused, by name | `test_a_secret_is_no_source_and_a_repository_of_others_no_destination` |
 | a policy naming another namespace's Repository | refused, by name | the same |
+| a check of an object in another tenant's namespace | refused, by namespace; the object is not shown | `test_an_object_with_errors_holds_its_namespace_alone` |
 | a Repository with another tenant's URL and no secret | sees what the remote shows anonymous people | `test_the_url_of_another_tenant_shows_what_anybody_sees` |
 | RBAC denies a kind | policies that need it hold, with verb and resource; others go on; nothing is removed | `test_a_kind_that_must_not_be_listed_holds_who_needs_it`; commands: `test_reading.py::test_a_kind_that_must_not_be_listed_holds_who_reads_it_and_is_named` |
 | targets deleted by mistake | above `removalLimit` nothing is removed until a person confirms, with the command that `explain` prints | `test_removals_above_the_limit_wait_for_a_person_and_follow` |
@@ -67,6 +68,12 @@ def test_an_object_with_errors_holds_its_namespace_alone(tenant, begin):
     zone = {"schedule": "61 * * * *", "timeZone": "Mars/Olympus", "policies": ["*"]}
     promotion = own(broken, "PromotionPolicy", "broken", **zone)
     broken.server.create(promotion)
+    check = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": broken.namespace}
+    check |= {"nameExpr": "'ams'", "cel": "true", "observedRevision": "object.data.text"}
+    requires = json.dumps([{"name": "look", "freshFor": "1h", "object": check}])
+    whole.fleet.policy("curious", ("name: dev,", f"name: dev, requires: {requires},"))
+    whole.move()
+    whole.apply()
     controller = begin(broken)
     controller.until(whole.fleet.repos["edge"].tags)
     controller.until(lambda: condition(broken, "PromotionPolicy", "broken", "Stalled"))
@@ -78,6 +85,11 @@ def test_an_object_with_errors_holds_its_namespace_alone(tenant, begin):
     await_handled(controller, broken, "first")
     assert edge.drafts() == ["sites/ams/monitoring"]
     assert edge.tags() == []
+    await_handled(controller, whole, "first", "curious")
+    status = json.dumps(variants_of(whole)["curious"]["status"])
+    refusal = f"checks of policies in namespace {whole.namespace} may not read objects in"
+    assert f"{refusal} {broken.namespace}" in status
+    assert whole.fleet.repos["edge"].tags() == ["sites/ams/v1"]
     broken.server.delete(promotion)
     controller.until(edge.tags)
     assert controller.end() == 0

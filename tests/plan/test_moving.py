@@ -1,8 +1,12 @@
 """Who changes places with whom, told by who is where and who is to be."""
 
+from itertools import product
+
 import pytest
 
-from fanout.plan.moves.move_locations import PathHolder, exchange_partners
+from fanout.plan.moves.move_locations import PathHolder, exchange_partners, occupied_path_hold
+from fanout.selection.variant_spec import VariantSpec
+from fanout.values import replace
 
 
 def world(text: str) -> tuple[dict[str, tuple[str, str]], dict[str, PathHolder]]:
@@ -16,7 +20,12 @@ def world(text: str) -> tuple[dict[str, tuple[str, str]], dict[str, PathHolder]]
         homes["edge", at] = name
     tenants = {
         name: PathHolder(
-            variant=homes[place], policy="ns/p", path=place[1], repository=place[0], is_moving=True
+            namespace="ns",
+            variant=homes[place],
+            policy="ns/p",
+            path=place[1],
+            repository=place[0],
+            is_moving=True,
         )
         for name, place in wanted.items()
         if place in homes and homes[place] != name
@@ -50,7 +59,28 @@ def test_one_of_another_policy_is_in_no_ring():
 
 def test_who_has_left_already_is_in_no_ring():
     wanted, tenants = world("a:1>2 b:2>1")
-    tenants["a"] = PathHolder(
-        variant="b", policy="ns/p", path="2", repository="edge", is_moving=True, is_leaving=True
-    )
+    tenants["a"] = replace(tenants["a"], is_leaving=True)
     assert exchange_partners("a", wanted, tenants) == frozenset()
+
+
+@pytest.mark.parametrize("name", ["ams", "secret"])
+@pytest.mark.parametrize(
+    ("is_moving", "is_leaving", "is_undeclared"), [*product([False, True], repeat=3)]
+)
+def test_a_hold_names_nothing_of_another_namespace(name, is_moving, is_leaving, is_undeclared):
+    """Also not of a variant that has the same name there."""
+    spec = VariantSpec("ams", "ns", "p", "dev", "Cluster//ams", "up", "pkg", "edge", "sites/ams")
+    occupant = PathHolder(
+        namespace="hidden",
+        variant=name,
+        policy="hidden/secret",
+        path="sites",
+        repository="edge",
+        is_moving=is_moving,
+        is_leaving=is_leaving,
+        is_undeclared=is_undeclared,
+    )
+    hold = occupied_path_hold(spec, occupant)
+    assert "sites belongs to a variant in another namespace" in hold.sentence
+    for word in ("hidden", "secret"):
+        assert word not in f"{hold.sentence} {hold.actor}"

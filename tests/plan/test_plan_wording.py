@@ -41,6 +41,9 @@ SENTENCES = [
      " first")),
     (wording.describe_nested_move(AMS, "sites"),
      "edge:sites/ams and the present path sites are nested; move it to a third path first"),
+    (wording.describe_other_namespace(AMS, "sites"),
+     ("edge:sites/ams is not free: sites belongs to a variant in another namespace; choose another"
+      " path, or wait until it is free")),
     (wording.describe_undeclared_occupant(AMS, "sites", "default/old"),
      ("edge:sites/ams is not free: sites belongs to policy default/old, which is not declared;"
      " declare it again, or declare it without targets and run"

@@ -84,7 +84,7 @@ SENTENCES = [
      "repository /git/edge has no commit abab on any branch"),
     (wording.describe_missing_directory("web", "v1 (abab)", URL, "web is a file"),
      "/git/edge has no directory web at v1 (abab): web is a file"),
-    (wording.describe_second_branch(URL, "default/edge", "main"),
+    (wording.describe_second_branch(URL, "Repository default/edge", "main"),
      ("Repository default/edge has the same URL /git/edge and branch main; a"
       " repository is published to on one branch")),
     (wording.describe_unknown_repository("edge", "default"),
@@ -98,6 +98,11 @@ SENTENCES = [
      ("/git/edge: cannot create the label fanout/hold, which holds pull requests: no right;"
       " or create it by hand")),
     # Paths and moves.
+    (wording.describe_other_branches("no records", "a/b", URL, 2),
+     "no records; /git/edge has no branch a/b, but 2 with other names"),
+    (wording.describe_other_tenant(AMS, "ams"),
+     ("edge:sites/ams holds a package that was published for a policy in another namespace; choose"
+      " another path for ams")),
     (wording.describe_two_addresses(TAKEN, ["a/edge", "b/edge"], ["/x", "/y"]),
      ("edge:sites/ams holds a package that was published for default/web: a/edge and b/edge are one"
       " repository with two URLs, /x and /y; use one URL in both, and change downstream.package of"
@@ -117,7 +122,7 @@ SENTENCES = [
     (wording.describe_unreachable_path("ams", "sites/ams", URL, "no server"),
      ("ams is at sites/ams in /git/edge: no server; declare the Repository with"
       " this URL and branch so that the package can move")),
-    (wording.describe_displaced_variant("ams", "sites/ams", "ber"),
+    (wording.describe_displaced_variant("ams", "sites/ams", "variant ber"),
      ("the former path sites/ams of ams belongs to variant ber now, but ams is not at its new path"
       " yet; merge its draft by hand")),
     (wording.describe_edited_leftover("ams", AMS),

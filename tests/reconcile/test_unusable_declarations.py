@@ -7,13 +7,16 @@ import pytest
 
 from fanout.cluster.file_cluster import read_directory
 from fanout.reconcile.removal.orphaned_variants import find_removal_doubt
-from fanout.reconcile.selection.policy_resolution import are_all_promotions_read
+from fanout.reconcile.selection.policy_resolution import are_all_promotions_read, resolve_policies
 from fanout.reconcile.selection.selector_warnings import (
     find_unmatched_dependencies,
     find_unmatched_repositories,
     find_unmatched_selectors,
 )
+from fanout.sandbox.evaluator import ProcessSandbox
+from fanout.sandbox.worker_limits import WorkerLimits
 from fanout.schedule.sweep_schedule import build_timetable
+from fanout.telemetry.metrics import Counters
 
 POLICY = """\
 apiVersion: fanout.dev/v1alpha1
@@ -156,3 +159,29 @@ def test_a_dependency_is_unmatched_only_if_its_policy_can_have_no_such_target(tm
     assert len(declared.variants) == 1
     is_told = bool(find_unmatched_dependencies(declared))
     assert is_told == ("a/clusters" not in held_removals)
+
+
+BROKEN = [
+    ("of its own namespace", "a", "no: 1", True),
+    ("that it was allowed to use", "hidden", "no: 1, allowedNamespaces: [a]", True),
+    ("that others were allowed to use", "hidden", "no: 1, allowedNamespaces: [b]", False),
+    ("of another namespace", "hidden", "no: 1", False),
+]
+
+
+@pytest.mark.parametrize(
+    ("namespace", "spec", "is_told"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN]
+)
+def test_a_broken_repository_is_told_to_those_alone_who_might_use_it(
+    tmp_path, namespace, spec, is_told
+):
+    metadata = f"{{name: edge, namespace: {namespace}}}"
+    repository = f"{OWN}kind: Repository\nmetadata: {metadata}\nspec: {{{spec}}}\n"
+    for name, content in (("variant", DEPENDENT), ("edge", repository)):
+        (tmp_path / f"{name}.yaml").write_text(content.replace("blueprints", "edge"))
+    with ProcessSandbox(WorkerLimits(), Counters()) as sandbox:
+        [resolved_policy] = resolve_policies(read_directory([tmp_path]), sandbox)
+    told = str(resolved_policy.error)
+    assert ("Repository edge has errors" in told) == is_told
+    assert ("there is no Repository edge that namespace a may use" in told) != is_told
+    assert "hidden" not in told

@@ -89,3 +89,11 @@ def test_the_sentence_names_the_other_variant_its_target_and_the_remedy():
     assert "path x in repository edge overlaps that of variant b" in told
     assert "target Cluster//b" in told
     assert "downstream.package" in told
+
+
+def test_the_sentence_names_nothing_of_another_namespace():
+    claims = [variant("a", "x"), variant("secret", "x/y", namespace="hidden")]
+    told = find_collisions(claims, {})["default", "a"]
+    assert "overlaps that of a variant in another namespace, x/y;" in told
+    assert "hidden" not in told
+    assert "secret" not in told

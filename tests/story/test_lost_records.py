@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from companies import company
 from fleet import PACKAGE, POLICY, Fleet
+from rewinding import BOOK, moved
 
 from fanout.plan import plan_wording
 
@@ -214,3 +215,38 @@ def test_a_draft_leads_to_the_package_of_a_target_that_is_gone(fleet: Fleet, edi
     else:
         assert there == []
         assert "sites/ams/monitoring" not in edge.drafts()
+
+
+RENAMED = [  # the new name; among the branches of other policies; for a process that never saw it
+    ("archive/monitoring", False, True),
+    ("archive/monitoring", True, False),
+    ("fanout/old/default/monitoring", False, False),
+    ("fanout/default/default/old", True, True),
+]
+
+
+@pytest.mark.parametrize(("name", "several", "fresh"), RENAMED)
+def test_a_renamed_branch_of_records_is_told_as_one(frozen: Fleet, name, several, fresh):
+    if several:
+        frozen.policy("second")
+        frozen.sweep("second", "--drafts-only")
+    records, renamed = frozen.records(), f"refs/heads/{name}"
+    records.git("update-ref", renamed, BOOK)
+    records.git("update-ref", "-d", BOOK)
+    if fresh:
+        records = moved(frozen, "fresh").records()
+    swept = frozen.sweep()
+    assert swept.code in (2, 3)
+    branch = BOOK.removeprefix("refs/heads/")
+    assert f"{records.path} has no branch {branch}, but 1 with another name" in swept.err
+    assert f"if a branch there has the records, rename it back to {branch};" in swept.err
+    listed = f"`git ls-remote {records.path}`"
+    assert listed in swept.err
+    assert renamed in records.git(*listed.strip("`").split()[1:])
+    shown = swept.err + frozen.run("explain", "monitoring").out
+    for destroying in ("--new-records", "accept-records", "remove"):
+        assert destroying not in shown
+    records.git("update-ref", BOOK, renamed)
+    records.git("update-ref", "-d", renamed)
+    frozen.sweep()
+    assert frozen.states()["sites/ber"] == "Suspended"

@@ -1,6 +1,7 @@
 """Two namespaces name one repository, and only one of them has a secret for it, or both have."""
 
 import base64
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -204,6 +205,42 @@ def test_a_variant_by_hand_is_not_that_of_the_same_name_in_another_namespace(sha
     assert "sites/ams/v1" not in records
 
 
+def assert_hidden(shared: SharedFleet, namespace: str, other: str) -> None:
+    """Assert that nothing that a namespace reads of its own names another one."""
+    for line in (
+        ("get", "policies"), ("get", "targets"), ("get", "variants"), ("explain", "monitoring")
+    ):  # fmt: skip
+        read = shared.fleet.run(*line, "-n", namespace, "-o", "json")
+        assert not re.search(rf"\b{other}\b", read.out + read.err), read
+
+
+def test_a_package_of_another_namespace_is_not_told_whose_it_is(shared):
+    """Its records are lost, so its repository alone shows it."""
+    shared.declare("abe", secret="key", packages="[other]")
+    shared.declare("zed")
+    shared.sweeps()
+    shared.fleet.remove("zed.yaml")
+    shared.fleet.records().git("update-ref", "-d", "refs/heads/fanout/default/zed/monitoring")
+    shared.declare("abe", secret="key")
+    shared.sweep()
+    held = shared.holds("abe")
+    reason, message = held["sites/ams"]
+    assert reason == "PathTaken"
+    assert "published for a policy in another namespace; choose another path for" in message
+    assert_hidden(shared, "abe", "zed")
+
+
+def test_a_branch_of_another_namespace_is_not_told_whose_it_is(shared):
+    shared.server.is_public = True
+    shared.declare("abe", secret="")
+    shared.declare("zed", secret="", repository=", branch: other")
+    shared.sweep()
+    [(reason, message)] = set(shared.holds("zed").values())
+    assert reason == "RepositoryUnavailable"
+    assert "a Repository in another namespace has the same URL" in message
+    assert_hidden(shared, "zed", "abe")
+
+
 BOTH = [
     ("the same paths", {}, {}),
     ("the same paths for another policy", {"policy": "another"}, {}),
@@ -226,6 +263,7 @@ def test_of_two_who_can_write_one_has_the_path_and_the_other_is_told(shared, _, 
     held = shared.holds(loser)
     assert held
     assert {reason for reason, _ in held.values()} <= {"PathCollision", "PathTaken"}
+    assert_hidden(shared, loser, winner)
     before = shared.edge.refs()
     shared.sweeps(2)
     assert shared.edge.refs() == before
@@ -255,7 +293,8 @@ def test_of_two_who_have_written_both_wait_for_a_path_that_nobody_has(shared):
     for namespace, other in (("abe", "zed"), ("zed", "abe")):
         reason, message = shared.holds(namespace)["new"]
         assert reason == "PathCollision"
-        assert f"{other}/monitoring" in message
+        assert "that of a variant in another namespace, new" in message
+        assert_hidden(shared, namespace, other)
 
 
 def test_a_path_on_record_stays_with_its_owner(shared):

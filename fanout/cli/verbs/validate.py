@@ -32,6 +32,7 @@ from fanout.reconcile.validation.declaration_findings import (
 )
 from fanout.reconcile.validation.expression_validation import validate_expressions
 from fanout.reconcile.validation.forge_hosts_check import find_forge_findings
+from fanout.reconcile.validation.namespace_findings import find_closed_namespaces
 from fanout.reconcile.validation.notification_findings import find_unknown_policies
 from fanout.reconcile.validation.secret_findings import (
     find_configured_secrets,
@@ -74,12 +75,13 @@ def command(settings: Settings, *, strict: bool) -> ExitCode:
             )
         secrets = FileSecrets(Redactor(), settings.state_dir / "secrets")
         secret_findings = (*find_missing_secrets(declared, secrets),)
-        if settings.config:  # without one nobody knows which hosts an administrator lists
+        if settings.config:  # without one nobody knows what an administrator lists
             configuration, position = read_located_configuration(settings.config)
             key = ObjectKey(GROUP, configuration.kind, "", configuration.metadata.name)
             locate = partial(locate_broken, key, position)
             findings += (
                 *find_forge_findings(declared, configuration.forges),
+                *find_closed_namespaces(declared, configuration.checks.namespaces),
                 *find_unknown_policies(configuration, locate, declared),
             )
             secret_findings += (*find_configured_secrets(configuration, locate, secrets),)

@@ -80,6 +80,7 @@ class PathHolder:
     """The variant on record at, above or below the path where another variant is to go."""
 
     _: KW_ONLY
+    namespace: str
     variant: str
     policy: str  # "<namespace>/<policy>"
     path: str
@@ -134,6 +135,12 @@ def draft_branch_hold(draft: OpenDraft) -> Hold:
 def occupied_path_hold(spec: VariantSpec, occupant: PathHolder) -> Hold:
     """Return the hold of a variant whose new path is occupied."""
     location = f"{spec.repository}:{spec.path}"
+    if occupant.namespace != spec.namespace:
+        return Hold(
+            Reason.PATH_TAKEN,
+            plan_wording.describe_other_namespace(location, occupant.path),
+            actor=location_author(spec),
+        )
     if occupant.variant == spec.name:
         return Hold(
             Reason.PATH_CHANGED,

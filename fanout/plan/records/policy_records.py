@@ -91,6 +91,18 @@ class RewoundBranch:
 
 
 @frozen
+class LostBranch:
+    """The branch that a policy without records would have, where others may be it, renamed.
+
+    Others are counted and not named: their names have those of other namespaces.
+    """
+
+    branch: str
+    repository: str  # URL
+    others: int
+
+
+@frozen
 class PolicyRecords:
     """All records and status lines of one policy."""
 
@@ -101,6 +113,8 @@ class PolicyRecords:
     unreadable: tuple[str, ...] = ()  # sentences; any of them holds the policy
     failure: FanoutError | None = None  # error of reading the branch; holds the policy too
     rewound: RewoundBranch | None = None  # the branch was put back; holds the policy too
+    # None: it is there, or the repository has no branch that may be it
+    lost_branch: LostBranch | None = None
     # why the repository cannot be read now: these are the records that were read last
     outdated: str = ""
 

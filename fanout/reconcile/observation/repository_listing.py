@@ -146,10 +146,12 @@ def find_branch_conflicts(
         repository = repositories[identity]
         first_repository = first_by_access.setdefault(build_remote(repository).access, repository)
         if first_repository.spec.branch != repository.spec.branch:
+            is_own = first_repository.metadata.namespace == repository.metadata.namespace
+            other = f"Repository {repository_key(first_repository)}"
             errors[identity] = InvalidInput(
                 wording.describe_second_branch(
                     repository.spec.url,
-                    repository_key(first_repository),
+                    other if is_own else "a Repository in another namespace",
                     first_repository.spec.branch,
                 ),
                 reason="RepositoryUnavailable",

@@ -536,6 +536,7 @@ def _build_occupant(
     recorded_paths: RecordedPaths,
 ) -> PathHolder:
     return PathHolder(
+        namespace=owner[0],
         variant=owner[1],
         policy=recorded_paths.title_by_owner[owner],
         path=place[1],

@@ -100,6 +100,12 @@ def _taken_hold(
     owner: str,
     all_policies: Sequence[ResolvedPolicy],
 ) -> Hold:
+    if owner.partition("/")[0] != spec.namespace:
+        return Hold(
+            Reason.PATH_TAKEN,
+            wording.describe_other_tenant(f"{spec.repository}:{spec.path}", spec.name),
+            actor=location_author(spec),
+        )
     sentence_start = wording.describe_other_publisher(
         f"{spec.repository}:{spec.path}", owner.rstrip("/")
     )

@@ -5,11 +5,13 @@ suspension and decide anew.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from fanout.api.commit_trailers import Trailer
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.observation.repository_state import RefListing, RepositoryState, url_of_remote
 from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.records.policy_records import LostBranch
 from fanout.ports import GitStore
 from fanout.reconcile import reconcile_wording as wording
 from fanout.reconcile.ownership.path_ownership import trailer_owner
@@ -35,6 +37,26 @@ def refuse_lost_records(
                 reason="RecordsLost",
                 remedy=wording.RECORDS_REMEDY,
             )
+
+
+@contextmanager
+def count_other_branches(lost_branch: LostBranch | None) -> Iterator[None]:
+    """Add to an error of missing records that other branches may have them, under another name.
+
+    The remedy is to rename one back, and none that gives up what is on it.
+    """
+    try:
+        yield
+    except InvalidInput as error:
+        if lost_branch is None:
+            raise
+        branch, repository = lost_branch.branch, lost_branch.repository
+        raise InvalidInput(
+            wording.describe_other_branches(error.problem, branch, repository, lost_branch.others),
+            reason=error.reason,
+            remedy=wording.format_renaming_remedy(branch, repository),
+            where=error.where,
+        ) from error
 
 
 def refuse_lost_policy_state(

@@ -28,12 +28,15 @@ def find_undeclared(
     declared_names |= {
         (it.namespace, it.name) for it in declared.left_out if it.kind == "UpstreamPolicy"
     }
+    # While a policy misses its branch, one with the records of another policy may be it, renamed.
+    may_be_renamed = any(it.lost_branch is not None for it in policy_states.values())
     # What is unread is reported elsewhere; a second warning about its policies would mislead.
     policies = (
         wording.describe_undeclared_policy(key.namespace, key.policy, contents)
         for key, policy_state in sorted(policy_states.items())
         if key.policy and (key.namespace, key.policy) not in declared_names
         if namespace in ("", key.namespace)
+        if not (policy_state.unreadable and may_be_renamed)
         if not any(declared.find_unusable(own_kind(UpstreamPolicy), key.namespace))
         if (contents := list(_describe_state(policy_state)))
     )

@@ -479,7 +479,11 @@ def _build_repository_error(
     """Build the error for a name that is not among the usable Repositories."""
     where = where or ErrorLocation()
     problem, kind = "", own_kind(Repository)
-    if any(key.name == name and key.may_be(Repository) for key in declared.left_out):
+    # Of other namespaces only those that may allow this one: others are not known to exist.
+    if any(
+        it.kind == kind and it.concerns(kind, namespace) and it.source.endswith(f"/{name}")
+        for it in declared.unusable
+    ):
         problem = wording.describe_broken_repository(name)
         remedy = wording.BROKEN_REPOSITORY_REMEDY
     elif unread := [it.source for it in declared.unread if it.concerns(kind, namespace)]:

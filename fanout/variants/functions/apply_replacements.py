@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
+from fanout.api.reasons import Reason
 from fanout.api.text_fields import pluralize
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING, BlockedPath, get_value, with_value
@@ -87,13 +88,22 @@ def _parse_part(text: str, path: str) -> PathPart:
     return text
 
 
-def find_paths(value: object, parts: tuple[PathPart, ...], path: Path = ()) -> Iterator[Path]:
-    """Yield the paths of the existing values that the field path selects."""
+def find_paths(
+    value: object,
+    parts: tuple[PathPart, ...],
+    count: Callable[[int], None],
+    path: Path = (),
+) -> Iterator[Path]:
+    """Yield the paths of the existing values that the field path selects.
+
+    `count` is called with the number of values that each part is compared with.
+    """
     if not parts:
         yield path
         return
+    count(len(value) if isinstance(value, list) else 1)
     for part in _matching_keys(value, parts[0]):
-        yield from find_paths(get_value(value, (part,)), parts[1:], (*path, part))
+        yield from find_paths(get_value(value, (part,)), parts[1:], count, (*path, part))
 
 
 def find_deepest_path(value: object, parts: tuple[PathPart, ...]) -> Path:
@@ -216,6 +226,7 @@ _CONFIG_KINDS = (("fn.kpt.dev/", "ApplyReplacements"), ("kpt.dev/", "Replacement
 _IDENTITY = ("group", "version", "kind", "name", "namespace")
 _SELECTOR_FIELDS = ("labelSelector", "annotationSelector")
 _NAME = "metadata.name"
+MAX_LOOKUPS = 1_000_000  # of one function, some seconds
 T = TypeVar("T")
 
 
@@ -467,6 +478,18 @@ class _Survey:
     unmatched_targets: list[ReplacementTarget] = field(default_factory=list)  # select no object
     # By field path of the configuration and as written: the objects without it, and with it.
     skipped: dict[tuple[str, str], Counter[bool]] = field(default_factory=dict)
+    lookups: int = 0  # objects and values that selectors and paths were compared with
+
+    def count(self, lookups: int) -> None:
+        """Count lookups. Raises InvalidInput beyond the limit: many times many take hours."""
+        self.lookups += lookups
+        if self.lookups > MAX_LOOKUPS:
+            raise InvalidInput(
+                f"the replacements take more than {MAX_LOOKUPS:,} comparisons with objects and"
+                " fields",
+                reason=Reason.LIMIT_EXCEEDED,
+                remedy="write fewer replacements, or split the package",
+            )
 
 
 def _run_replacements(
@@ -478,8 +501,12 @@ def _run_replacements(
     )
     drafts = survey.drafts.values()
     for number, replacement in enumerate(config):
-        value = _find_source_value(replacement, f"replacements[{number}].source", list(drafts))
+        survey.count(len(drafts))
+        value = _find_source_value(
+            replacement, f"replacements[{number}].source", list(drafts), survey.count
+        )
         for target in replacement.targets:
+            survey.count(len(drafts) * (1 + len(target.reject)))
             targeted = [draft for draft in drafts if target.is_target(draft.value)]
             if not targeted:
                 survey.unmatched_targets.append(target)
@@ -495,7 +522,10 @@ def _run_replacements(
 
 
 def _find_source_value(
-    replacement: Replacement, config_field: str, drafts: Sequence[_ObjectDraft]
+    replacement: Replacement,
+    config_field: str,
+    drafts: Sequence[_ObjectDraft],
+    count: Callable[[int], None],
 ) -> object:
     if replacement.source is None:
         return replacement.value
@@ -506,7 +536,7 @@ def _find_source_value(
             f"{config_field}: {problem} {replacement.source}",
             remedy="select one object of the package",
         )
-    paths = list(find_paths(sources[0], replacement.path))
+    paths = list(find_paths(sources[0], replacement.path, count))
     value = get_value(sources[0], paths[0]) if len(paths) == 1 else None
     if value in (None, "", {}, []):
         raise InvalidInput(
@@ -540,21 +570,26 @@ def _replace_fields(
     for number, (parts, text) in enumerate(zip(target.paths, target.path_texts, strict=True)):
         config_field = f"{target.config_field}.fieldPaths[{number}]"
         if survey.skips_missing and not target.options.create:
-            is_present = any(True for _ in find_paths(draft.value, parts))
+            is_present = any(True for _ in find_paths(draft.value, parts, survey.count))
             survey.skipped.setdefault((config_field, text), Counter())[is_present] += 1
             if not is_present:
                 continue
         try:
-            _set_field(draft, parts, value, target.options)
+            _set_field(draft, parts, value, target.options, survey.count)
         except UnfitObject as unfit:
             problem = f"{config_field} ({text}): {unfit.problem}"
             raise UnfitObject(unfit.path, problem, unfit.remedy, unfit.reason) from None
 
 
 def _set_field(
-    draft: _ObjectDraft, parts: tuple[PathPart, ...], value: object, options: ReplacementOptions
+    draft: _ObjectDraft,
+    parts: tuple[PathPart, ...],
+    value: object,
+    options: ReplacementOptions,
+    count: Callable[[int], None],
 ) -> None:
-    paths = list(find_paths(draft.value, parts))
+    """Set the fields that the path selects; `count` is called with what that takes."""
+    paths = list(find_paths(draft.value, parts, count))
     if not paths and not options.create:
         raise UnfitObject(
             find_deepest_path(draft.value, parts),

@@ -1,6 +1,7 @@
 """apply-setters: set the values that `kpt-set` comments name."""
 
 import re
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 
 from fanout.errors import InvalidInput
@@ -43,13 +44,13 @@ def _changes(config: SortedTexts, item: Object, facts: PackageFacts) -> Iterator
 
 
 def _scalar_value(
-    values: Mapping[str, str], item: Object, path: Path, pattern: str, facts: PackageFacts
+    values: dict[str, str], item: Object, path: Path, pattern: str, facts: PackageFacts
 ) -> object:
     assert facts.text is not None
     spelling = facts.text.spelling(path)
     # A pattern may combine several setters of which only some are given; the others keep the
     # values that they have in the text.
-    setter_values = {**derive_values(pattern, spelling.text or ""), **values}
+    setter_values = ChainMap(values, derive_values(pattern, spelling.text or ""))
     missing_names = [name for name in setter_names(pattern) if name not in setter_values]
     if missing_names:
         raise UnfitObject(

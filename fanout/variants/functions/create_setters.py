@@ -1,7 +1,7 @@
 """create-setters: find values that become setters and name them in comments."""
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import field
 
 from fanout.errors import InvalidInput
 from fanout.package.manifest import Manifest
@@ -25,18 +25,26 @@ from fanout.variants.functions.setter_patterns import SETTER_PREFIX, setter_name
 class _Config:
     scalars: SortedTexts  # value and name, the longest value first
     lists: tuple[tuple[tuple[str, ...], str], ...]  # sorted elements, and the setter's name
+    # The same for lookups. There are few lengths: trying each value at each position of a text
+    # takes quadratic time.
+    names_by_value: Mapping[str, str] = field(compare=False, repr=False)
+    names_by_elements: Mapping[tuple[str, ...], str] = field(compare=False, repr=False)
+    lengths: tuple[int, ...] = field(compare=False, repr=False)  # of the values, the longest first
 
     def make_pattern(self, text: str) -> str:
         """Return the text with setters in place of their values. Unchanged if it contains none."""
-        if not self.scalars:
-            return text
-        names_by_value = dict(self.scalars)
-        any_value = "|".join(re.escape(value) for value, _ in self.scalars)
-        return re.sub(any_value, lambda match: f"${{{names_by_value[match[0]]}}}", text)
+        parts: list[str] = []
+        position = 0
+        while position < len(text):
+            candidates = (text[position : position + length] for length in self.lengths)
+            value = next((it for it in candidates if it in self.names_by_value), "")
+            parts.append(f"${{{self.names_by_value[value]}}}" if value else text[position])
+            position += len(value) or 1
+        return "".join(parts)
 
     def find_list_setter(self, texts: tuple[str, ...]) -> str:
         """Return the setter with exactly these sorted elements, or ""."""
-        return next((name for elements, name in self.lists if elements == texts), "")
+        return self.names_by_elements.get(texts, "")
 
 
 def _configure(config: Object) -> _Config:
@@ -54,10 +62,10 @@ def _configure(config: Object) -> _Config:
             lists.setdefault(elements, name)
     if not scalars and not lists:
         raise InvalidInput("data is empty", remedy="add at least one setter and its value")
-    # An alternation takes the first branch that matches: a value that begins with another
-    # value must be tried before it.
+    # A value that begins with another value must be tried before it.
     longest_first = sorted(scalars.items(), key=lambda pair: (-len(pair[0]), pair))
-    return _Config(tuple(longest_first), tuple(sorted(lists.items())))
+    lengths = tuple(sorted({len(value) for value in scalars}, reverse=True))
+    return _Config(tuple(longest_first), tuple(sorted(lists.items())), scalars, lists, lengths)
 
 
 def _parse_elements(name: str, text: str) -> tuple[str, ...] | None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
 from fanout.values import frozen
 from fanout.variants.functions.function_config import infer_value, parse_data, parse_fields
@@ -25,6 +26,8 @@ from fanout.variants.functions.function_interface import (
 )
 from fanout.variants.functions.regex import Regex, compile_regex
 
+_MAX_PARTS: Final = 100  # of a pattern; values are not nested deeper
+_MAX_SPLIT: Final = 1_000  # characters of a key; a longer one is one element
 _SPECIAL: Final = frozenset(".+()|^$[]{}*?\\")
 
 
@@ -38,7 +41,8 @@ def split_path(path: Path) -> list[str]:
         if isinstance(part, int):
             path_elements[-1:] = [f"{path_elements[-1] if path_elements else ''}[{part}]"]
         else:
-            path_elements += part.split(".")
+            # Each value below a key splits it again.
+            path_elements += part.split(".") if len(part) <= _MAX_SPLIT else [part]
     return path_elements
 
 
@@ -69,9 +73,11 @@ def matches_path(path: Sequence[str], pattern: Sequence[str]) -> bool:
 def _skip_empty_globs(positions: set[int], pattern: Sequence[str]) -> set[int]:
     """Return the positions, and those reached when ``**`` matches no element."""
     reachable = set(positions)
-    for position, part in enumerate(pattern):
-        if part == "**" and position in reachable:
-            reachable.add(position + 1)
+    for start in positions:
+        position = start
+        while pattern[position : position + 1] == ["**"] and position + 1 not in reachable:
+            position += 1
+            reachable.add(position)
     return reachable
 
 
@@ -181,6 +187,12 @@ def _configure(config: Object) -> _Config:
     if not parsed.searches_values and not parsed.path:
         raise InvalidInput(
             "data has no search condition", remedy="add by-value, by-value-regex or by-path"
+        )
+    if parsed.path.count(".") >= _MAX_PARTS:
+        raise InvalidInput(
+            f"data.by-path has more than {_MAX_PARTS} parts",
+            reason=Reason.LIMIT_EXCEEDED,
+            remedy="match several elements with **",
         )
     if any(ord(char) < 32 for char in parsed.put_comment):
         raise InvalidInput("data.put-comment has several lines", remedy="write one line")
