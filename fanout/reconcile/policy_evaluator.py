@@ -8,7 +8,7 @@ from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.evaluation_results import VariantState
 from fanout.gates.gate_evaluation import find_leads, find_rollbacks
 from fanout.gates.gate_evaluator import choose_candidates, find_ready, find_suspended
-from fanout.gates.gate_facts import Hold, PolicyFacts
+from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.removal_gate import closed_window_hold
 from fanout.plan.decided_variant import DecidedVariant, VariantStep, plan_step
 from fanout.plan.draft_trailers import NO_VALUE
@@ -50,7 +50,7 @@ from fanout.plan.records.policy_records import (
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.plan.records.trace_changes import (
     DueTrace,
-    build_trace_action,
+    build_trace_actions,
     find_due_traces,
     find_last_stop,
     find_lost_traces,
@@ -60,7 +60,6 @@ from fanout.plan.removal.move_cleanup import (
     CleanupPermission,
     PolicyCleanup,
     cleanup_items,
-    draft_leftover,
     drafted_leftovers,
     hold_back_moves,
     remaining_holds,
@@ -69,7 +68,7 @@ from fanout.plan.removal.removal_drafts import (
     RemovalDraftOwner,
     plan_removal_drafts,
 )
-from fanout.plan.rendered_variant import RenderedVariant, without_candidate
+from fanout.plan.rendered_variant import without_candidate
 from fanout.plan.stage_drafts.stage_draft_holds import hold_back_stage_drafts
 from fanout.plan.variant_observation import with_waiting_decisions
 from fanout.ports import GitStore
@@ -124,7 +123,6 @@ from fanout.reconcile.rendering.draft_rendering import DraftRenderer
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions
 from fanout.reconcile.variant_observer import VariantObserver
 from fanout.reconcile.world import Setup
-from fanout.selection.path_collisions import PackagePlace
 from fanout.telemetry.error_isolation import BARRIER
 from fanout.values import frozen, replace
 
@@ -153,17 +151,14 @@ class PolicyEvaluator:
         """
         result, plan = self._evaluate_contained(inputs)
         traces = self._find_due_traces(inputs)
-        if not traces:
-            return result, plan
-        key, install = inputs.resolved_policy.records_key, self.setup.install
         states = inputs.path_ownership.states_by_repository.items()
-        names = {state.key: name for name, state in states}
-        actions = (
-            build_trace_action(it, key, names.get(it.state.key, it.state.remote.url), install)
-            for it in traces
-            if it.state.failure is None
+        actions = build_trace_actions(
+            traces,
+            inputs.resolved_policy.records_key,
+            {state.key: name for name, state in states} if traces else {},
+            self.setup.install,
         )
-        return replace(result, traces=traces, trace_actions=tuple(actions)), plan
+        return replace(result, traces=traces, trace_actions=actions), plan
 
     def _evaluate_contained(self, inputs: PolicyInputs) -> tuple[PolicyResult, PolicyPlan | None]:
         status = RecordedStatus()
@@ -659,23 +654,12 @@ class PolicyEvaluator:
                     window_hold=closed_hold,
                     keeps_package=orphans_packages(inputs.resolved_policy),
                     confirmed_trees=find_confirmed_trees(step.rendered.observed, confirmations),
-                    request_holds=_find_leftover_holds(step.rendered, reviews),
+                    request_holds=reviews.find_leftover_holds(step.rendered),
                 ),
             )
             for step in moved_steps
             if step.rendered.spec.name not in suspended_variants
         ]
-
-
-def _find_leftover_holds(
-    variant: RenderedVariant, reviews: RemovalReviews
-) -> Mapping[PackagePlace, Hold]:
-    """Return what people hold of the pull requests that remove old packages, by place."""
-    return {
-        abandoned.left_place.place: hold
-        for abandoned in variant.observed.abandoned
-        if (hold := reviews.find_hold(draft_leftover(variant.spec, abandoned))) is not None
-    }
 
 
 def _read_recorded_status(inputs: PolicyInputs, variant_memo: VariantMemo) -> RecordedStatus:

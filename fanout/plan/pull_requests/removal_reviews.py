@@ -24,11 +24,14 @@ from fanout.plan.pull_requests.declined_requests import (
     is_resumed,
 )
 from fanout.plan.records.policy_status import RequestKey, RequestLine
+from fanout.plan.removal.move_cleanup import draft_leftover
 from fanout.plan.removal.removal_drafts import (
     DraftedRemoval,
     RemovalDraftOwner,
     RemovalDraftPlan,
 )
+from fanout.plan.rendered_variant import RenderedVariant
+from fanout.selection.path_collisions import PackagePlace
 from fanout.values import frozen, replace
 
 
@@ -53,6 +56,14 @@ class RemovalReviews:
         subject = plan_wording.describe_requested_removal(removal.path)
         command = plan_wording.format_resume_command(self.owner.name, self._find_scope(removal))
         return describe_declined_hold(declined, subject, command, removal.repository)
+
+    def find_leftover_holds(self, variant: RenderedVariant) -> Mapping[PackagePlace, Hold]:
+        """Return what people hold of requests that remove a variant's old packages, by place."""
+        return {
+            abandoned.left_place.place: hold
+            for abandoned in variant.observed.abandoned
+            if (hold := self.find_hold(draft_leftover(variant.spec, abandoned))) is not None
+        }
 
     def find_declined(self, removal: DraftedRemoval) -> DeclinedRequest | None:
         """Return the request by which a person declined the removal of a package, or None."""

@@ -89,19 +89,26 @@ def find_due_traces(
     return tuple(due)
 
 
-def build_trace_action(
-    write: DueTrace, key: RecordsKey, repository: str, install: str
-) -> PlanAction:
-    """Build the action that reports a trace; `repository` is the name of its object, or the URL."""
+def build_trace_actions(
+    writes: Iterable[DueTrace], key: RecordsKey, names: Mapping[str, str], install: str
+) -> tuple[PlanAction, ...]:
+    """Build the actions that report traces of a policy to repositories that answer.
+
+    `names` are those of the repositories' objects by their key; others are named by their URL.
+    """
     ref = record_traces_ref(install)
-    return PlanAction(
-        kind=ActionKind.WRITE_TRACE,
-        namespace=key.namespace,
-        policy=key.policy,
-        repository=repository,
-        ref=ref,
-        expected=write.state.refs.get(ref, ""),
-        detail=plan_wording.describe_trace(write.trace.record if write.trace is not None else ""),
+    return tuple(
+        PlanAction(
+            kind=ActionKind.WRITE_TRACE,
+            namespace=key.namespace,
+            policy=key.policy,
+            repository=names.get(write.state.key, write.state.remote.url),
+            ref=ref,
+            expected=write.state.refs.get(ref, ""),
+            detail=plan_wording.describe_trace(write.trace.record if write.trace else ""),
+        )
+        for write in writes
+        if write.state.failure is None
     )
 
 
