@@ -299,9 +299,10 @@ class ForgeReader:
                 trees[commit] = {
                     path: it.tree for path, it in path_states.items() if it.tree is not None
                 }
-                if commit in refused and (found := self._read_revisions(reader, ref, commit)):
-                    revisions[commit] = found
-        return replace(facts, reviewed_trees=trees, refused_revisions=revisions)
+                if commit in refused:
+                    revisions[commit] = self._read_revisions(reader, ref, commit)
+        told = {commit: it for commit, it in revisions.items() if it}
+        return replace(facts, reviewed_trees=trees, refused_revisions=told)
 
     def _read_revisions(self, reader: ObjectReader, ref: str, commit: str) -> Mapping[str, str]:
         """Return the revisions that a draft has at a commit, by variant; {} if nothing tells."""
