@@ -410,7 +410,8 @@ class VariantObserver:
     ) -> ObservedVariant:
         """Observe the variant; a merge that left out what was released publishes no release."""
         variant = observe_variant(spec, repository_state, status_line, context)
-        if not has_other_content(variant, self._open_reader, self._publication_memo):
+        head = context.merged_heads.get((repository_state.identity, variant.draft_ref), "")
+        if not has_other_content(variant, head, self._open_reader, self._publication_memo):
             return variant
         context = replace(context, merges_other_content=True)
         return observe_variant(spec, repository_state, status_line, context)

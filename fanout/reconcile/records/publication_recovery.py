@@ -64,13 +64,16 @@ def recover_publication(
 
 
 def has_other_content(
-    variant: ObservedVariant, open_reader: OpenReader, publication_memo: PublicationMemo
+    variant: ObservedVariant,
+    recorded_head: str,
+    open_reader: OpenReader,
+    publication_memo: PublicationMemo,
 ) -> bool:
     """Return whether a forge merged a released draft, and the branch has another revision.
 
     A rebase leaves out commits with several parents, and a merge may be reverted before a pass
-    sees it. What people changed in the released content is no other content. Raises what
-    `open_reader` raises.
+    sees it. What people changed in the released content is no other content. `recorded_head` is
+    the head of the merged request on record, or "". Raises what `open_reader` raises.
     """
     state, tree, published = variant.repository_state, variant.path_state.tree, variant.published
     draft, grant = variant.draft, variant.status_line.grant
@@ -79,6 +82,14 @@ def has_other_content(
     if tree in (grant.tree, draft.tree if draft is not None else grant.tree):
         return False
     reader = open_reader(state.remote)
+    facts = state.forge.requests.get(variant.draft_ref) if state.forge is not None else None
+    head = facts.request.head_commit if facts is not None else recorded_head
+    if (
+        head
+        and reader.has(head)
+        and reader.paths(head, (variant.spec.path,))[variant.spec.path].tree == tree
+    ):
+        return False
     lock, released_lock = (find_upstream_lock(reader, it) for it in (tree, published.pristine))
     if lock is None or released_lock is None:
         return False
