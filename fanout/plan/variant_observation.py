@@ -61,6 +61,7 @@ class ObservationContext:
     keeps_package: bool = False  # it is written by hand, and its package stays when it goes
     # Heads of pull requests on record as merged; the forge may not be asked about them any more.
     merged_heads: Mapping[RequestKey, str] = field(default_factory=dict)
+    merges_other_content: bool = False  # what a forge merged of its draft is not what was released
 
 
 def observe_variant(
@@ -209,8 +210,8 @@ def _is_merged_by_forge(variant: ObservedVariant, context: ObservationContext) -
     state, draft, tree = variant.repository_state, variant.draft, variant.path_state.tree
     if draft is None and variant.drafted_rendering is None:
         return False
-    if variant.draft_ref in state.unmanaged_drafts:
-        return False  # what was merged from it are commits of others
+    if variant.draft_ref in state.unmanaged_drafts or context.merges_other_content:
+        return False  # what was merged from it are commits of others, or another revision
     merged_head = context.merged_heads.get((state.identity, variant.draft_ref))
     facts = state.forge.requests.get(variant.draft_ref) if state.forge is not None else None
     if facts is not None and facts.request.state is RequestState.MERGED:

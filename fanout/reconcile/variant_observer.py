@@ -50,6 +50,7 @@ from fanout.reconcile.ownership.path_ownership import (
 from fanout.reconcile.ownership.publisher_check import find_publisher_hold
 from fanout.reconcile.records.publication_recovery import (
     find_interrupted_publication,
+    has_other_content,
     is_unrecorded_publication,
     recover_publication,
     recover_replaced_draft,
@@ -371,7 +372,7 @@ class VariantObserver:
             move is _NO_MOVE and not leftovers and path_hold is None and earlier_renderings is None
         )
         if is_plain and self._is_memoizable(spec.name):
-            return observe_variant(spec, repository_state, status_line, self._shared_context)
+            return self._observe_in(self._shared_context, spec, repository_state, status_line)
         replaces, waiting_hold = self._check_draft_branch(spec, repository_state)
         hold, occupant = move.hold, self.path_ownership.occupants.get(spec.name)
         if (
@@ -399,6 +400,21 @@ class VariantObserver:
             taken_hold=path_hold,
             unfinished_push=earlier_renderings,
         )
+        return self._observe_in(context, spec, repository_state, status_line)
+
+    def _observe_in(
+        self,
+        context: ObservationContext,
+        spec: VariantSpec,
+        repository_state: RepositoryState,
+        status_line: VariantLine | None,
+    ) -> ObservedVariant:
+        """Observe the variant; a merge that left out what was released publishes no release."""
+        variant = observe_variant(spec, repository_state, status_line, context)
+        head = context.merged_heads.get((repository_state.identity, variant.draft_ref), "")
+        if not has_other_content(variant, head, self._open_reader, self._publication_memo):
+            return variant
+        context = replace(context, merges_other_content=True)
         return observe_variant(spec, repository_state, status_line, context)
 
     def _list_misplaced_drafts(

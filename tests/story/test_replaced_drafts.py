@@ -1,5 +1,6 @@
 """Draft branches that people set to something else: their commits stay, and are told."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,62 @@ def test_a_commit_beside_the_packages_survives_a_bump(tmp_path: Path, draft: str
     fleet.later(minutes=1).settle()
     assert "replicas: 2" in edge.file(branch, "sites/a/deployment.yaml")
     assert edge.git("merge-base", "--is-ancestor", commit, branch) == ""
+
+
+def one_commit(repo: Repo, names: tuple[str, ...] = ()) -> None:
+    """Put files of the draft on `main`; all, if none is named."""
+    files = [it for it in repo.files(OWN) if not names or it.endswith(names)]
+    repo.commit("main", {it: repo.file(OWN, it) for it in files})
+
+
+def without_merges(repo: Repo) -> None:
+    """Put the draft on `main` as a forge does that rebases: it leaves out merge commits."""
+    for commit in repo.git("rev-list", "--reverse", "--no-merges", f"main..{OWN}").split():
+        repo.git("update-ref", "refs/heads/one", commit)
+        rebase(repo, "one")
+
+
+def merge_and_revert(repo: Repo) -> None:
+    before = {it: repo.file("main", it) for it in repo.files("main")}
+    repo.git("update-ref", "refs/heads/main", f"refs/heads/{OWN}")
+    after = dict.fromkeys(repo.files("main"))
+    repo.commit("main", {**after, **before})
+
+
+OWN = BRANCHES["Variant"]
+HALVES = [
+    ("a rebase", without_merges, "v2", "ApprovalMissing"),
+    ("a squash", one_commit, "v3", "Ready"),
+    ("a squash of some files", lambda it: one_commit(it, ("/deployment.yaml",)), "v1",
+     "ApprovalMissing"),
+    ("a squash of others", lambda it: one_commit(it, ("/Kptfile",)), "v1", "EditedDownstream"),
+    ("a cherry-pick of the edit", lambda it: one_commit(it, ("/note.txt",)), "v1",
+     "ApprovalMissing"),
+    ("a merge and its revert", merge_and_revert, "v1", "ApprovalMissing"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("does", "published", "reason"), [it[1:] for it in HALVES], ids=[it[0] for it in HALVES]
+)
+def test_what_people_put_on_the_branch_is_what_is_published(
+    tmp_path: Path, does: Callable[[Repo], None], published: str, reason: str
+):
+    """The draft of v3 has that of v2 as a parent, because of an edit."""
+    fleet = build(tmp_path, "Variant")
+    assert fleet.sweep().code == 0
+    edge = fleet.repos["edge"]
+    rebase(edge, OWN)
+    fleet.later(minutes=1).settle()
+    fleet.release("v2")
+    fleet.later(minutes=1).settle()
+    edge.commit(OWN, {"sites/a/note.txt": "by hand\n"})
+    fleet.later(minutes=1).settle()
+    fleet.release("v3")
+    fleet.later(minutes=1).settle()
+    assert edge.git("rev-list", "--merges", f"main..{OWN}") != ""
+    does(edge)
+    for _ in range(3):
+        fleet.later(minutes=1).sweep()
+    assert fleet.published() == {"sites/a": published}
+    assert fleet.condition("sites/a")[0] == reason

@@ -144,14 +144,10 @@ def test_a_draft_that_has_an_earlier_one_as_a_parent_is_not_rebased(
     gitea: Gitea, tmp_path: Path, happens: str
 ):
     """A rebase leaves out the commit with two parents: the earlier revision would be published."""
-    fleet = ForgeFleet.on(gitea, tmp_path, {"b": ("prod", "edge")})
+    fleet = build_alone(gitea, tmp_path)
     promote(fleet, "Rebase")
-    text = POLICY[: POLICY.index("  - {name: dev,")] + STAGES.replace(
-        ", after: {stages: [dev]}", ""
-    )
-    fleet.write("policy.yaml", text.replace("spec:\n", "spec:\n  draftPer: Variant\n", 1))
     sweep(fleet, 2)
-    edge, draft = fleet.repos["edge"], "drafts/default/sites/b/monitoring"
+    edge, draft = fleet.repos["edge"], OWN
     if happens == "a person edits":
         edge.commit(draft, {"sites/b/note.txt": "by hand\n"}, by="ann")
         sweep(fleet)
@@ -168,3 +164,84 @@ def test_a_draft_that_has_an_earlier_one_as_a_parent_is_not_rebased(
     assert "replicas: 2" in edge.file("main", "sites/b/deployment.yaml")
     assert ("sites/b/note.txt" in edge.files("main")) is (happens == "a person edits")
     assert edge.git("log", "--merges", "--format=%h", "main") == ""
+
+
+OWN = "drafts/default/sites/b/monitoring"
+
+
+def build_alone(gitea: Gitea, root: Path) -> ForgeFleet:
+    """One variant, whose draft has a branch of its own, and waits for an approval."""
+    fleet = ForgeFleet.on(gitea, root, {"b": ("prod", "edge")})
+    text = POLICY[: POLICY.index("  - {name: dev,")] + STAGES
+    text = text.replace(", after: {stages: [dev]}", "")
+    fleet.write("policy.yaml", text.replace("spec:\n", "spec:\n  draftPer: Variant\n", 1))
+    return fleet
+
+
+@pytest.mark.parametrize(
+    ("is_published", "style", "then", "has"),
+    [
+        (True, "rebase", "", "v2"),
+        (False, "rebase", "deletes the branch", "v1"),
+        (True, "merge", "reverts it and deletes the branch", "v1"),
+    ],
+)
+def test_what_a_person_merges_is_what_the_branch_has(
+    gitea: Gitea, tmp_path: Path, is_published: bool, style: str, then: str, has: str
+):
+    """A rebase leaves out the commit with two parents, which has the newest revision."""
+    fleet = build_alone(gitea, tmp_path)
+    edge = fleet.repos["edge"]
+    sweep(fleet, 2)
+    if is_published:
+        approve(fleet, "v1")
+        sweep(fleet, 3)
+        fleet.release("v2")
+        sweep(fleet, 2)
+    fleet.write("promotion.yaml", f"{PROMOTION}  merge: Manual\n")
+    edge.commit(OWN, {"sites/b/note.txt": "by hand\n"}, by="ann")
+    sweep(fleet)
+    newest = "v3" if is_published else "v2"
+    fleet.release(newest)
+    sweep(fleet, 2)
+    approve(fleet, newest)
+    sweep(fleet)
+    number = open_request(fleet)["number"]
+    files = {it: edge.file("main", it) for it in edge.files("main")}
+    fleet.merge("edge", int(str(number)), style=style)
+    if "reverts" in then:
+        gone = {it: None for it in edge.files("main") if it not in files}
+        edge.commit("main", {**files, **gone}, by="ann")
+    if "deletes" in then:
+        edge.push(f":refs/heads/{OWN}", by="ann")
+    fleet.await_checks()
+    sweep(fleet, 2)
+    assert f"replicas: {has[1:]}" in edge.file("main", "sites/b/deployment.yaml")
+    assert fleet.published() == {"sites/b": has}
+    # The newest revision is proposed again.
+    assert fleet.condition("sites/b")[0] == "ApprovalMissing"
+    assert open_request(fleet)["number"] != number
+    assert f"replicas: {newest[1:]}" in edge.file(OWN, "sites/b/deployment.yaml")
+
+
+def test_a_rebase_that_leaves_out_newer_inputs_publishes_the_older_ones(
+    gitea: Gitea, tmp_path: Path
+):
+    fleet = build_alone(gitea, tmp_path)
+    fleet.write("promotion.yaml", f"{PROMOTION}  merge: Manual\n")
+    sweep(fleet, 2)
+    edge = fleet.repos["edge"]
+    edge.commit(OWN, {"sites/b/note.txt": "by hand\n"}, by="ann")
+    sweep(fleet)
+    fleet.site("b", "prod", "edge", retention="99d")
+    sweep(fleet, 2)
+    approve(fleet, "v1")
+    sweep(fleet)
+    fleet.merge("edge", 1, style="rebase")
+    fleet.await_checks()
+    assert "99d" not in str([edge.file("main", it) for it in edge.files("main")])
+    sweep(fleet, 2)
+    assert fleet.published() == {"sites/b": "v1"}
+    assert fleet.condition("sites/b")[0] == "ApprovalMissing"
+    assert open_request(fleet)["number"] == 2
+    assert "99d" in str([edge.file(OWN, it) for it in edge.files(OWN)])

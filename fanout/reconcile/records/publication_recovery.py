@@ -13,8 +13,10 @@ from fanout.api.reasons import Reason
 from fanout.plan.observation.repository_state import EMPTY_PATH, PristineRenderings, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import PublishedLine, VariantLine
+from fanout.plan.rollback.earlier_publication import is_other_state
 from fanout.plan.stage_drafts.draft_location import find_draft
 from fanout.ports import ObjectReader
+from fanout.reconcile.adoption.clone_origin import find_upstream_lock
 from fanout.reconcile.observation.mirror_access import OpenReader
 from fanout.reconcile.rollback.publication_history import PublicationHistory, PublicationMemo
 from fanout.selection.variant_spec import VariantSpec
@@ -58,6 +60,49 @@ def recover_publication(
         return variant
     return replace(
         variant, published=published, status_line=replace(variant.status_line, published=published)
+    )
+
+
+def has_other_content(
+    variant: ObservedVariant,
+    recorded_head: str,
+    open_reader: OpenReader,
+    publication_memo: PublicationMemo,
+) -> bool:
+    """Return whether a forge merged a released draft, and the branch has another revision.
+
+    A rebase leaves out commits with several parents, and a merge may be reverted before a pass
+    sees it. What people changed in the released content is no other content. `recorded_head` is
+    the head of the merged request on record, or "". Raises what `open_reader` raises.
+    """
+    state, tree, published = variant.repository_state, variant.path_state.tree, variant.published
+    draft, grant = variant.draft, variant.status_line.grant
+    if not variant.is_unrecorded or tree is None or published is None or grant is None:
+        return False
+    if tree in (grant.tree, draft.tree if draft is not None else grant.tree):
+        return False
+    reader = open_reader(state.remote)
+    facts = state.forge.requests.get(variant.draft_ref) if state.forge is not None else None
+    head = facts.request.head_commit if facts is not None else recorded_head
+    if (
+        head
+        and reader.has(head)
+        and reader.paths(head, (variant.spec.path,))[variant.spec.path].tree == tree
+    ):
+        return False
+    lock, released_lock = (find_upstream_lock(reader, it) for it in (tree, published.pristine))
+    if lock is None or released_lock is None:
+        return False
+    if is_other_state(lock, released_lock):
+        return True
+    # The same revision with other inputs.
+    recorded = variant.status_line.published
+    history = PublicationHistory(reader, state, variant.spec, publication_memo)
+    trailers = history.find_merge_since(recorded.merge if recorded is not None else "")
+    return (
+        trailers is not None
+        and trailers.revision == published.revision
+        and trailers.digest != published.digest
     )
 
 
@@ -114,7 +159,7 @@ def _may_be_replaced(variant: ObservedVariant) -> bool:
     published, draft = variant.published, variant.draft
     if not variant.is_unrecorded:
         is_first = variant.is_unmanaged and variant.status_line.grant is not None
-        return variant.reverted_publication is not None or (is_first and draft is not None)
+        return variant.reverted_publication is not None or is_first
     assert published is not None, "a publication without a record is in Git"
     return draft is not None and (draft.trailers.revision, draft.trailers.digest) != (
         published.revision,

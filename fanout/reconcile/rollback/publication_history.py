@@ -321,10 +321,17 @@ class PublicationHistory:
             return own_trailers
         is_stage_commit = parse_stage_commit(commit_object.message) is not None
         tips = (*([commit] if is_stage_commit else []), *commit_object.parents[1:])
-        # A squash has no trailers, but the forge knows the head that it was made from.
-        forge = self.repository_state.forge
+        # A squash has no trailers, but the forge knows the head that it was made from. The last
+        # commit of a rebase may lack what the head has.
+        forge, tree = self.repository_state.forge, self._tree_at(commit)
         requests = [facts.request for facts in forge.requests.values()] if forge else []
-        heads = (it.head_commit for it in requests if it.merged_commit == commit)
+        heads = (
+            it.head_commit
+            for it in requests
+            if it.merged_commit == commit
+            and self.reader.has(it.head_commit)
+            and self._tree_at(it.head_commit) == tree
+        )
         for tip in (*tips, *heads):
             trailers = self._draft_trailers(tip).get(self.spec.name)
             if trailers is not None:
