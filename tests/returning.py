@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fleet import POLICY, PROMOTION, Fleet, Result
+from fleet import PLAIN, POLICY, PROMOTION, Fleet, Result
 
 BER, CPH = "sites/ber", "sites/cph"
 FILE = f"{BER}/deployment.yaml"
@@ -11,17 +11,9 @@ WHY = ("--reason", "it does not work", "--by", "Ann <ann@example.com>")
 STAGES = POLICY[POLICY.index("  stages:") :]
 ONE_STAGE = POLICY.replace(STAGES, "  stages:\n  - {name: prod}\n")
 # Without expressions, so that no process waits for a sandbox.
-WITHOUT_EXPRESSIONS = """\
-apiVersion: fanout.dev/v1alpha1
-kind: UpstreamPolicy
-metadata: {name: monitoring}
-spec:
-  upstream: {repository: blueprints, package: monitoring, revision: {semver: ">=1 <9"}}
-  targets:
-  - repositories: [{name: edge, packageNames: [sites/ber]}, {name: core, packageNames: [sites/cph]}]
-    template: {stage: prod}
-  stages: [{name: prod}]
-"""
+WITHOUT_EXPRESSIONS = PLAIN.replace(": dev}", ": prod}").replace(
+    "[sites/ams, sites/ber]}]", "[sites/ber]}, {name: core, packageNames: [sites/cph]}]"
+)
 OFF = PROMOTION.replace('  autoPromotion: {stages: ["*"]}\n', "")
 OURS = "# ours: keep\n"
 
