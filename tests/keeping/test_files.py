@@ -12,8 +12,8 @@ CONTENT = b"what was found out\nat some cost\n"
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
-    """A file that was written."""
-    path = tmp_path / "state" / "kept"
+    """A file that was written, where a state directory may have gone away."""
+    path = tmp_path / "state" / "forges" / "kept"
     write_cache_file(path, CONTENT, "1.0")
     return path
 
