@@ -183,7 +183,9 @@ def gate(fleet):
     pushing, opened = fleet.root / "pushing", fleet.root / "opened"
     hook = fleet.repos["edge"].path / "hooks" / "pre-receive"
     hook.parent.mkdir(exist_ok=True)
-    hook.write_text(f"#!/bin/sh\ntouch {pushing}\nwhile [ ! -e {opened} ]; do sleep 0.1; done\n")
+    # It ends with the directory of the test, too.
+    waits = f"while [ -e {pushing} -a ! -e {opened} ]; do sleep 0.1; done"
+    hook.write_text(f"#!/bin/sh\ntouch {pushing}\n{waits}\n")
     hook.chmod(0o755)
     yield pushing.exists, opened.touch
     opened.touch()

@@ -529,7 +529,10 @@ def test_records_that_come_back_are_noticed_without_a_poll(twin: Twin, start: St
 def test_a_stop_in_the_middle_of_a_push_waits_for_it(twin: Twin, start: Start):
     edge, root = twin.fleet.repos["edge"], twin.fleet.root
     pushing, opened = root / "pushing", root / "opened"
-    edge.hook("pre-receive", f"touch {pushing}\nwhile [ ! -e {opened} ]; do sleep 0.1; done")
+    edge.hook(
+        "pre-receive",
+        f"touch {pushing}\nwhile [ -e {pushing} -a ! -e {opened} ]; do sleep 0.1; done",
+    )
     controller = start("--interval", "1h")
     try:
         controller.until(pushing.exists)
