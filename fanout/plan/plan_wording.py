@@ -382,9 +382,9 @@ def describe_closed_request(subject: str, number: int, url: str, by: str, comman
     )
 
 
-def format_resume_command(policy: str, stage: str) -> str:
-    """Format the command that asks again for a request; `stage` is "" for the whole policy."""
-    return f"fanout resume {policy}{f' --stage {stage}' if stage else ''} --reason WHY"
+def format_decision_command(verb: str, policy: str, stage: str) -> str:
+    """Format a command that decides about a stage; `stage` is "" for the whole policy."""
+    return f"fanout {verb} {policy}{f' --stage {stage}' if stage else ''} --reason WHY"
 
 
 def describe_requested_revision(variant: str, revision: str) -> str:

@@ -37,6 +37,7 @@ from fanout.gates.gate_wording import describe_spec_suspension, format_names
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan.gates.gate_records import build_gate_records
 from fanout.plan.observation.repository_state import CommitIdentity
+from fanout.plan.plan_wording import format_decision_command
 from fanout.plan.records.policy_records import active_records
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode
@@ -257,10 +258,10 @@ def _format_not_suspended(
 def _format_suspension(item: PolicyResult, scope: Scope, decision: DecisionFacts) -> str:
     """Return who suspended the scope, in which record, and the command that resumes it."""
     level, name = scope
-    command = f"fanout resume {item.resolved_policy.name}"
-    command += f" --stage {name}" if level == "stage" else ""
+    stage = name if level == "stage" else ""
+    command = format_decision_command("resume", item.resolved_policy.name, stage)
     record = f"{decision.by} in {decision.name}"
-    return f"{_format_scope(scope)} is suspended by {record}: run `{command} --reason WHY`"
+    return f"{_format_scope(scope)} is suspended by {record}: run `{command}`"
 
 
 def _suspended_by_spec(item: PolicyResult) -> list[str]:

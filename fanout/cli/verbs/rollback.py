@@ -34,6 +34,7 @@ from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.promotion_order import RevisionAges
 from fanout.gates.rollback_pins import Pin
 from fanout.plan.actions import ActionKind
+from fanout.plan.plan_wording import format_decision_command
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.rollback.rollback_selection import list_published_revisions
@@ -76,19 +77,15 @@ def find_rollback_revision(
     present = _find_newest(published_now, ages)
     earlier = {_last_before(revisions, present, ages) for revisions in published.values()} - {""}
     if not earlier:
+        # A PackageVariant of its own has no stage that a command can name.
+        stage_name = stage if item.resolved_policy.upstream_policy is not None else ""
+        command = format_decision_command("suspend", item.resolved_policy.name, stage_name)
         raise InvalidInput(
             f"nothing was published in {subject} before {present or 'now'}",
             reason="NeverPublished",
-            remedy=f"to stop later publications, run `{_format_suspension(item, stage)}`",
+            remedy=f"to stop later publications, run `{command}`",
         )
     return _find_newest(earlier, ages)
-
-
-def _format_suspension(item: PolicyResult, stage: str) -> str:
-    words = ["fanout suspend", item.resolved_policy.name]
-    if item.resolved_policy.upstream_policy is not None:
-        words.append(f"--stage {stage}")
-    return " ".join((*words, "--reason WHY"))
 
 
 def find_active_rollback(

@@ -170,7 +170,7 @@ def declined_hold(variant: ObservedVariant, declined: DeclinedRequest) -> Hold:
     subject = plan_wording.describe_requested_revision(spec.name, declined.revision)
     # One written by hand is its own policy, and has no stage that a command can name.
     stage = spec.stage if spec.policy else ""
-    command = plan_wording.format_resume_command(spec.policy or spec.name, stage)
+    command = plan_wording.format_decision_command("resume", spec.policy or spec.name, stage)
     return describe_declined_hold(declined, subject, command, spec.repository)
 
 

@@ -54,7 +54,9 @@ class RemovalReviews:
         if declined is None:
             return self.find_requested_changes(removal)
         subject = plan_wording.describe_requested_removal(removal.path)
-        command = plan_wording.format_resume_command(self.owner.name, self._find_scope(removal))
+        # A stage that the policy does not have any more is none that a command can name.
+        stage = removal.stage if removal.stage in {it.name for it in self.stage_rules} else ""
+        command = plan_wording.format_decision_command("resume", self.owner.name, stage)
         return describe_declined_hold(declined, subject, command, removal.repository)
 
     def find_leftover_holds(self, variant: RenderedVariant) -> Mapping[PackagePlace, Hold]:
@@ -85,10 +87,6 @@ class RemovalReviews:
             return None
         is_over = is_resumed(removal.stage, removal.variant, closed, self.decisions)
         return None if is_over else declined
-
-    def _find_scope(self, removal: DraftedRemoval) -> str:
-        """Return the stage of a decision about the request; "": the policy does not have it."""
-        return removal.stage if removal.stage in {it.name for it in self.stage_rules} else ""
 
     def find_requested_changes(self, removal: DraftedRemoval) -> Hold | None:
         """Return the hold of a package whose removal an approver of the stage has refused."""

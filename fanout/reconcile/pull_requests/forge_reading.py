@@ -301,8 +301,9 @@ class ForgeReader:
                 }
                 if commit in refused:
                     revisions[commit] = self._read_revisions(reader, ref, commit)
-        told = {commit: it for commit, it in revisions.items() if it}
-        return replace(facts, reviewed_trees=trees, refused_revisions=told)
+        # Of a commit that names no revision, the release tells it.
+        refused_revisions = {commit: it for commit, it in revisions.items() if it}
+        return replace(facts, reviewed_trees=trees, refused_revisions=refused_revisions)
 
     def _read_revisions(self, reader: ObjectReader, ref: str, commit: str) -> Mapping[str, str]:
         """Return the revisions that a draft has at a commit, by variant; {} if nothing tells."""
