@@ -87,7 +87,7 @@ def _counts(name: str, found: Measured) -> Iterator[Row]:
     yield Row(f"{name}/git-processes", counts["git_processes"], "")
     pushes = 2 if found.case in _PUBLISHED else 1
     if found.touched:
-        most = 1 + _fetched(found) + pushes
+        most = _fetched(found) + pushes
         yield at_most(f"{name}/git-processes-per-touched", per_touched(found), most, unit="")
     listings = found.size.repositories + _UPSTREAM_AND_RECORDS
     yield exactly(f"{name}/listings", counts["listings"], listings)
@@ -108,13 +108,13 @@ def downstream_pushes(found: Measured) -> int:
 
 
 def per_touched(found: Measured) -> float:
-    """Git processes in a repository that is pushed to: listing, fetch, pushes.
+    """Git processes in a repository that is pushed to: fetch, pushes.
 
     Those that write a record are not among them: its push.
     """
     counts = found.sweeps[0].costs.counts
-    work = counts["git_processes"] - counts["listings"] - counts["fetches"]
-    return 1 + _fetched(found) + (work - counts["record_writes"]) / found.touched
+    work = counts["git_processes"] - counts["fetches"]
+    return _fetched(found) + (work - counts["record_writes"]) / found.touched
 
 
 def _fetched(found: Measured) -> int:

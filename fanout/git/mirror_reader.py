@@ -31,7 +31,8 @@ _BLOB = int(ObjectType.BLOB)
 _MAX_DIRECTORY_SIZE = 64 << 20  # bytes as git stores it, about a million entries
 _MAX_COMMIT_SIZE = 4 << 20  # bytes of a commit or an annotated tag
 _MAX_ROW_SIZE = 512  # bytes that a file may take in a directory of a package: its name and its id
-_KINDS = {_TREE: "directory", _COMMIT: "commit", _BLOB: "file", int(ObjectType.TAG): "tag"}
+_TAG = int(ObjectType.TAG)
+_KINDS = {_TREE: "directory", _COMMIT: "commit", _BLOB: "file", _TAG: "tag"}
 
 
 class MirrorReader:
@@ -63,8 +64,9 @@ class MirrorReader:
 
     def peel(self, oid: str) -> str:
         """Return the id of the commit behind an annotated tag. A tag may also name another type."""
-        while (content := self._object(oid, _MAX_COMMIT_SIZE))[0] == int(ObjectType.TAG):
-            oid = content[1].split(b"\n", 1)[0].removeprefix(b"object ").decode()
+        while self._header(oid)[0] == _TAG:
+            content = self._object(oid, _MAX_COMMIT_SIZE)[1]
+            oid = content.split(b"\n", 1)[0].removeprefix(b"object ").decode()
         return oid
 
     def contains(self, head: str, commit: str) -> bool:
@@ -234,8 +236,12 @@ class MirrorReader:
             raise self._unreadable_error(oid, error, referenced=referenced) from error
 
     def _size(self, oid: str, *, referenced: bool = False) -> int:
+        return self._header(oid, referenced=referenced)[1]
+
+    def _header(self, oid: str, *, referenced: bool = False) -> tuple[int, int]:
+        """Return type and size."""
         try:
-            return self._odb.read_header(oid)[1]
+            return self._odb.read_header(oid)
         except (KeyError, ValueError) as error:
             raise self._unreadable_error(oid, error, referenced=referenced) from error
 

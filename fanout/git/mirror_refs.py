@@ -24,7 +24,7 @@ _OID = re.compile(r"[0-9a-f]{40}")
 _REF_LINES = re.compile(r"(?:[0-9a-f]{40}[ \t][^\n]+\n)*+")
 _HEADER_OR_PEELED = re.compile(r"^[#^].*\n", re.MULTILINE)
 # forbidden anywhere in a ref, or in one of its components
-_FORBIDDEN_IN_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/[.-]|\.lock(?:/|\Z)|[./]\Z")
+FORBIDDEN_IN_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/[.-]|\.lock(?:/|\Z)|[./]\Z")
 
 
 def check_ref(ref: str) -> str:
@@ -33,7 +33,7 @@ def check_ref(ref: str) -> str:
     Raise InvalidInput if git would refuse it. Rules: git-check-ref-format(1).
     """
     has_prefix = ref.startswith(("refs/heads/", "refs/tags/")) and ref.isprintable()
-    if not has_prefix or _FORBIDDEN_IN_REF.search(ref):
+    if not has_prefix or FORBIDDEN_IN_REF.search(ref):
         raise InvalidInput(
             wording.describe_invalid_ref(ref),
             reason="InvalidRefName",

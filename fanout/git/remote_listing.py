@@ -1,4 +1,4 @@
-"""Listing of a remote's refs (`git ls-remote`), and a fetch of missing commits.
+"""Listing of a remote's refs (`git ls-remote`, or its files), and a fetch of missing commits.
 
 Afterwards the mirror has the commits of the listed refs and remembers their ids.
 """
@@ -8,15 +8,18 @@ import re
 import tempfile
 import time
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
+from fanout.api.urls import GitProtocol
 from fanout.errors import InvalidInput
 from fanout.git import git_wording as wording
 from fanout.git.credentials import RemoteAccess
 from fanout.git.git_command import GitProgram
 from fanout.git.git_errors import DamagedMirrorError
+from fanout.git.local_listing import list_local
 from fanout.git.mirror import mirror_state
-from fanout.git.mirror_reader import open_mirror
+from fanout.git.mirror_reader import MirrorReader, open_mirror
 from fanout.git.mirror_refs import (
     RefPatterns,
     listed_name,
@@ -24,8 +27,10 @@ from fanout.git.mirror_refs import (
     read_listed_refs,
     write_refs,
 )
+from fanout.git.remote_workers import waiting_for_remote
 from fanout.git.repack import repack_if_due
 from fanout.plan.observation.repository_state import PushedChange, RefListing
+from fanout.telemetry.event_counters import SUCCESS, EventName
 from fanout.values import frozen, replace
 
 # seconds; shorter than for a push, so that a silent host does not block a pass
@@ -91,8 +96,7 @@ def list_remote(
     """
     git.counters.add("listings")
     at = time.monotonic()
-    arguments = ["ls-remote", "--heads", "--tags", "--quiet", "origin"]
-    output = git.run(mirror, arguments, access, timeout=LISTING_TIMEOUT).stdout
+    output = _list_all(git, mirror, access)
     digest = hashlib.sha256(output).digest()
     # The digest of the output stands for all refs: parsing a hundred thousand refs takes
     # longer than the listing itself. The mirror's state guards against other processes.
@@ -111,6 +115,36 @@ def list_remote(
     return ListingMemo(
         RefListing(remote_refs.commits), digest, tuple(keep), mirror_state(mirror), at
     )
+
+
+def _list_all(git: GitProgram, mirror: Path, access: RemoteAccess) -> bytes:
+    """Return branches and tags of the remote as `git ls-remote` prints them."""
+    if access.address.protocol is GitProtocol.FILE:
+        started = time.perf_counter()
+        with (
+            git.counters.times.work("ref files"),
+            waiting_for_remote(mirror),
+            open_mirror(mirror) as reader,
+        ):
+            output = list_local(access.address.url, partial(_peel_known, reader))
+        if output is not None:
+            # Counted as runs of git are, because an alert compares failures with all listings.
+            events, seconds = git.counters.events, time.perf_counter() - started
+            events.add(EventName.GIT_OPERATION, "ls-remote", SUCCESS)
+            events.add(EventName.GIT_SECONDS, "ls-remote", number=seconds)
+            return output
+    arguments = ["ls-remote", "--heads", "--tags", "--quiet", "origin"]
+    return git.run(mirror, arguments, access, timeout=LISTING_TIMEOUT).stdout
+
+
+def _peel_known(reader: MirrorReader, oid: str) -> str:
+    """Return the object behind a tag. Raises KeyError where the mirror cannot say it."""
+    if not reader.has(oid):
+        raise KeyError(oid)
+    try:
+        return reader.peel(oid)
+    except InvalidInput as error:  # too large
+        raise KeyError(oid) from error
 
 
 def read_head_branch(git: GitProgram, mirror: Path, access: RemoteAccess) -> str:

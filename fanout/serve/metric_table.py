@@ -135,7 +135,8 @@ UNFINISHED_SECONDS: Final = Metric(
 GIT_OPERATIONS: Final = Metric(
     "fanout_git_operations_total",
     _COUNTER,
-    "Runs of git by command and result: `success`, or the reason of the error.",
+    "Runs of git by command and result: `success`, or the reason of the error. `ls-remote` counts"
+    " listings of repositories on the same machine, too, for which files are read.",
     ("operation", "result"),
 )
 GIT_SECONDS: Final = Metric(

@@ -427,7 +427,7 @@ def test_git_never_starts_without_an_allowed_protocol(make_store, bare):
     store = make_store()
     store.list_refs([RefListingRequest(bare.remote, ())])
     store._git._environment["GIT_ALLOW_PROTOCOL"] = "https"
-    answer = store.list_refs([RefListingRequest(bare.remote, ())])[bare.url]
+    answer = store.list_refs([RefListingRequest(bare.remote, ("refs/heads/*",))])[bare.url]
     assert isinstance(answer, InvalidInput)
     assert "protocol" in str(answer)
 
