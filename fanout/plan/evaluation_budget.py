@@ -4,10 +4,15 @@ Each text has limits of its own, and many texts that reach them would add up. So
 over a limit ends its owner's budget in a pass, and so do many that are costly without reaching
 one. What is over a limit is tried again after a pause that doubles each time: the limits of time
 and memory may be met because the machine is busy, which is no fault of the author.
+
+Owners would add up, too, so a pass evaluates few texts over a limit for each namespace and kind of
+owner. Owners without paused texts do not wait for those that are known to have some.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
+from hashlib import sha256
 
 from fanout.api.reasons import Reason
 from fanout.gates.timestamps import format_instant
@@ -19,6 +24,9 @@ STEPS_PER_SECOND = 2_000_000  # that the time of a request counts as, where step
 FREE_SECONDS = 0.5  # of each request, which takes some hundredths of a second
 FIRST_PAUSE = timedelta(minutes=1)
 MAX_PAUSE = timedelta(hours=1)
+LEFT_PAUSE = timedelta(seconds=10)  # before what is left is tried; doubled by each paused text
+MAX_NEW_EXCESSES = 4  # in one pass, of owners of a namespace and kind without paused texts
+MAX_KNOWN_EXCESSES = 1  # the same of those with paused texts, besides the one that has its turn
 MAX_PAUSES = 256  # texts of one owner; beyond, the one that was paused first is tried again
 _MAX_QUOTED = 120  # characters of a text in the message about another one
 
@@ -33,6 +41,14 @@ class Pause:
 
 
 @dataclass(slots=True)
+class NamespaceBudget:
+    """Owners of one kind in one namespace whose texts exceeded limits in this pass."""
+
+    new: list[str] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)  # that had paused texts when the pass began
+
+
+@dataclass(slots=True)
 class EvaluationBudget:
     """Budget of one owner: steps for one pass, and pauses that outlast it.
 
@@ -42,18 +58,55 @@ class EvaluationBudget:
     now: datetime | None = None
     pauses: dict[str, Pause] = field(default_factory=dict)  # by text
     _steps: int = STEPS_PER_PASS  # left in this pass
+    _: KW_ONLY
+    owner: str = ""  # for messages
+    namespace: NamespaceBudget = field(default_factory=NamespaceBudget)
+    has_turn: bool = True  # to try a paused text again; one such owner in each pass
+    retry_at: datetime | None = None  # when the first of the refused texts is to be tried
     _end: str = ""  # why nothing more is evaluated in this pass
+    _has_other_requests: bool = False  # than for the text that is tried again
+    _is_known: bool = field(init=False)
+    _retry: str | None = field(init=False)  # the paused text that is tried in this pass
+
+    def __post_init__(self) -> None:
+        self._is_known = bool(self.pauses)
+        self._choose_retry()
+
+    def _choose_retry(self) -> None:
+        # Not in their order: one that fails each time would keep those behind it waiting.
+        texts = [text for text, pause in self.pauses.items() if not self._is_running(pause)]
+        order = partial(draw, now=self.now)
+        self._retry = min(texts, key=order, default=None) if self.has_turn else None
+
+    def _is_running(self, pause: Pause) -> bool:
+        # One that ends too late was begun before the clock was set back.
+        return self.now is None or self.now < pause.until <= self.now + MAX_PAUSE
 
     def find_refusal(self, text: str) -> ExpressionFailure | None:
         """Return why the text is not evaluated now; None if it is."""
+        self._has_other_requests = self._has_other_requests or text != self._retry
         pause = self.pauses.get(text)
-        # One that ends too late was begun before the clock was set back.
-        if pause and self.now and self.now < pause.until <= self.now + MAX_PAUSE:
-            return _describe_pause(pause)
-        if not self._end:
+        if pause and self._is_running(pause):
+            return self._refuse_paused(pause)
+        if pause and text != self._retry:
+            self._note_left()
+            remedy = "simplify it; it is tried again in a later pass"
+            return ExpressionFailure(Reason.LIMIT_EXCEEDED, pause.problem, remedy)
+        cause = "" if pause else self._end or self._find_namespace_end()
+        if not cause:
             return None
-        problem = f"it is left for the next pass, because {self._end}"
+        self._note_left()
+        problem = f"it is left for the next pass, because {cause}"
         return ExpressionFailure(Reason.LIMIT_EXCEEDED, problem, "simplify that first")
+
+    def _find_namespace_end(self) -> str:
+        """Return which owners exceeded the limits of the namespace; "" if they are not met."""
+        owners, most = self.namespace.new, MAX_NEW_EXCESSES
+        if self._is_known:
+            owners, most = self.namespace.known, MAX_KNOWN_EXCESSES
+        if len(owners) < most or (self._is_known and self.has_turn):
+            return ""
+        return f"texts of {', '.join(dict.fromkeys(owners))} exceeded limits"
 
     def spend(self, steps: int, seconds: float = 0.0) -> None:
         """Count steps that were taken beyond the free ones, or the time of a request.
@@ -66,7 +119,11 @@ class EvaluationBudget:
 
     def note_excess(self, text: str, problem: str) -> ExpressionFailure:
         """Note that the text exceeded a limit; return its failure."""
-        self._end = self._end or f"{_quote(text)} exceeded a limit: {problem}"
+        # What is known to be costly ends nothing for the others.
+        if text != self._retry:
+            self._end = self._end or f"{_quote(text)} exceeded a limit: {problem}"
+            excesses = self.namespace.known if self._is_known else self.namespace.new
+            excesses.append(self.owner)
         if self.now is None:
             return ExpressionFailure(Reason.LIMIT_EXCEEDED, problem, "simplify it")
         previous = self.pauses.pop(text, None)
@@ -76,16 +133,37 @@ class EvaluationBudget:
         pause = self.pauses[text] = Pause(self.now + length, attempts, problem)
         if len(self.pauses) > MAX_PAUSES:
             del self.pauses[next(iter(self.pauses))]
-        return _describe_pause(pause)
+        return self._refuse_paused(pause)
 
     def note_success(self, text: str) -> None:
         """Note that the text was evaluated within its limits."""
-        self.pauses.pop(text, None)
+        if self.pauses.pop(text, None) is not None:
+            self._choose_retry()
+
+    def drop_gone(self) -> None:
+        """End the pass: forget the text to be tried again if others alone were asked for."""
+        pause = self.pauses.get(self._retry or "")
+        if self._retry and pause and self._has_other_requests and not self._is_running(pause):
+            del self.pauses[self._retry]
+
+    def _refuse_paused(self, pause: Pause) -> ExpressionFailure:
+        self._note_retry(pause.until)
+        remedy = f"simplify it; it is tried again from {format_instant(pause.until)}"
+        return ExpressionFailure(Reason.LIMIT_EXCEEDED, pause.problem, remedy)
+
+    def _note_left(self) -> None:
+        """Note that a text is left: the more texts an owner has paused, the longer it waits."""
+        if self.now is not None:
+            length = LEFT_PAUSE * 2 ** min(len(self.pauses), 10)
+            self._note_retry(self.now + min(length, MAX_PAUSE))
+
+    def _note_retry(self, instant: datetime) -> None:
+        self.retry_at = min(instant, self.retry_at or instant)
 
 
-def _describe_pause(pause: Pause) -> ExpressionFailure:
-    remedy = f"simplify it; it is tried again from {format_instant(pause.until)}"
-    return ExpressionFailure(Reason.LIMIT_EXCEEDED, pause.problem, remedy)
+def draw(name: str, now: datetime | None) -> bytes:
+    """Return the place of a name in an order that is another one at each instant."""
+    return sha256(f"{name} {now}".encode()).digest()
 
 
 def _quote(text: str) -> str:

@@ -1,14 +1,14 @@
 """Budgets of what the texts of each declared object may cost, kept between passes."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from fanout.api.object_meta import KRMObject
 from fanout.disk_cache import read_cache_file, write_cache_file
-from fanout.plan.evaluation_budget import MAX_PAUSE, EvaluationBudget, Pause
+from fanout.plan.evaluation_budget import EvaluationBudget, NamespaceBudget, Pause, draw
 
 
 class BudgetStore:
@@ -26,31 +26,54 @@ class BudgetStore:
         self._path = path
         self._key = key
         self._now: datetime | None = None
+        self._namespaces: dict[str, NamespaceBudget] = {}  # by namespace and kind
         self._stored: Mapping[str, Any] = self._read_rows()
-        self._budgets = {owner: _read_budget(rows) for owner, rows in self._stored.items()}
+        self._budgets: dict[str, EvaluationBudget] = {}
+        for owner, rows in self._stored.items():
+            self._add_budget(owner, _read_pauses(rows), has_turn=False)
 
-    def begin_pass(self, now: datetime) -> None:
-        """Begin a pass: every budget is whole again."""
+    def begin_pass(self, now: datetime, declarations: Iterable[KRMObject]) -> None:
+        """Begin a pass over what is declared: every budget is whole again."""
         self._now = now
+        self._namespaces.clear()
+        declared = {_name_owner(it) for it in declarations} if self._budgets else set()
+        for budget in self._budgets.values():
+            budget.drop_gone()
         pauses_by_owner = {
-            # One that ended long ago is of a text that is gone.
-            owner: {text: it for text, it in budget.pauses.items() if it.until + MAX_PAUSE >= now}
+            owner: budget.pauses
             for owner, budget in self._budgets.items()
-            if budget.pauses
+            if budget.pauses and owner in declared
         }
-        self._budgets = {
-            owner: EvaluationBudget(now, pauses) for owner, pauses in pauses_by_owner.items()
-        }
+        self._budgets.clear()
+        # One owner of each kind and namespace has its turn: one with a text whose pause has ended,
+        # if there is any.
+        turns: dict[str, str] = {}
+        for owner, pauses in sorted(
+            pauses_by_owner.items(),
+            key=lambda it: (all(now < pause.until for pause in it[1].values()), draw(it[0], now)),
+        ):
+            turn = turns.setdefault(_get_group(owner), owner)
+            self._add_budget(owner, pauses, has_turn=turn == owner)
 
     def get_budget(self, declaration: KRMObject) -> EvaluationBudget:
         """Return the budget of a declared object."""
-        owner = f"{declaration.metadata.namespace}/{declaration.identity}"
-        if owner not in self._budgets:
-            self._budgets[owner] = EvaluationBudget(self._now)
-        return self._budgets[owner]
+        owner = _name_owner(declaration)
+        return self._budgets.get(owner) or self._add_budget(owner, {}, has_turn=True)
+
+    def _add_budget(
+        self, owner: str, pauses: dict[str, Pause], *, has_turn: bool
+    ) -> EvaluationBudget:
+        budget = self._budgets[owner] = EvaluationBudget(
+            self._now,
+            pauses,
+            owner=owner.partition("/")[2],
+            namespace=self._namespaces.setdefault(_get_group(owner), NamespaceBudget()),
+            has_turn=has_turn,
+        )
+        return budget
 
     def store(self) -> None:
-        """Write the pauses that have not ended, if they differ from those in the file."""
+        """Write the pauses, if they differ from those in the file."""
         rows = {
             owner: pauses
             for owner, budget in sorted(self._budgets.items())
@@ -71,9 +94,17 @@ class BudgetStore:
         return rows
 
 
-def _read_budget(rows: Mapping[str, Any]) -> EvaluationBudget:
-    pauses = {
+def _name_owner(declaration: KRMObject) -> str:
+    return f"{declaration.metadata.namespace}/{declaration.identity}"
+
+
+def _get_group(owner: str) -> str:
+    # Templates of administrators do not wait for policies: a commit message is written once.
+    return owner.rpartition("/")[0]
+
+
+def _read_pauses(rows: Mapping[str, Any]) -> dict[str, Pause]:
+    return {
         text: Pause(datetime.fromtimestamp(until, UTC), attempts, problem)
         for text, (until, attempts, problem) in rows.items()
     }
-    return EvaluationBudget(None, pauses)

@@ -91,6 +91,7 @@ class PolicyResult:
     removals: RemovalEvaluation = field(default_factory=RemovalEvaluation)
     refused_pushes: Mapping[str, RefusedPushLine] = field(default_factory=dict)  # by variant
     error: FanoutError | None = None  # stops this policy only
+    retry_at: datetime | None = None  # when texts that were left, or exceeded a limit, are tried
     upstream_failure: FanoutError | None = None  # why its upstream repository was not listed
     template_warnings: tuple[str, ...] = ()  # of templates of its pull requests
     traces: tuple[DueTrace, ...] = ()  # of records, that repositories do not have yet

@@ -64,6 +64,7 @@ from fanout.reconcile.selection.policy_resolution import (
     describe_disabled_automation,
     find_promotions,
     full_branch_name,
+    list_declarations,
     repository_key,
     with_error,
 )
@@ -175,7 +176,7 @@ class Reconciler:
         lost.
         """
         phase, setup = self._world.counters.times.phase, self._world.setup
-        self._budgets.begin_pass(now)
+        self._budgets.begin_pass(now, (*list_declarations(declared), *declared.promotions))
         self.function_results.begin_pass()
         resolved_policies = self._resolve_policies(declared).policies
         policy_states, outdated = self._read_records(resolved_policies)
@@ -308,6 +309,8 @@ class Reconciler:
         with self._world.counters.times.phase("judging"):
             result, plan = evaluator.evaluate(inputs)
         self._world.counters.add("judged")
+        if inputs.budget is not None:
+            result = replace(result, retry_at=inputs.budget.retry_at)
         result = _with_upstream_failure(result, context.listings)
         if plan is not None and plan.warnings:
             result = replace(result, template_warnings=plan.warnings)

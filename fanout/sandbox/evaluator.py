@@ -162,7 +162,9 @@ class TextEvaluator:
             self.workers.finish_batch()
         for text, column in columns.items():
             self._fill_pending(text, column, failures.get(text))
-            if budget is not None and column.pending_keys and text not in failures:
+        # Of those that were evaluated now: what is kept may be a verdict by steps.
+        if budget is not None:
+            for text in {task.text for task in tasks} - failures.keys():
                 budget.note_success(text)
         self._evict()
         return [columns[text].answers for text in texts]

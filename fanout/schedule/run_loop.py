@@ -400,7 +400,7 @@ class RunLoop:
         """Run a pass.
 
         Return it, and the instants at which gates of evaluated policies open by themselves,
-        hosts take calls of theirs again, or what failed outside is tried again.
+        hosts take calls of theirs again, or expressions and what failed outside are tried again.
         """
         report = self._dependencies.run_pass(self._declared, self._dependencies.clock(), mode)
         log_result = run_isolated(partial(self._loop_log.log_report, report, mode, triggers))
@@ -413,11 +413,11 @@ class RunLoop:
         self._queue_follow_ups(report)
         instants: dict[TriggerKey, datetime] = {}
         for item in report.pass_plan.policies:
-            instant = item.decision.next if item.decision else None
             policy = item.resolved_policy
             key = TriggerKey(Trigger.INSTANT, policy.namespace, policy.name)
-            if instant is not None:
-                instants[key] = min(instant, instants.get(key, instant))
+            next_check = item.decision.next if item.decision else None
+            for at in filter(None, (next_check, item.retry_at)):
+                instants[key] = min(at, instants.get(key, at))
         for outcome in report.deferred_outcomes:
             key, instant = TriggerKey(Trigger.INSTANT, *subject_of(outcome.action)), outcome.until
             if instant is not None:

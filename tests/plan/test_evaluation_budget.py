@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from fanout.plan.evaluation_budget import (
     FIRST_PAUSE,
+    LEFT_PAUSE,
     MAX_PAUSE,
     MAX_PAUSES,
     STEPS_PER_PASS,
@@ -70,6 +71,52 @@ def test_the_time_of_a_request_counts_where_steps_say_less():
     for _ in range(4):
         budget.spend(0, 2.0)
     assert budget.find_refusal("a") is not None
+
+
+def test_what_is_known_to_be_costly_is_tried_one_by_one_and_keeps_nothing_else_waiting():
+    budget, refused = EvaluationBudget(NOW), "it is tried again in a later pass"
+    for text in ("a", "b", "c"):
+        budget.note_excess(text, "slow")
+    budget = next_pass(budget, FIRST_PAUSE)
+    [tried] = [it for it in ("a", "b", "c") if budget.find_refusal(it) is None]
+    first, second = (it for it in ("a", "b", "c") if it != tried)
+    refusal = budget.find_refusal(first)
+    assert refusal is not None
+    assert refused in refusal.remedy
+    budget.note_success(tried)
+    [tried] = [it for it in (first, second) if budget.find_refusal(it) is None]
+    budget.note_excess(tried, "slow")
+    assert all(budget.find_refusal(it) is not None for it in (first, second))
+    assert budget.find_refusal("d") is None
+
+
+def test_each_paused_text_is_tried_at_some_time_whatever_the_others_do():
+    """Also where every pass comes after all pauses."""
+    budget, tried = EvaluationBudget(NOW), set()
+    texts = [f"text {number}" for number in range(5)]
+    for text in texts:
+        budget.note_excess(text, "slow")
+    for _ in range(60):
+        budget = next_pass(budget, MAX_PAUSE)
+        for text in texts:
+            if budget.find_refusal(text) is None:
+                tried.add(text)
+                budget.note_excess(text, "slow")
+    assert tried == set(texts)
+
+
+def test_a_budget_knows_when_the_next_text_is_to_be_tried():
+    budget = EvaluationBudget(NOW)
+    budget.find_refusal("a")
+    assert budget.retry_at is None
+    budget.note_excess("a", "slow")
+    assert budget.retry_at == NOW + FIRST_PAUSE
+    budget.find_refusal("b")
+    # The more texts exceeded a limit, the longer the others wait.
+    assert budget.retry_at == NOW + 2 * LEFT_PAUSE
+    budget = next_pass(budget, timedelta(seconds=30))
+    budget.find_refusal("a")
+    assert budget.retry_at == NOW + FIRST_PAUSE
 
 
 def test_without_an_instant_nothing_is_paused():

@@ -17,9 +17,9 @@ EDGE_URL = "https://git.example.com/edge.git"
 COMMITS = {f"v{number}": f"{number:040x}" for number in range(1, 10)}
 
 
-def parsed(kind: str, name: str, **spec: Any) -> Any:
+def parsed(kind: str, name: str, *, namespace: str = "platform", **spec: Any) -> Any:
     """A valid object of fanout's."""
-    meta = {"name": name, "namespace": "platform"}
+    meta = {"name": name, "namespace": namespace}
     document = {"apiVersion": "fanout.dev/v1alpha1", "kind": kind, "metadata": meta, "spec": spec}
     item, errors = validate_object(document)
     assert errors == ()

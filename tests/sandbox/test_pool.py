@@ -196,6 +196,18 @@ def test_a_text_that_exceeded_a_limit_of_time_is_tried_again_after_its_pause():
         assert later.pauses == {}
 
 
+def test_a_verdict_that_is_kept_is_no_success():
+    budget = EvaluationBudget(NOW)
+    with ProcessSandbox(WorkerLimits(cpu=60, wall_seconds=60), Counters()) as sandbox:
+        [[broken]] = sandbox.evaluate([COSTLY], ROWS[:1], budget)
+        again = EvaluationBudget(NOW + FIRST_PAUSE, budget.pauses)
+        assert sandbox.evaluate([COSTLY], ROWS[:1], again) == [
+            [ExpressionFailure("LimitExceeded", "it takes more than 500,000 steps")]
+        ]
+    assert broken.problem == "it takes more than 500,000 steps"
+    assert COSTLY in again.pauses
+
+
 def test_costly_texts_below_the_limit_end_a_budget_together():
     rows = [{"target": {"many": list(range(150)), "n": number}} for number in range(40)]
     text = "target.many.all(a, target.many.all(b, a + b >= 0)) && target.n >= 0"

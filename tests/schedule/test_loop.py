@@ -108,8 +108,11 @@ class Play:
             sleep(0.005)
 
 
-def report(now, *, step=False, wake=None):
-    """A pass over policy a: did it take a step, and when can its gates open by themselves?"""
+def report(now, *, step=False, wake=None, retry_at=None):
+    """A pass over policy a: did it take a step, and when can its gates open by themselves?
+
+    `retry_at`: when its expressions are evaluated again.
+    """
     named = ResolvedPolicy(
         namespace="platform",
         name="a",
@@ -121,6 +124,7 @@ def report(now, *, step=False, wake=None):
         resolved_policy=named,
         policy_state=PolicyRecords(),
         decision=PolicyEvaluation({}, {}, {}, next=wake),
+        retry_at=retry_at,
     )
     plan = PolicyPlan(
         namespace="platform",
@@ -233,12 +237,13 @@ def test_the_alarm_wakes_it_at_the_scheduled_instant(files, monkeypatch):
     assert play.log.lines["platform/timed"].at == instant
 
 
-def test_it_looks_again_when_a_gate_can_open_by_itself(files):
+@pytest.mark.parametrize("field", ["wake", "retry_at"], ids=["a gate", "a text that was left"])
+def test_it_looks_again_when_time_alone_changes_something(files, field):
     files.policy("a").policy("b")
     wake = datetime.now(UTC) + timedelta(milliseconds=300)
 
     def answer(number, now):
-        return report(now, wake=wake if number == 1 else None)
+        return report(now, **({field: wake} if number == 1 else {}))
 
     with Play(files, answer=answer) as play:
         play.until(lambda: len(play.modes) == 2)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from fanout.api.reasons import Reason
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.ports import Sandbox
 from fanout.reconcile.budget_store import BudgetStore
@@ -45,9 +46,8 @@ class ResolutionMemo:
 
     def resolve(self, declared: DeclaredObjects) -> PolicyResolution:
         """Resolve what is declared. Policies that no change concerns stay the same objects."""
-        # What failed may have failed for want of memory, and is resolved again in the next pass.
-        is_complete = all(it.is_complete for it in self._policies)
-        if self._declared is declared and is_complete:
+        # What failed for want of memory, or was left, is resolved again in the next pass.
+        if self._declared is declared and not any(map(_is_unfinished, self._policies)):
             return PolicyResolution(self._policies, frozenset())
         # The first time everything is resolved, whatever changed.
         changes = (
@@ -112,10 +112,17 @@ def _differ_in_objects_alone(previous: DeclaredObjects, present: DeclaredObjects
     )
 
 
+def _is_unfinished(resolved_policy: ResolvedPolicy) -> bool:
+    return (
+        not resolved_policy.is_complete
+        or any(it.reason == Reason.LIMIT_EXCEEDED for it in resolved_policy.failures)
+        or any(spec.offline_error for spec in resolved_policy.variants)
+    )
+
+
 def _has_failures(resolved_policy: ResolvedPolicy) -> bool:
     return (
         resolved_policy.error is not None
         or bool(resolved_policy.failures)
-        or not resolved_policy.is_complete
-        or any(spec.offline_error for spec in resolved_policy.variants)
+        or _is_unfinished(resolved_policy)
     )

@@ -19,6 +19,7 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Bug, ErrorLocation, FanoutError, InvalidInput
 from fanout.gates.gate_rules import Variables
 from fanout.pending_inputs import Responses, Value, complete
+from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.evidence.due_checks import has_machine_checks
 from fanout.plan.gates.policy_windows import governing_promotions
 from fanout.plan.observation.repository_state import repository_identity
@@ -125,7 +126,6 @@ def resolve_policies(
     `unchanged`: keys of those among them that no change concerns. `budgets`: of the policies'
     expressions; None: each is whole. A failure becomes the `error` of its policy or variant.
     """
-    budgets = budgets or BudgetStore()
     previous_by_key = {it.key: it for it in previous}
     usable_by_namespace = {
         namespace: usable_repositories(namespace, declared.repositories)
@@ -148,7 +148,8 @@ def resolve_policies(
         if isinstance(declaration, PackageVariant):
             work = partial(_resolve_package_variant, declaration, declared, usable)
         else:
-            evaluate = partial(sandbox.evaluate, budget=budgets.get_budget(declaration))
+            budget = budgets.get_budget(declaration) if budgets else EvaluationBudget()
+            evaluate = partial(sandbox.evaluate, budget=budget)
             work = partial(
                 _resolve_policy, declaration, declared, usable, evaluate, previous_result
             )
